@@ -1,0 +1,166 @@
+"""The values that the JSON of a model file stands for, checked as they are built.
+
+The forms are listed in `widemargin.persistence.encoding`. Whatever the JSON says, building a
+value takes no more memory than a small multiple of the file, runs no code that the file names,
+and raises nothing but `ModelFileError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from widemargin.persistence.container import STORABLE_DTYPES, Arrays, ModelFileError
+from widemargin.persistence.encoding import MAX_PADDED_CHARACTERS
+
+MAX_DEPTH = 16
+_DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def decode_value(node: Any, arrays: Arrays, depth: int = 0) -> Any:
+    """Return the value that `node` stands for, taking its arrays out of `arrays`."""
+    if depth > MAX_DEPTH:
+        raise _damaged("values are nested too deeply")
+    if isinstance(node, list):
+        return [decode_value(item, arrays, depth + 1) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tag = next((key for key in node if key.startswith("$")), None)
+    if tag is None:
+        return {key: decode_value(item, arrays, depth + 1) for key, item in node.items()}
+    if len(node) > 1 or tag not in _DECODERS:
+        raise _damaged(f"there is no kind of value {tag!r}")
+    return _DECODERS[tag](node[tag], arrays, depth + 1)
+
+
+def _damaged(reason: str) -> ModelFileError:
+    return ModelFileError(f"the file is damaged: {reason}")
+
+
+def _decode_float(name: Any, arrays: Arrays, depth: int) -> float:
+    if not isinstance(name, str) or name not in _FLOATS:
+        raise _damaged(f"{name!r} is no number")
+    return _FLOATS[name]
+
+
+def _decode_scalar(node: Any, arrays: Arrays, depth: int) -> Any:
+    match node:
+        case [str(name), value] if name in _DTYPES:
+            plain = decode_value(value, arrays, depth)
+        case _:
+            raise _damaged("a scalar has no known type")
+    expected = {"b": bool, "f": float}.get(_DTYPES[name].kind, int)
+    if type(plain) is not expected:
+        raise _damaged(f"a scalar of type {name} has the value {plain!r}")
+    try:
+        return _DTYPES[name].type(plain)
+    except OverflowError as error:
+        raise _damaged(f"{plain} does not fit in {name}") from error
+
+
+def _decode_tuple(node: Any, arrays: Arrays, depth: int) -> tuple[Any, ...]:
+    return tuple(decode_value(item, arrays, depth) for item in _list(node))
+
+
+def _decode_dict(node: Any, arrays: Arrays, depth: int) -> dict[Any, Any]:
+    decoded = {}
+    for pair in _list(node):
+        if len(_list(pair)) != 2:
+            raise _damaged("a dictionary has something else than pairs")
+        key, item = (decode_value(part, arrays, depth) for part in pair)
+        if not (key is None or isinstance(key, str | int | float | np.generic)):
+            raise _damaged("a dictionary has a key that is neither text nor a number")
+        decoded[key] = item
+    if len(decoded) < len(node):
+        raise _damaged("a dictionary has a key twice")
+    return decoded
+
+
+def _decode_array(name: Any, arrays: Arrays, depth: int) -> NDArray[Any]:
+    if not isinstance(name, str) or name not in arrays:
+        raise _damaged(f"array {name!r} is missing or used twice")
+    return arrays.pop(name)
+
+
+def _decode_strings(node: Any, arrays: Arrays, depth: int) -> NDArray[Any]:
+    texts = _texts(node)
+    longest = max(map(len, texts), default=0)
+    if longest * len(texts) > MAX_PADDED_CHARACTERS:
+        raise _damaged("an array of text is too large")
+    return np.array(texts, dtype=f"<U{longest}")
+
+
+def _decode_objects(node: Any, arrays: Arrays, depth: int) -> NDArray[Any]:
+    return np.array(_texts(node), dtype=object)
+
+
+def _decode_csr(node: Any, arrays: Arrays, depth: int) -> Any:
+    match node:
+        case {
+            "data": data_name,
+            "indices": indices_name,
+            "indptr": indptr_name,
+            "shape": [int(n_rows), int(n_columns)],
+            "kind": "matrix" | "array" as kind,
+        } if len(node) == 5:
+            data = _decode_array(data_name, arrays, depth)
+            indices = _decode_array(indices_name, arrays, depth)
+            indptr = _decode_array(indptr_name, arrays, depth)
+        case _:
+            raise _damaged("a sparse matrix is not described in full")
+    _check_csr(data, indices, indptr, n_rows, n_columns)
+    csr = sparse.csr_matrix if kind == "matrix" else sparse.csr_array
+    matrix = csr((data, indices, indptr), shape=(n_rows, n_columns))
+    matrix.has_canonical_format = True  # checked above; saves SciPy a pass at the first use
+    return matrix
+
+
+def _check_csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_rows: int, n_columns: int
+) -> None:
+    if not data.ndim == indices.ndim == indptr.ndim == 1 or indices.size != data.size:
+        raise _damaged("the arrays of a sparse matrix differ in shape")
+    if not {indices.dtype, indptr.dtype} <= {np.dtype(np.int32), np.dtype(np.int64)}:
+        raise _damaged("the indices of a sparse matrix are no integers")
+    if not 0 <= n_columns <= np.iinfo(np.int64).max or indptr.size != n_rows + 1:
+        raise _damaged("a sparse matrix has another shape than its arrays")
+    if indptr[0] != 0 or indptr[-1] != data.size or np.any(indptr[1:] < indptr[:-1]):
+        raise _damaged("the rows of a sparse matrix overlap")
+    if indices.size and not 0 <= indices.min() <= indices.max() < n_columns:
+        raise _damaged("a sparse matrix has entries beyond its last column")
+    ascending = indices[1:] > indices[:-1]
+    row_starts = indptr[(indptr > 0) & (indptr < indices.size)]
+    ascending[row_starts - 1] = True
+    if not ascending.all():
+        raise _damaged("the entries of a sparse matrix are not in order")
+
+
+def _list(node: Any) -> list[Any]:
+    if not isinstance(node, list):
+        raise _damaged(f"a list was expected, not {type(node).__name__}")
+    return node
+
+
+def _texts(node: Any) -> list[str]:
+    texts = _list(node)
+    if not all(isinstance(text, str) for text in texts):
+        raise _damaged("an array of text holds something else")
+    return texts
+
+
+_DECODERS: dict[str, Callable[[Any, Arrays, int], Any]] = {
+    "$float": _decode_float,
+    "$scalar": _decode_scalar,
+    "$tuple": _decode_tuple,
+    "$dict": _decode_dict,
+    "$array": _decode_array,
+    "$strings": _decode_strings,
+    "$objects": _decode_objects,
+    "$csr": _decode_csr,
+}
