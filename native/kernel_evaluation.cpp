@@ -1,0 +1,150 @@
+#include "kernel_evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "instruction_sets.hpp"
+#include "parallel.hpp"
+#include "tile.hpp"
+
+namespace widemargin {
+namespace {
+
+template <class T, int Bytes>
+WM_INLINE void run_family(const BlockTask<T>& task) {
+    switch (task.spec.kind) {
+        case KernelKind::rbf:
+            return BlockRunner<T, Bytes, Family::rbf>::run(task);
+        case KernelKind::laplacian:
+            return BlockRunner<T, Bytes, Family::laplacian>::run(task);
+        default:
+            return BlockRunner<T, Bytes, Family::products>::run(task);
+    }
+}
+
+template <class T, int>
+WM_INLINE void add_rows(const T* const* rows, const double* coef, std::int64_t count,
+                        std::int64_t begin, std::int64_t end, double* sums) {
+    std::int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {  // four at a time: a quarter of the traffic on `sums`
+        const T *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
+        const double s = coef[i], t = coef[i + 1], u = coef[i + 2], v = coef[i + 3];
+        for (std::int64_t j = begin; j < end; ++j)
+            sums[j] += (s * double(a[j]) + t * double(b[j])) + (u * double(c[j]) + v * double(d[j]));
+    }
+    for (; i < count; ++i)
+        for (std::int64_t j = begin; j < end; ++j) sums[j] += coef[i] * double(rows[i][j]);
+}
+
+WM_VERSIONS(run_block, run_family, (const BlockTask<T>& task), (task))
+WM_VERSIONS(add_rows_to, add_rows,
+            (const T* const* rows, const double* coef, std::int64_t count, std::int64_t begin,
+             std::int64_t end, double* sums),
+            (rows, coef, count, begin, end, sums))
+
+// Packed rows per task. Fixed by the problem, never by the number of threads; larger where
+// zeroing a wide sparse panel is what costs.
+template <class T>
+std::int64_t rows_per_task(const Rows<T>& packed) {
+    return packed.features > (1 << 14) ? 2048 : 256;
+}
+
+template <class T>
+void run_tasks(BlockTask<T> task, int threads, Interrupt& interrupt) {
+    const std::int64_t step = rows_per_task(task.packed), rows = task.packed.count;
+    task.interrupt = &interrupt;
+    parallel_for((rows + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
+        BlockTask<T> part = task;
+        part.first = t * step;
+        part.last = std::min(rows, part.first + step);
+        run_block(part);
+    });
+}
+
+}  // namespace
+
+const char* instruction_set() {
+    static const char* names[] = {"baseline", "avx2", "avx512"};
+    return names[int(detected_instruction_set())];
+}
+
+template <class T>
+void row_norms(const Rows<T>& rows, KernelKind kind, T* norms) {
+    for (std::int64_t k = 0; k < rows.count; ++k) {
+        double sum = 0.0;
+        if (kind == KernelKind::laplacian)
+            rows.for_each_stored(k, [&](std::int64_t, T v) { sum += std::abs(double(v)); });
+        else
+            rows.for_each_stored(k, [&](std::int64_t, T v) { sum += double(v) * double(v); });
+        norms[k] = T(sum);
+    }
+}
+
+template <class T>
+void kernel_diagonal(const Rows<T>& rows, const KernelSpec& spec, double* out) {
+    for (std::int64_t k = 0; k < rows.count; ++k) {
+        if (spec.kind == KernelKind::precomputed) {
+            out[k] = double(rows.dense(k)[rows.source(k)]) + spec.constant;
+            continue;
+        }
+        double square = 0.0;
+        rows.for_each_stored(k, [&](std::int64_t, T v) { square += double(v) * double(v); });
+        const double affine = spec.gamma * square + spec.coef0;
+        double value = 1.0;  // rbf, laplacian
+        if (spec.kind == KernelKind::linear) value = square;
+        if (spec.kind == KernelKind::polynomial) value = std::pow(affine, spec.degree);
+        if (spec.kind == KernelKind::sigmoid) value = std::tanh(affine);
+        out[k] = value + spec.constant;
+    }
+}
+
+template <class T>
+void kernel_block(const Rows<T>& a, const Rows<T>& b, const KernelSpec& spec, T* const* out,
+                  int threads, Interrupt& interrupt) {
+    if (spec.kind == KernelKind::precomputed) {
+        for (std::int64_t i = 0; i < a.count; ++i)
+            for (std::int64_t j = 0; j < b.count; ++j)
+                out[i][j] = a.dense(i)[b.source(j)] + T(spec.constant);
+        return;
+    }
+    BlockTask<T> task;
+    task.streamed = a;
+    task.packed = b;
+    task.spec = spec;
+    task.out = out;
+    run_tasks(task, threads, interrupt);
+}
+
+template <class T>
+void kernel_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                    const T* coef, std::int64_t outputs, double* sums, int threads,
+                    Interrupt& interrupt) {
+    BlockTask<T> task;
+    task.streamed = basis;
+    task.packed = queries;
+    task.spec = spec;
+    task.coef = coef;
+    task.outputs = outputs;
+    task.sums = sums;
+    run_tasks(task, threads, interrupt);
+}
+
+template <class T>
+void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t count,
+                     std::int64_t begin, std::int64_t end, double* sums) {
+    add_rows_to<T>(rows, coef, count, begin, end, sums);
+}
+
+#define WM_INSTANTIATE(T)                                                                        \
+    template void row_norms<T>(const Rows<T>&, KernelKind, T*);                                  \
+    template void kernel_diagonal<T>(const Rows<T>&, const KernelSpec&, double*);                \
+    template void kernel_block<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, T* const*,  \
+                                  int, Interrupt&);                                              \
+    template void kernel_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*, \
+                                    std::int64_t, double*, int, Interrupt&);                     \
+    template void add_scaled_rows<T>(const T* const*, const double*, std::int64_t, std::int64_t, \
+                                     std::int64_t, double*);
+WM_INSTANTIATE(float)
+WM_INSTANTIATE(double)
+
+}  // namespace widemargin

@@ -1,0 +1,51 @@
+// The losses as their solvers see them: one family, convex and piecewise quadratic.
+//
+//     phi_i(g) = p_i/2 g+^2 + n_i/2 g-^2 - a g+ + b g-,   0 or -inf <= g <= bound_i
+//
+//                 a          b          p_i           n_i             bound_i
+// hinge           1          inf        0             -               C w_i
+// squared hinge   1          inf        1/(2 C w_i)   -               inf
+// ODM             1 - theta  1 + theta  1/(C w_i)     1/(upsilon C w_i)   inf
+//
+// `a` and `b` are the margins below and above which a row is penalised; b = inf means never above.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace widemargin {
+
+struct LossRow {
+    double below, above;  // curvatures p_i, n_i
+    double bound;
+};
+
+struct Loss {
+    double a, b;
+
+    // argmin over g of q/2 g^2 + r g + phi(g), where r is the margin without this row's own part.
+    double minimiser(const LossRow& row, double q, double r) const {
+        if (r < a) {
+            const double curvature = q + row.below;
+            return curvature > 0.0 ? std::fmin((a - r) / curvature, row.bound) : row.bound;
+        }
+        if (r > b) return (b - r) / (q + row.above);
+        return 0.0;
+    }
+
+    double phi(const LossRow& row, double g) const {
+        return g > 0.0 ? (0.5 * row.below * g - a) * g : g < 0.0 ? (0.5 * row.above * g - b) * g : 0.0;
+    }
+
+    // The primal loss of margin m: the conjugate of phi at -m.
+    double primal(const LossRow& row, double m) const {
+        if (m < a) {
+            if (row.below <= 0.0) return row.bound * (a - m);
+            return 0.5 * (a - m) * (a - m) / row.below;
+        }
+        if (m > b) return 0.5 * (m - b) * (m - b) / row.above;
+        return 0.0;
+    }
+};
+
+}  // namespace widemargin
