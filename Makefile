@@ -129,13 +129,13 @@ sanitize: $(SANITIZED)/.package ## Run the native tests under ASan and UBSan (Li
 	@$(complain) \
 	extension=`cd build && ../$(SANITIZED)/bin/python -c \
 		'import importlib.util as u; print(u.find_spec("widemargin._native").origin)'`; \
-	runtimes=`ldd "$$extension" | awk '/lib(asan|ubsan|stdc\+\+)\.so/ {print $$3}'`; \
+	runtimes=`ldd "$$extension" | awk '/lib(asan|ubsan|stdc\+\+)\.so/ {printf "%s ", $$3}'`; \
 	case "$$runtimes" in *libasan*) ;; *) complain \
 		"The sanitized build must link to a shared libasan; $$extension does not." \
 		"Build it with GCC: make clean && CXX=g++ make sanitize";; esac; \
-	set -x; LD_PRELOAD="`echo $$runtimes`" PYTHONMALLOC=malloc \
+	set -x; LD_PRELOAD="$$runtimes" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
-	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:abort_on_error=1 \
 	$(SANITIZED)/bin/python -m pytest --capture=sys --timeout=0 tests/native $(PYTEST_ARGS)
 
 $(SANITIZED)/.package: $(BUILD_INPUTS) | $(IN_VENV)
@@ -145,7 +145,7 @@ $(SANITIZED)/.package: $(BUILD_INPUTS) | $(IN_VENV)
 	@$(SANITIZED)/bin/python -m pip --disable-pip-version-check install -q \
 		--config-settings=build-dir=build/sanitize/cmake \
 		--config-settings=cmake.define.WIDEMARGIN_SANITIZE=ON \
-		--config-settings=install.strip=false \
+		--config-settings=cmake.build-type=Debug \
 		-e ".[test]"
 	@touch $@
 
