@@ -40,8 +40,11 @@ struct Loss {
     // The primal loss of margin m: the conjugate of phi at -m.
     double primal(const LossRow& row, double m) const {
         if (m < a) {
-            if (row.below <= 0.0) return row.bound * (a - m);
-            return 0.5 * (a - m) * (a - m) / row.below;
+            const double shortfall = a - m;
+            if (row.below <= 0.0) return row.bound * shortfall;
+            const double reach = row.bound * row.below;  // where the dual meets its bound
+            if (shortfall <= reach) return 0.5 * shortfall * shortfall / row.below;
+            return row.bound * (shortfall - 0.5 * reach);
         }
         if (m > b) return 0.5 * (m - b) * (m - b) / row.above;
         return 0.0;

@@ -1,0 +1,45 @@
+"""Margin classifiers at any scale: kernel ODM and SVM with a certified duality gap."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public names by the module that defines them; imported on first use, so that `import widemargin`
+# and `widemargin --help` stay fast.
+_PUBLIC = {
+    "ODMClassifier": "estimators",
+    "SVMClassifier": "estimators",
+    "MarginDistributionDisplay": "plotting",
+    "load_model": "persistence",
+    "show_versions": "versions",
+}
+
+__all__ = [
+    "MarginDistributionDisplay",
+    "ODMClassifier",
+    "SVMClassifier",
+    "__version__",
+    "load_model",
+    "show_versions",
+]
+
+if TYPE_CHECKING:
+    from .estimators import ODMClassifier, SVMClassifier
+    from .persistence import load_model
+    from .plotting import MarginDistributionDisplay
+    from .versions import show_versions
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

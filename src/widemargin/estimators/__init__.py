@@ -1,0 +1,5 @@
+"""The scikit-learn classes."""
+
+from .kernel import ODMClassifier, SVMClassifier
+
+__all__ = ["ODMClassifier", "SVMClassifier"]

@@ -1,0 +1,97 @@
+"""Solve one binary problem: choose the solver, treat indefinite kernels, polish small sets."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..certificates import Certificate
+from ..losses import Array
+from ..problem import KernelProblem, lowest_eigenvalue
+from ..solvers import SOLVERS, Monitor, Outcome, choose
+from ..solvers.polish import POLISH_ROWS, polish
+
+# Eigenvalues this far below zero, relative to the largest, are rounding and not indefiniteness.
+INDEFINITE = 1e-6
+
+
+@dataclass(frozen=True)
+class FittedProblem:
+    """What the estimator keeps of a solved problem.
+
+    Attributes
+    ----------
+    net_dual : array of shape (n_rows,)
+        The solution.
+    certificate : Certificate
+        Its gap; NaN where the kernel is indefinite.
+    outcome : Outcome
+        Why the solver stopped.
+    iterations : int
+        Of the solver.
+    solver : str
+        Its name.
+    lowest_eigenvalue : float
+        Of the kernel matrix if it is indefinite, else 0.
+    """
+
+    net_dual: Array
+    certificate: Certificate
+    outcome: Outcome
+    iterations: int
+    solver: str
+    lowest_eigenvalue: float = 0.0
+
+
+def fit_binary(
+    problem: KernelProblem, start: Array, solver: str, monitor: Monitor
+) -> FittedProblem:
+    """Solve a problem to the monitor's tolerance, small ones to rounding.
+
+    An indefinite kernel has no convex problem and no duality. Adding −λ_min to the diagonal of Q
+    (equally, to the curvature of the loss) makes one whose solution is found reliably; the
+    certificate of that other problem is not reported.
+    """
+    name = choose(solver, problem)
+    if problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
+        problem.X = problem.X.astype(np.float64)  # costs nothing here, and the last digits need it
+    shift = 0.0
+    if not problem.kernel.positive_semidefinite:
+        lowest, largest = lowest_eigenvalue(problem)
+        if lowest < -INDEFINITE * max(abs(largest), abs(lowest)):
+            shift = -1.01 * lowest
+            problem.terms = problem.terms.shifted(shift)
+    solution = SOLVERS[name](problem, start, monitor)
+    if problem.n_rows <= POLISH_ROWS and solution.outcome.converged and name != "newton":
+        solution = polish(problem, solution, monitor)
+    certificate = Certificate(np.nan, np.nan) if shift else solution.certificate
+    return FittedProblem(
+        solution.net_dual, certificate, solution.outcome, solution.iterations, name, -shift / 1.01
+    )
+
+
+def warn_of_outcomes(results: list[FittedProblem], tol: float, estimator: str) -> None:
+    """Say what did not converge, or carries no certificate; once for all binary problems."""
+    lowest = min(r.lowest_eigenvalue for r in results)
+    if lowest < 0:
+        warnings.warn(
+            f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there is "
+            "no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal was "
+            f"shifted by {-1.01 * lowest:.3g} for training. Use a positive semi-definite kernel "
+            "(rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    failed = [r for r in results if not r.outcome.converged]
+    if failed:
+        worst = max(failed, key=lambda r: np.nan_to_num(r.certificate.relative_gap))
+        count = f" in {len(failed)} of {len(results)} binary problems" if len(results) > 1 else ""
+        warnings.warn(
+            f"{estimator} did not converge{count}: relative gap "
+            f"{worst.certificate.relative_gap:.3g}, wanted tol={tol:g}. {worst.outcome.value}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,393 @@
+"""What the kernel classifiers share: validation, the fit, prediction."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..kernels import KERNEL_NAMES, Kernel, as_rows, resolve_gamma, rounding_of_distances
+from ..losses import Array, Loss
+from ..problem import KernelProblem
+from ..progress import FitProgress
+from ..resources import memory_bytes, thread_count
+from ..solvers import Monitor
+from .fitting import FittedProblem, fit_binary, warn_of_outcomes
+from .input_checks import class_weights, warn_if_one_feature_dominates
+from .multiclass import binary_tasks, votes
+
+# An RBF value this uncertain in float32 is computed in float64 instead.
+FLOAT32_ROUNDING = 1e-5
+
+
+class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the kernel classifiers; subclasses add the loss and its parameters."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
+        "degree": [Interval(Integral, 1, 64, closed="both")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "strategy": [StrOptions({"auto", "exact"})],
+        "solver": [StrOptions({"auto", "coordinate", "newton"})],
+        "multi_class": [StrOptions({"ovr", "ovo"})],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    # Names that subclasses' constructors set; declared for type checkers.
+    kernel: Any
+    C: float
+    gamma: float | str
+    degree: int
+    coef0: float
+    fit_intercept: bool
+    strategy: str
+    solver: str
+    multi_class: str
+    decision_function_shape: str
+    tol: float
+    max_iter: int
+    max_time: float | None
+    class_weight: Any
+    random_state: Any
+    n_jobs: int | None
+    memory_limit: int | str
+    warm_start: bool
+    verbose: int
+
+    def _loss(self) -> Loss:
+        """Build the loss from the parameters."""
+        raise NotImplementedError
+
+    def _row_weight(self, total_weight: float) -> float:
+        """Weight of a row of sample weight one."""
+        return self.C
+
+    # ---------------------------------------------------------------- fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) when
+            ``kernel="precomputed"``. float32 stays float32.
+        y : array-like of shape (n_samples,)
+            Class labels, of any type that sorts.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        self._validate_params()
+        if self.decision_function_shape == "ovo" and self.multi_class != "ovo":
+            raise ValueError(
+                "decision_function_shape='ovo' needs pairwise problems; got "
+                f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
+            )
+        X, y = self._checked_training_data(X, y)
+        weights, kept = self._checked_weights(X, sample_weight)
+        previous = self._previous_net_duals(X.shape[0], y) if self.warm_start else None
+        if kept is not None:
+            X = X[np.ix_(kept, kept)] if self._pairwise else X[kept]
+            y, weights = y[kept], weights[kept]
+            previous = None if previous is None else previous[:, kept]
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least two classes; got only one class, "
+                f"{classes[0]!r}" + (" with a positive weight." if kept is not None else ".")
+            )
+        n_train = X.shape[0] if kept is None else int(kept.max()) + 1
+        # The row weight is per unit of sample weight: class weights change emphasis, not scale.
+        row_weight = self._row_weight(float(weights.sum()))
+        weights = row_weight * weights * class_weights(self.class_weight, classes, codes, weights)
+        kernel, data, shown = self._kernel_and_data(X, weights)
+        threads = thread_count(self.n_jobs)
+        tasks = binary_tasks(codes, len(classes), self.multi_class)
+        coef = np.zeros((len(tasks), X.shape[0]))
+        results: list[FittedProblem] = []
+        with FitProgress(type(self).__name__, self.tol) as progress:
+            monitor = self._monitor(progress)
+            try:
+                for k, task in enumerate(tasks):
+                    rows = slice(None) if task.rows is None else task.rows
+                    subset = data
+                    if task.rows is not None:
+                        pairwise = kernel.name == "precomputed"
+                        subset = data[np.ix_(rows, rows)] if pairwise else data[rows]
+                    terms = self._loss().terms(weights[rows])
+                    problem = KernelProblem(subset, kernel, task.label, terms, threads)
+                    start = np.zeros(problem.n_rows)
+                    if previous is not None and len(previous) == len(tasks):
+                        start = previous[k, rows] * task.label
+                    try:
+                        result = fit_binary(problem, start, self.solver, monitor)
+                        results.append(result)
+                        coef[k, rows] = result.net_dual * task.label
+                    except KeyboardInterrupt:
+                        if monitor.latest is not None:
+                            coef[k, rows] = monitor.latest * task.label
+                        raise
+                    monitor.next_problem()
+            finally:
+                # Also after an interrupt: what is complete is a usable model.
+                self._set_fitted(shown, classes, codes, kept, n_train, kernel, coef)
+                self._set_outcome(results, len(tasks), monitor)
+        warn_of_outcomes(results, self.tol, type(self).__name__)
+        return self
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr" if isinstance(self.kernel, str) and not self._pairwise else False,
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+        check_classification_targets(y)
+        if self._pairwise and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "A precomputed kernel must be a square matrix of shape (n_samples, n_samples); "
+                f"got {X.shape}."
+            )
+        return X, np.asarray(y)
+
+    def _checked_weights(
+        self, X: Any, sample_weight: Any
+    ) -> tuple[Array, NDArray[np.int64] | None]:
+        """Return row weights and, if some are zero, the rows to keep."""
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if np.all(weights > 0):
+            return weights, None
+        kept = np.flatnonzero(weights)
+        if kept.size == 0:
+            raise ValueError("At least one `sample_weight` must be positive; got all zero.")
+        return weights, kept
+
+    def _kernel_and_data(self, X: Any, weights: Array) -> tuple[Kernel, Any, Any]:
+        """Resolve the kernel; return it with the rows it sees and the rows users see."""
+        constant = 1.0 if self.fit_intercept else 0.0
+        if callable(self.kernel):
+            needed = 8 * X.shape[0] ** 2
+            if needed > memory_bytes(self.memory_limit):
+                raise ValueError(
+                    f"A callable kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
+                    f"{X.shape[0]} rows; `memory_limit` is {self.memory_limit!r}. Raise it, use "
+                    "fewer rows, or a kernel by name."
+                )
+            self.gamma_ = None
+            gram = np.asarray(self.kernel(X, X), dtype=np.float64)
+            if gram.shape != (X.shape[0], X.shape[0]):
+                raise ValueError(
+                    "The kernel function must return a matrix of shape "
+                    f"{(X.shape[0], X.shape[0])} for X and X; got {gram.shape}."
+                )
+            return Kernel("precomputed", constant=constant), gram, X
+        if self._pairwise:
+            self.gamma_ = None
+            return Kernel("precomputed", constant=constant), X, X
+        self.gamma_ = resolve_gamma(self.gamma, X, weights)
+        kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree), constant)
+        warn_if_one_feature_dominates(X, self.kernel)
+        precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
+        return kernel, X.astype(np.float64) if precise else X, X
+
+    def _monitor(self, progress: FitProgress) -> Monitor:
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+        def listener(iteration: int, gap: float, active: int, rows: int) -> None:
+            progress.report(iteration, gap, active, rows)
+            if self.verbose and iteration % 10 == 0:
+                print(
+                    f"[{type(self).__name__}] iteration {iteration}: relative gap {gap:.2e}, "
+                    f"{active} of {rows} rows active"
+                )
+
+        return Monitor(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            memory=memory_bytes(self.memory_limit),
+            seed=seed,
+            listener=listener,
+        )
+
+    def _previous_net_duals(self, n_rows: int, y: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return the last fit's coefficients as (problems, rows), if they fit the new data."""
+        if not hasattr(self, "dual_coef_") or not np.array_equal(np.unique(y), self.classes_):
+            return None
+        if self._n_train != n_rows:
+            return None
+        coef = np.zeros((self.dual_coef_.shape[0], n_rows))
+        coef[:, self.support_] = self.dual_coef_
+        return coef
+
+    def _set_fitted(
+        self,
+        X: Any,
+        classes: NDArray[Any],
+        codes: NDArray[np.int64],
+        kept: NDArray[np.int64] | None,
+        n_train: int,
+        kernel: Kernel,
+        coef: Array,
+    ) -> None:
+        support = np.flatnonzero(np.any(coef != 0, axis=0))
+        self.classes_ = classes
+        self.support_ = support if kept is None else kept[support]
+        self.support_vectors_ = X[support, :0] if self._pairwise else X[support]
+        self.n_support_ = np.bincount(codes[support], minlength=len(classes)).astype(np.int32)
+        self.dual_coef_ = coef[:, support]
+        self.intercept_ = kernel.constant * coef.sum(axis=1)
+        self.strategy_ = "exact"
+        self._n_train = n_train
+
+    def _set_outcome(self, results: list[FittedProblem], n_tasks: int, monitor: Monitor) -> None:
+        complete = len(results) == n_tasks
+        gaps = [r.certificate.gap for r in results]
+        relative = [r.certificate.relative_gap for r in results]
+        self.dual_gap_ = float(np.sum(gaps)) if complete else np.nan
+        self.relative_gap_ = float(np.max(relative)) if complete else np.nan
+        self.n_iter_ = max([r.iterations for r in results], default=0)
+        self.converged_ = complete and all(r.outcome.converged for r in results)
+        self.solver_ = results[0].solver if results else self.solver
+        self.history_ = monitor.history()
+
+    # ------------------------------------------------------------- prediction
+
+    def decision_function(self, X: Any) -> Array:
+        """Evaluate the decision function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; kernel values against all training rows when
+            ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
+            ``decision_function_shape="ovo"`` gives one column per pair instead.
+        """
+        decisions = self._decisions(X)
+        if decisions.shape[1] == 1:
+            return np.ravel(decisions)
+        if self.multi_class == "ovo" and self.decision_function_shape == "ovr":
+            return votes(decisions, len(self.classes_))
+        return decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        decisions = self._decisions(X)
+        if decisions.shape[1] == 1:
+            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
+        if self.multi_class == "ovo":
+            decisions = votes(decisions, len(self.classes_))
+        return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
+
+    def _decisions(self, X: Any) -> Array:
+        """Evaluate every binary problem, as (rows, problems)."""
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr" if isinstance(self.kernel, str) and not self._pairwise else False,
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+        if self.support_.size == 0:
+            values = np.zeros((len(self.dual_coef_), X.shape[0]))
+        elif self._pairwise:
+            values = self.dual_coef_ @ X[:, self.support_].T.astype(np.float64)
+        elif callable(self.kernel):
+            values = self.dual_coef_ @ np.asarray(self.kernel(X, self.support_vectors_)).T
+        else:
+            values = self._kernel_decisions(X)
+        return np.asarray(values.T + self.intercept_)
+
+    def _kernel_decisions(self, X: Any) -> Array:
+        kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree))
+        basis = self.support_vectors_
+        single = X.dtype == basis.dtype == np.float32
+        if single and rounding_of_distances(kernel, basis) > FLOAT32_ROUNDING:
+            single = False
+        dtype = np.float32 if single else np.float64
+        return kernel.product(
+            as_rows(X, dtype),
+            as_rows(basis, dtype),
+            self.dual_coef_,
+            threads=thread_count(self.n_jobs),
+        )
+
+    # ------------------------------------------------------------ conventions
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one ``.wm`` file.
+
+        The file holds numbers and text only; reading it with
+        :func:`widemargin.load_model` never executes code. An existing file is replaced
+        only once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+        """
+        from ..persistence import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Describe the estimator to scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.sparse = isinstance(self.kernel, str) and not self._pairwise
+        return tags

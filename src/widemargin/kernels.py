@@ -1,0 +1,183 @@
+r"""Kernels, and kernel values between rows.
+
+==============  =============================================
+name            :math:`\kappa(x, z)`
+==============  =============================================
+linear          :math:`x^\top z`
+poly            :math:`(\gamma\, x^\top z + \text{coef0})^{\text{degree}}`
+rbf             :math:`\exp(-\gamma \lVert x - z \rVert^2)`
+laplacian       :math:`\exp(-\gamma \lVert x - z \rVert_1)`
+sigmoid         :math:`\tanh(\gamma\, x^\top z + \text{coef0})`
+precomputed     the data are the kernel values
+==============  =============================================
+
+Values are computed in the precision of the rows, sums always in float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from . import _native
+from .losses import Array
+
+Rows: TypeAlias = "_native.Rows32 | _native.Rows64"
+KERNEL_NAMES = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with all its constants.
+
+    Attributes
+    ----------
+    name : str
+        One of ``KERNEL_NAMES``.
+    gamma, coef0, degree
+        Constants of the table above.
+    constant : float
+        Added to every value; 1 gives a penalised intercept.
+    """
+
+    name: str
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 3
+    constant: float = 0.0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every kernel matrix is known to have no negative eigenvalue."""
+        if self.name == "poly":
+            return self.coef0 >= 0
+        return self.name in ("linear", "rbf", "laplacian")
+
+    @property
+    def spec(self) -> _native.KernelSpec:
+        """The kernel in the native core's terms."""
+        return _native.KernelSpec(
+            self.name,
+            gamma=self.gamma,
+            coef0=self.coef0,
+            degree=self.degree,
+            constant=self.constant,
+        )
+
+    def without_constant(self) -> Kernel:
+        """Drop the constant; predictions add it as an intercept."""
+        return replace(self, constant=0.0)
+
+    def diagonal(self, rows: Rows) -> Array:
+        """Evaluate κ(x, x) for every row."""
+        return _native.kernel_diagonal(rows, self.spec)
+
+    def block(
+        self,
+        a: Rows,
+        b: Rows,
+        a_rows: NDArray[np.int64] | None = None,
+        b_rows: NDArray[np.int64] | None = None,
+        threads: int = 1,
+    ) -> NDArray[Any]:
+        """Evaluate κ between (selected) rows of ``a`` and ``b`` as a dense matrix."""
+        return _native.kernel_block(a, b, self.spec, a_rows, b_rows, threads)
+
+    def product(
+        self,
+        queries: Rows,
+        basis: Rows,
+        coef: Array,
+        basis_rows: NDArray[np.int64] | None = None,
+        threads: int = 1,
+    ) -> Array:
+        """Sum ``coef[i] κ(basis_i, query_j)`` over i, without keeping the matrix.
+
+        Parameters
+        ----------
+        queries, basis : Rows
+            Rows to evaluate at, rows that carry coefficients.
+        coef : array of shape (n_outputs, n_basis)
+            One row of coefficients per output.
+        basis_rows : array of int, optional
+            The rows of ``basis`` that ``coef`` speaks of.
+        threads : int
+            Threads to use; the result does not depend on it.
+
+        Returns
+        -------
+        array of shape (n_outputs, n_queries)
+        """
+        columns = np.ascontiguousarray(np.atleast_2d(coef).T, dtype=np.float64)
+        return _native.kernel_product(queries, basis, self.spec, columns, basis_rows, threads)
+
+
+def as_rows(X: Any, dtype: Any = None) -> Rows:
+    """View a dense array or CSR matrix as rows of the native core.
+
+    No copy is made when the data already have the wanted precision and are C-contiguous.
+    """
+    dtype = np.dtype(dtype or (X.dtype if X.dtype == np.float32 else np.float64))
+    kind = _native.Rows32 if dtype == np.float32 else _native.Rows64
+    if not sp.issparse(X):
+        return kind(np.ascontiguousarray(X, dtype=dtype))
+    X = X.tocsr()
+    if not X.has_canonical_format:  # an entry stored twice would be read as its last part
+        X = X.copy()
+        X.sum_duplicates()
+    indices = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
+    return kind(
+        np.ascontiguousarray(X.data, dtype=dtype),
+        np.ascontiguousarray(indices),
+        np.ascontiguousarray(X.indptr, dtype=np.int64),
+        X.shape[1],
+    )
+
+
+def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:
+    """Turn ``"scale"`` and ``"auto"`` into a number.
+
+    ``"scale"`` is 1 / (features × variance of all entries), the variance weighted by rows, so that
+    a row of weight 2 counts like the row twice; ``"auto"`` is 1 / features.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    features = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / features
+    share = weights / weights.sum()
+    mean = float(share @ row_sums(X)) / features
+    if sp.issparse(X):
+        second = float(share @ row_sums(X.multiply(X).tocsr())) / features
+        variance = second - mean * mean
+    else:
+        variance = float(share @ _squared_deviations(X, mean)) / features
+    return 1.0 / (features * variance) if variance > 0 else 1.0
+
+
+def row_sums(X: Any) -> Array:
+    """Sum each row in float64."""
+    return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def _squared_deviations(X: NDArray[Any], mean: float) -> Array:
+    out = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], 4096):  # blocks: no second array of the data's size
+        block = X[start : start + 4096].astype(np.float64) - mean
+        out[start : start + 4096] = np.einsum("ij,ij->i", block, block)
+    return out
+
+
+def rounding_of_distances(kernel: Kernel, X: Any) -> float:
+    """Bound the error that float32 makes in an RBF value of these rows.
+
+    Squared distances are differences of squared norms; far from the origin little is left of them.
+    """
+    if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
+        return 0.0
+    squares = row_sums(X.multiply(X)) if sp.issparse(X) else _squared_deviations(X, 0.0)
+    return kernel.gamma * float(squares.max()) * float(np.finfo(np.float32).eps)

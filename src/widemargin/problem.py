@@ -1,0 +1,108 @@
+"""One binary training problem: rows, kernel, labels and a loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .certificates import Certificate, certify
+from .kernels import Kernel, Rows, as_rows
+from .losses import Array, LossTerms
+
+
+@dataclass
+class KernelProblem:
+    """Minimise ½ γᵀQγ + Σ φᵢ(γᵢ) with Q = YKY.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        Rows (float32 or float64), or the kernel matrix when ``kernel.name`` is ``precomputed``.
+    kernel : Kernel
+        With its constant, if the model has an intercept.
+    label : array of shape (n_rows,)
+        +1.0 or −1.0.
+    terms : LossTerms
+        The loss, weights included.
+    threads : int
+        For kernel values; results do not depend on it.
+    """
+
+    X: Any
+    kernel: Kernel
+    label: Array
+    terms: LossTerms
+    threads: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.label.shape[0])
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows in the precision of the data."""
+        return as_rows(self.X)
+
+    @property
+    def _exact_rows(self) -> Rows:
+        """The rows in float64, for certificates; a passing copy where the data are float32."""
+        return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Diagonal of Q."""
+        return self.kernel.diagonal(self.rows)
+
+    def margins(self, net_dual: Array) -> Array:
+        """Compute Q ``net_dual`` in float64, from the rows whose dual is not zero."""
+        support = np.flatnonzero(net_dual)
+        coef = (net_dual * self.label)[support]
+        if self.kernel.name == "precomputed":
+            decision = self.X[:, support].astype(np.float64) @ coef
+            decision = decision + self.kernel.constant * coef.sum()
+        else:
+            exact = self._exact_rows
+            decision = self.kernel.product(exact, exact, coef, support, self.threads)[0]
+        return np.asarray(self.label * decision)
+
+    def certificate(self, net_dual: Array, margin: Array) -> Certificate:
+        """Prove how good a solution is, given its margins."""
+        return certify(self.terms, net_dual, margin)
+
+    def dense_q(self) -> Array:
+        """Build Q in float64; for small problems only."""
+        exact = self._exact_rows
+        gram = self.kernel.block(exact, exact, threads=self.threads)
+        return np.asarray(gram * np.outer(self.label, self.label))
+
+    def subset(self, index: NDArray[np.int64]) -> Any:
+        """Take rows (and, for a precomputed kernel, columns) of the data."""
+        if self.kernel.name == "precomputed":
+            return self.X[np.ix_(index, index)]
+        return self.X[index]
+
+
+def lowest_eigenvalue(problem: KernelProblem) -> tuple[float, float]:
+    """Estimate the lowest and the largest eigenvalue of the kernel matrix.
+
+    Exact for small problems; otherwise Lanczos with matrix-vector products, O(rows) memory.
+    """
+    n = problem.n_rows
+    if n <= 500:
+        values = np.linalg.eigvalsh(problem.dense_q())
+        return float(values[0]), float(values[-1])
+    operator = sp.linalg.LinearOperator((n, n), matvec=problem.margins, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n)
+    largest = sp.linalg.eigsh(
+        operator, k=1, which="LA", v0=start, tol=1e-2, return_eigenvectors=False
+    )[0]
+    lowest = sp.linalg.eigsh(
+        operator, k=1, which="SA", v0=start, tol=1e-2, maxiter=50, return_eigenvectors=False
+    )[0]
+    return float(lowest), float(largest)

@@ -1,0 +1,67 @@
+"""Threads and bytes a fit may use."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+from numbers import Integral
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
+
+
+def memory_bytes(limit: int | str) -> int:
+    """Read a memory limit.
+
+    Parameters
+    ----------
+    limit : int or str
+        Bytes, or a number with a unit such as ``"1GiB"``, ``"500 MB"``.
+
+    Returns
+    -------
+    int
+        The limit in bytes.
+    """
+    if isinstance(limit, Integral) and not isinstance(limit, bool) and limit > 0:
+        return int(limit)
+    match = _SIZE.fullmatch(limit) if isinstance(limit, str) else None
+    unit = match.group(2).lower() if match else ""
+    factor = {**_UNITS, **_BINARY_UNITS}.get(unit)
+    if match is None or factor is None or float(match.group(1)) <= 0:
+        raise ValueError(
+            "`memory_limit` must be a positive number of bytes or a size such as '1GiB' or "
+            f"'500MB'; got {limit!r}."
+        )
+    return int(float(match.group(1)) * factor)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Resolve ``n_jobs`` to a number of threads.
+
+    ``None`` takes all cores this process may use, but one inside a worker process (joblib,
+    multiprocessing), whose siblings already fill the machine. Negative numbers count back from all
+    cores as in joblib. Results never depend on it.
+    """
+    cores = usable_cores()
+    if n_jobs is None:
+        return 1 if in_worker_process() else cores
+    if n_jobs == 0:
+        raise ValueError("`n_jobs` must not be 0; use None for all cores, or a number of threads.")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def usable_cores() -> int:
+    """Count the cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_worker_process() -> bool:
+    """Tell whether this is a child of a process pool."""
+    if multiprocessing.parent_process() is not None:
+        return True
+    return multiprocessing.current_process().name.startswith(("LokyProcess", "SpawnProcess"))

@@ -1,0 +1,40 @@
+"""Solvers of the kernel problem, one file each, and the rule that picks one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..losses import Array
+from ..problem import KernelProblem
+from . import coordinate_descent, newton
+from .monitor import Monitor
+from .outcome import Outcome, Solution
+
+__all__ = ["Monitor", "Outcome", "Solution", "Solver", "choose"]
+
+Solver = Callable[[KernelProblem, Array, Monitor], Solution]
+
+SOLVERS: dict[str, Solver] = {
+    "coordinate": coordinate_descent.solve,
+    "newton": newton.solve,
+}
+
+# Up to this many rows dense Newton beats coordinate descent (benchmarks/speed/solvers.py).
+NEWTON_ROWS = 1000
+
+
+def choose(name: str, problem: KernelProblem) -> str:
+    """Resolve ``"auto"`` and refuse what a solver cannot do.
+
+    Newton for small problems whose loss has curvature everywhere it is positive (ODM, squared
+    hinge); coordinate descent otherwise.
+    """
+    if name == "auto":
+        small = problem.n_rows <= NEWTON_ROWS
+        return "newton" if small and problem.terms.smooth else "coordinate"
+    if name == "newton" and not problem.terms.smooth:
+        raise ValueError(
+            "solver='newton' needs a loss with curvature (ODM or loss='squared_hinge'); got the "
+            "hinge loss. Use solver='coordinate' or 'auto'."
+        )
+    return name

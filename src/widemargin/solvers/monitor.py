@@ -1,0 +1,99 @@
+"""What solvers report to while they run: history, time budget, progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ..losses import Array
+
+# iteration, relative gap, active rows, rows
+Listener = Callable[[int, float, int, int], None]
+
+COLUMNS = (
+    "problem",
+    "iteration",
+    "seconds",
+    "primal",
+    "dual",
+    "relative_gap",
+    "active_rows",
+    "passes",
+)
+
+
+class Monitor:
+    """Records a fit and says when its time is up.
+
+    Parameters
+    ----------
+    tol : float
+        Relative gap to reach.
+    max_iter : int
+        Iterations allowed per binary problem.
+    max_time : float or None
+        Seconds allowed for the whole fit.
+    memory : int
+        Bytes for cached kernel rows.
+    seed : int
+        For solvers that break ties at random.
+    listener : callable, optional
+        Called after every iteration.
+
+    Attributes
+    ----------
+    latest : array or None
+        The net dual a solver works on, updated in place: what remains after an interrupt.
+    """
+
+    def __init__(
+        self,
+        *,
+        tol: float,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        memory: int = 2**30,
+        seed: int = 0,
+        listener: Listener | None = None,
+    ) -> None:
+        self.tol, self.max_iter, self.memory, self.seed = tol, max_iter, memory, seed
+        self.latest: Array | None = None
+        self._started = time.perf_counter()
+        self._deadline = None if max_time is None else self._started + max_time
+        self._listener = listener
+        self._problem = 0
+        self._records: list[tuple[float, ...]] = []
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time budget is used up."""
+        return self._deadline is not None and time.perf_counter() >= self._deadline
+
+    def next_problem(self) -> None:
+        """Begin the next binary problem of the fit."""
+        self._problem += 1
+        self.latest = None
+
+    def record(
+        self, iteration: int, primal: float, dual: float, active: int, rows: int, passes: float
+    ) -> bool:
+        """Note the state after an iteration; true means stop, the time is up."""
+        gap = (primal - dual) / primal if primal > 0 else 0.0
+        seconds = time.perf_counter() - self._started
+        self._records.append(
+            (self._problem, iteration, seconds, primal, dual, gap, active, passes)
+        )
+        if self._listener is not None:
+            self._listener(iteration, gap, active, rows)
+        return self.out_of_time
+
+    def history(self) -> dict[str, Array]:
+        """Return the record as arrays of equal length, one per column."""
+        import numpy as np
+
+        table = np.array(self._records, dtype=np.float64).reshape(-1, len(COLUMNS))
+        whole = ("problem", "iteration", "active_rows")
+        return {
+            name: table[:, k].astype(np.int64) if name in whole else table[:, k].copy()
+            for k, name in enumerate(COLUMNS)
+        }

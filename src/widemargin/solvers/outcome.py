@@ -1,0 +1,49 @@
+"""How a solve ended; the text of an outcome is the advice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..certificates import Certificate
+from ..losses import Array
+
+
+class Outcome(Enum):
+    """Why a solver stopped."""
+
+    CONVERGED = "The duality gap is within `tol`."
+    ITERATIONS = "`max_iter` was reached: raise it, or loosen `tol`."
+    TIME = "`max_time` was reached: raise it, or loosen `tol`."
+    STALLED = (
+        "The gap no longer shrinks, which happens when `C` is huge, features are unscaled or the "
+        "data are float32: scale the features, lower `C`, pass float64, or loosen `tol`."
+    )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the certificate is within ``tol``."""
+        return self is Outcome.CONVERGED
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A net dual with its margins and certificate.
+
+    Attributes
+    ----------
+    net_dual, margin : array of shape (n_rows,)
+        The solution and Q ``net_dual``, in float64.
+    certificate : Certificate
+        Evaluated from the two arrays above.
+    outcome : Outcome
+        Why the solver stopped.
+    iterations : int
+        Working sets (coordinate descent) or Newton steps.
+    """
+
+    net_dual: Array
+    margin: Array
+    certificate: Certificate
+    outcome: Outcome
+    iterations: int
