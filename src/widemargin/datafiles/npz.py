@@ -52,7 +52,8 @@ def _load(request: Request, key: str) -> dict[str, NDArray[Any]]:
                 request.path,
                 "not an NPZ archive, or cut short. Write it with `numpy.savez`, or fetch it again.",
             )
-        with np.load(request.path, allow_pickle=False) as archive:
+        # Opened here because numpy would leave the file of a damaged archive open.
+        with open(request.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             found = set(archive.files)
             wanted = {"X"} if "X" in found else set(_CSR_KEYS)
             if request.labelled:

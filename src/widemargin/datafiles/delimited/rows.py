@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 from widemargin.datafiles.table import DataFileError, Request, excerpt
@@ -33,17 +34,26 @@ def decoded_lines(request: Request, stream: BinaryIO) -> Iterator[str]:
     """Yield lines with their ends, refusing any that is not UTF-8."""
     # Surrogates stand in for bad bytes, so that the line with them can be named.
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    for number, line in enumerate(text, start=1):
-        if not line.isascii():
-            try:
-                line.encode("utf-8")
-            except UnicodeEncodeError:
-                raise DataFileError(
-                    request.path,
-                    "expected UTF-8 text, found other bytes. Convert the file to UTF-8.",
-                    number,
-                ) from None
-        yield line
+    try:
+        for number, line in enumerate(text, start=1):
+            if not line.isascii():
+                _check_utf8(request, line, number)
+            yield line
+    finally:
+        # The stream belongs to the caller, who may want to read on, or has closed it.
+        with suppress(ValueError):
+            text.detach()
+
+
+def _check_utf8(request: Request, line: str, number: int) -> None:
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataFileError(
+            request.path,
+            "expected UTF-8 text, found other bytes. Convert the file to UTF-8.",
+            number,
+        ) from None
 
 
 def is_number(text: str) -> bool:
