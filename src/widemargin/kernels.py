@@ -148,7 +148,7 @@ def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:
         return float(gamma)
     features = X.shape[1]
     if gamma == "auto":
-        return 1.0 / features
+        return 1.0 / float(features)
     share = weights / weights.sum()
     mean = float(share @ row_sums(X)) / features
     if sp.issparse(X):
@@ -156,7 +156,7 @@ def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:
         variance = second - mean * mean
     else:
         variance = float(share @ _squared_deviations(X, mean)) / features
-    return 1.0 / (features * variance) if variance > 0 else 1.0
+    return float(1.0 / (features * variance)) if variance > 0 else 1.0
 
 
 def row_sums(X: Any) -> Array:

@@ -65,7 +65,7 @@ class LossTerms:
         )
 
     def phi(self, net_dual: Array) -> Array:
-        """Evaluate :math:`\\varphi_i`, infinite outside its domain."""
+        r"""Evaluate :math:`\varphi_i`, infinite outside its domain."""
         positive, negative = np.maximum(net_dual, 0.0), np.maximum(-net_dual, 0.0)
         value = (0.5 * self.below * positive - self.lower_margin) * positive
         if np.isfinite(self.upper_margin):
@@ -75,7 +75,7 @@ class LossTerms:
         return np.where(net_dual > self.bound * (1 + 1e-12), np.inf, value)
 
     def primal(self, margin: Array) -> Array:
-        """Loss of each row at its margin: the conjugate of :math:`\\varphi_i` at −margin."""
+        r"""Loss of each row at its margin: the conjugate of :math:`\varphi_i` at −margin."""
         short = np.maximum(self.lower_margin - margin, 0.0)
         if self.smooth:
             loss = 0.5 * short * short / self.below
@@ -111,7 +111,10 @@ class LossTerms:
 class Loss(Protocol):
     """What an estimator gives to the solvers."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Name of the loss."""
+        ...
 
     def terms(self, weights: Array) -> LossTerms:
         """Fill in the constants for rows of the given weights (``C`` times sample weight)."""

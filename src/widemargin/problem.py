@@ -81,11 +81,12 @@ class KernelProblem:
         gram = self.kernel.block(exact, exact, threads=self.threads)
         return np.asarray(gram * np.outer(self.label, self.label))
 
-    def subset(self, index: NDArray[np.int64]) -> Any:
-        """Take rows (and, for a precomputed kernel, columns) of the data."""
-        if self.kernel.name == "precomputed":
-            return self.X[np.ix_(index, index)]
-        return self.X[index]
+
+def take_rows(X: Any, rows: NDArray[np.int64] | None, pairwise: bool) -> Any:
+    """Take rows (and, of a kernel matrix, the same columns); None takes all."""
+    if rows is None:
+        return X
+    return X[np.ix_(rows, rows)] if pairwise else X[rows]
 
 
 def lowest_eigenvalue(problem: KernelProblem) -> tuple[float, float]:

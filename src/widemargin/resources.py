@@ -5,7 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from numbers import Integral
+
+from threadpoolctl import ThreadpoolController
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -65,3 +70,15 @@ def in_worker_process() -> bool:
     if multiprocessing.parent_process() is not None:
         return True
     return multiprocessing.current_process().name.startswith(("LokyProcess", "SpawnProcess"))
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()  # scanning the loaded libraries takes milliseconds: once
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Run NumPy's and SciPy's linear algebra on one thread, so that results do not depend on it."""
+    with _threadpools().limit(limits=1, user_api="blas"):
+        yield

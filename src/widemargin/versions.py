@@ -46,9 +46,8 @@ def versions() -> Versions:
     True
     """
     # Imported here so that `import widemargin` stays fast.
-    from joblib import cpu_count
-
     from widemargin import _native
+    from widemargin.resources import usable_cores
 
     dependencies: dict[str, str | None] = {}
     extras: dict[str, dict[str, str | None]] = {}
@@ -63,7 +62,7 @@ def versions() -> Versions:
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "platform": platform.platform(),
         "instruction_set": _native.instruction_set(),
-        "usable_cores": cpu_count(),
+        "usable_cores": usable_cores(),
         "dependencies": dependencies,
         "extras": extras,
     }

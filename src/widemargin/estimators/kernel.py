@@ -106,6 +106,8 @@ class ODMClassifier(KernelMachine):
     history_ : dict of arrays
         Per iteration: problem, iteration, seconds, primal, dual, relative_gap, active_rows, passes
         (kernel entries evaluated over rows squared).
+    n_samples_fit_ : int
+        Number of training rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -289,6 +291,8 @@ class SVMClassifier(KernelMachine):
     history_ : dict of arrays
         Per iteration: problem, iteration, seconds, primal, dual, relative_gap, active_rows, passes
         (kernel entries evaluated over rows squared).
+    n_samples_fit_ : int
+        Number of training rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)

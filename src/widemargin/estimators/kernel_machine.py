@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
@@ -18,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..kernels import KERNEL_NAMES, Kernel, as_rows, resolve_gamma, rounding_of_distances
 from ..losses import Array, Loss
-from ..problem import KernelProblem
+from ..problem import KernelProblem, take_rows
 from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from ..solvers import Monitor
@@ -76,6 +74,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     warm_start: bool
     verbose: int
 
+    gamma_: Any
+
     def _loss(self) -> Loss:
         """Build the loss from the parameters."""
         raise NotImplementedError
@@ -111,10 +111,11 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
             )
         X, y = self._checked_training_data(X, y)
+        n_train = X.shape[0]
         weights, kept = self._checked_weights(X, sample_weight)
         previous = self._previous_net_duals(X.shape[0], y) if self.warm_start else None
         if kept is not None:
-            X = X[np.ix_(kept, kept)] if self._pairwise else X[kept]
+            X = take_rows(X, kept, self._pairwise)
             y, weights = y[kept], weights[kept]
             previous = None if previous is None else previous[:, kept]
         classes, codes = np.unique(y, return_inverse=True)
@@ -123,7 +124,6 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs rows of at least two classes; got only one class, "
                 f"{classes[0]!r}" + (" with a positive weight." if kept is not None else ".")
             )
-        n_train = X.shape[0] if kept is None else int(kept.max()) + 1
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         row_weight = self._row_weight(float(weights.sum()))
         weights = row_weight * weights * class_weights(self.class_weight, classes, codes, weights)
@@ -137,11 +137,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             try:
                 for k, task in enumerate(tasks):
                     rows = slice(None) if task.rows is None else task.rows
-                    subset = data
-                    if task.rows is not None:
-                        pairwise = kernel.name == "precomputed"
-                        subset = data[np.ix_(rows, rows)] if pairwise else data[rows]
                     terms = self._loss().terms(weights[rows])
+                    subset = take_rows(data, task.rows, kernel.name == "precomputed")
                     problem = KernelProblem(subset, kernel, task.label, terms, threads)
                     start = np.zeros(problem.n_rows)
                     if previous is not None and len(previous) == len(tasks):
@@ -188,9 +185,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, sample_weight: Any
     ) -> tuple[Array, NDArray[np.int64] | None]:
         """Return row weights and, if some are zero, the rows to keep."""
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if np.all(weights > 0):
             return weights, None
         kept = np.flatnonzero(weights)
@@ -250,7 +245,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""
         if not hasattr(self, "dual_coef_") or not np.array_equal(np.unique(y), self.classes_):
             return None
-        if self._n_train != n_rows:
+        if self.n_samples_fit_ != n_rows:
             return None
         coef = np.zeros((self.dual_coef_.shape[0], n_rows))
         coef[:, self.support_] = self.dual_coef_
@@ -274,7 +269,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.dual_coef_ = coef[:, support]
         self.intercept_ = kernel.constant * coef.sum(axis=1)
         self.strategy_ = "exact"
-        self._n_train = n_train
+        self.n_samples_fit_ = n_train
 
     def _set_outcome(self, results: list[FittedProblem], n_tasks: int, monitor: Monitor) -> None:
         complete = len(results) == n_tasks
@@ -354,7 +349,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(values.T + self.intercept_)
 
     def _kernel_decisions(self, X: Any) -> Array:
-        kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree))
+        kernel = Kernel(self.kernel, float(self.gamma_), float(self.coef0), int(self.degree))
         basis = self.support_vectors_
         single = X.dtype == basis.dtype == np.float32
         if single and rounding_of_distances(kernel, basis) > FLOAT32_ROUNDING:

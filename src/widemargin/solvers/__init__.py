@@ -19,7 +19,7 @@ SOLVERS: dict[str, Solver] = {
     "newton": newton.solve,
 }
 
-# Up to this many rows dense Newton beats coordinate descent (benchmarks/speed/solvers.py).
+# Up to this many rows dense Newton costs little and ends exact to rounding.
 NEWTON_ROWS = 1000
 
 

@@ -26,7 +26,7 @@ from ..problem import KernelProblem
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
-# Rows per working set: 256 to 512 were fastest on 8,000 to 50,000 rows (benchmarks/speed/solvers.py).
+# Rows per working set: 256 to 512 were fastest on 8,000 to 50,000 rows.
 WORKING_SET = 384
 # The native loop stops a little below `tol`, so that the certificate seldom asks for more.
 SAFETY = 0.9

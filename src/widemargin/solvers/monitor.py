@@ -80,9 +80,7 @@ class Monitor:
         """Note the state after an iteration; true means stop, the time is up."""
         gap = (primal - dual) / primal if primal > 0 else 0.0
         seconds = time.perf_counter() - self._started
-        self._records.append(
-            (self._problem, iteration, seconds, primal, dual, gap, active, passes)
-        )
+        self._records.append((self._problem, iteration, seconds, primal, dual, gap, active, passes))
         if self._listener is not None:
             self._listener(iteration, gap, active, rows)
         return self.out_of_time

@@ -22,7 +22,7 @@ import scipy.linalg
 from ..certificates import certify
 from ..losses import Array, LossTerms
 from ..problem import KernelProblem
-from .blas import single_threaded_blas
+from ..resources import single_threaded_blas
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from ..losses import Array
 from ..problem import KernelProblem
+from ..resources import single_threaded_blas
 from . import newton
-from .blas import single_threaded_blas
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
@@ -70,9 +71,9 @@ def _move(
     bound: Array,
     gradient: Array,
     net_dual: Array,
-    free: Array,
+    free: NDArray[np.bool_],
     ridge: float,
-) -> Array:
+) -> NDArray[np.bool_]:
     """Step towards the free rows' solution, as far as the box allows; return who is free now."""
     rows = np.flatnonzero(free)
     system = q[np.ix_(rows, rows)]

@@ -1,0 +1,97 @@
+"""Types of the native core; see native/bindings.cpp."""
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+def instruction_set() -> str: ...
+
+class KernelSpec:
+    def __init__(
+        self,
+        kind: str,
+        gamma: float = 1.0,
+        coef0: float = 0.0,
+        degree: int = 3,
+        constant: float = 0.0,
+    ) -> None: ...
+
+class _Rows:
+    @property
+    def count(self) -> int: ...
+    @property
+    def features(self) -> int: ...
+    @property
+    def sparse(self) -> bool: ...
+
+class Rows32(_Rows):
+    @overload
+    def __init__(self, values: NDArray[np.float32]) -> None: ...
+    @overload
+    def __init__(
+        self,
+        data: NDArray[np.float32],
+        indices: NDArray[np.int32] | NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        features: int,
+    ) -> None: ...
+
+class Rows64(_Rows):
+    @overload
+    def __init__(self, values: NDArray[np.float64]) -> None: ...
+    @overload
+    def __init__(
+        self,
+        data: NDArray[np.float64],
+        indices: NDArray[np.int32] | NDArray[np.int64],
+        indptr: NDArray[np.int64],
+        features: int,
+    ) -> None: ...
+
+class DescentOptions:
+    def __init__(
+        self,
+        *,
+        relative_gap: float,
+        max_iterations: int,
+        working_set: int,
+        cache_bytes: int,
+        shrinking: bool,
+        threads: int,
+        seed: int,
+    ) -> None: ...
+
+def kernel_block(
+    a: Rows32 | Rows64,
+    b: Rows32 | Rows64,
+    spec: KernelSpec,
+    a_rows: NDArray[np.int64] | None = None,
+    b_rows: NDArray[np.int64] | None = None,
+    threads: int = 1,
+) -> NDArray[Any]: ...
+def kernel_product(
+    queries: Rows32 | Rows64,
+    basis: Rows32 | Rows64,
+    spec: KernelSpec,
+    coef: NDArray[np.float64],
+    basis_rows: NDArray[np.int64] | None = None,
+    threads: int = 1,
+) -> NDArray[np.float64]: ...
+def kernel_diagonal(rows: Rows32 | Rows64, spec: KernelSpec) -> NDArray[np.float64]: ...
+def descend(
+    rows: Rows32 | Rows64,
+    spec: KernelSpec,
+    label: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    lower_margin: float,
+    upper_margin: float,
+    below: NDArray[np.float64],
+    above: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    net_dual: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    options: DescentOptions,
+    report: Callable[[int, float, float, int, int], bool],
+) -> str: ...
