@@ -10,7 +10,7 @@ JSON and arrays, ``kernel_machine`` says what a fitted kernel machine must look 
 ``model_file`` puts them together.
 """
 
-from widemargin.persistence.container import ModelFileError
-from widemargin.persistence.model_file import dumps, load_model, loads, save
+from .container import ModelFileError
+from .model_file import dumps, load_model, loads, save
 
 __all__ = ["ModelFileError", "dumps", "load_model", "loads", "save"]

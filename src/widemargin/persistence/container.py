@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from typing import Any, NoReturn
 
@@ -78,7 +79,11 @@ def unpack(data: bytes, library_version: str) -> tuple[Header, Arrays]:
         # A byte other than 0 and 1 would be a third truth value to NumPy.
         if array.dtype == bool and array.size and array.view(np.uint8).max() > 1:
             raise ModelFileError(f"the file is damaged: array {name!r} is not boolean")
-    if header.pop("sha256", None) != _digest(header, arrays):
+    try:
+        intact = header.pop("sha256", None) == _digest(header, arrays)
+    except RecursionError:  # nesting that could just be read, but not written again
+        intact = False
+    if not intact:
         raise ModelFileError("the file is damaged: its contents do not match its checksum")
     return header, arrays
 
@@ -138,11 +143,11 @@ def _as_stored(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _digest(header: Header, arrays: Arrays) -> str:
-    digest = hashlib.sha256(_json_text(header).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(_json_text([name, array.dtype.name, list(array.shape)]).encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
+    names = sorted(arrays)
+    table = [[name, arrays[name].dtype.str[1:], list(arrays[name].shape)] for name in names]
+    digest = hashlib.sha256(_json_text([header, table]).encode())
+    for name in names:
+        digest.update(arrays[name].reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -151,7 +156,12 @@ def _json_text(value: Any) -> str:
 
 
 def _strict_json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+    return json.loads(
+        text,
+        object_pairs_hook=_without_repeats,
+        parse_constant=_refuse_constant,
+        parse_float=_finite_float,
+    )
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -163,3 +173,10 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # 1e999 is JSON, but no float
+        raise ValueError(f"{text} is too large")
+    return number

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin.persistence.container import STORABLE_DTYPES, Arrays, ModelFileError
-from widemargin.persistence.encoding import MAX_PADDED_CHARACTERS
+from .container import STORABLE_DTYPES, Arrays, ModelFileError
+from .encoding import MAX_PADDED_CHARACTERS
 
 MAX_DEPTH = 16
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}

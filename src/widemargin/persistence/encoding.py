@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin.persistence.container import STORABLE_DTYPES, Arrays
+from .container import STORABLE_DTYPES, Arrays
 
 # NumPy pads fixed-width text to the longest string. Without a bound, one long string among many
 # short ones would let a small file ask for all the memory there is.

@@ -27,12 +27,8 @@ def check_kernel_machine(estimator: Any) -> None:
         _check_reals(_required(estimator, name), name, shape, np.float64)
     _check_support_vectors(estimator, n_support, n_features)
     _check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
-    gamma = _required(estimator, "gamma_")
-    real = isinstance(gamma, float | np.floating)
-    _demand(real and 0 <= float(gamma) < math.inf, "gamma_", "a finite number, not negative")
-    _check_history(_required(estimator, "history_"))
-    for name in ("strategy_", "solver_"):
-        _demand(isinstance(_required(estimator, name), str), name, "text")
+    _check_constants(estimator)
+    _check_outcome(estimator)
 
 
 def _required(estimator: Any, name: str) -> Any:
@@ -98,7 +94,7 @@ def _check_support_vectors(estimator: Any, n_support: int, n_features: int) -> N
     if estimator.kernel == "precomputed":
         below = n_support == 0 or int(estimator.support_.max()) < n_features
         _demand(below, "support_", f"rows of the {n_features} that the kernel matrix had")
-        _check_reals(vectors, "support_vectors_", (0, 0), *_REAL)
+        _check_reals(vectors, "support_vectors_", (n_support, 0), *_REAL)
         return
     shape = (n_support, n_features)
     if sparse.issparse(vectors):
@@ -107,6 +103,18 @@ def _check_support_vectors(estimator: Any, n_support: int, n_features: int) -> N
         _check_reals(vectors.data, "support_vectors_", vectors.data.shape, *_REAL)
     else:
         _check_reals(vectors, "support_vectors_", shape, *_REAL)
+
+
+def _check_constants(estimator: Any) -> None:
+    gamma = _required(estimator, "gamma_")
+    if estimator.kernel == "precomputed":
+        _demand(gamma is None, "gamma_", "None when the kernel is precomputed")
+    else:
+        real = isinstance(gamma, float | np.floating) and 0 <= float(gamma) < math.inf
+        _demand(real, "gamma_", "a finite number that is not negative")
+    # Larger ones pass for integers in Python, but not for the native core's.
+    n_jobs = estimator.n_jobs
+    _demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
 
 
 def _check_feature_names(names: Any, n_features: int) -> None:
@@ -120,8 +128,19 @@ def _check_feature_names(names: Any, n_features: int) -> None:
     _demand(len(set(names.tolist())) == n_features, "feature_names_in_", "unlike each other")
 
 
-def _check_history(history: Any) -> None:
+def _check_outcome(estimator: Any) -> None:
+    """Check what a fit reports of itself; predictions do not depend on it."""
+    for name, kind in (("strategy_", str), ("solver_", str), ("converged_", bool)):
+        _demand(isinstance(_required(estimator, name), kind), name, f"of type {kind.__name__}")
+    for name in ("dual_gap_", "relative_gap_"):
+        _demand(isinstance(_required(estimator, name), float), name, "a number")
+    _demand(_is_integer(_required(estimator, "n_iter_")), "n_iter_", "an integer")
+    history = _required(estimator, "history_")
     columns: list[Any] = list(history.values()) if isinstance(history, dict) else [None]
     arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
     equal = arrays and len({column.size for column in columns}) <= 1
     _demand(equal, "history_", "a dictionary of arrays of one length")
+    # A warm start puts the coefficients back at their rows of the last training set.
+    n_samples = _required(estimator, "n_samples_fit_")
+    fits = _is_integer(n_samples) and bool((estimator.support_ < n_samples).all())
+    _demand(fits, "n_samples_fit_", "more than every row number in `support_`")

@@ -8,15 +8,15 @@ estimator needs a line in the registry and no code here.
 from __future__ import annotations
 
 import os
-from functools import cache
-from importlib.metadata import version
+import stat
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin.persistence.atomic_write import write_atomically
-from widemargin.persistence.container import (
+from .. import __version__
+from .atomic_write import write_atomically
+from .container import (
     Arrays,
     Header,
     ModelFileError,
@@ -24,9 +24,9 @@ from widemargin.persistence.container import (
     pack,
     unpack,
 )
-from widemargin.persistence.decoding import decode_value
-from widemargin.persistence.encoding import encode_value
-from widemargin.persistence.registry import ESTIMATORS, check_fitted, estimator_class
+from .decoding import decode_value
+from .encoding import encode_value
+from .registry import ESTIMATORS, check_fitted, estimator_class
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -89,10 +89,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         If the file cannot be opened or read.
     """
     with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
         try:
-            start = file.read(9)
-            check_start(start, os.fstat(file.fileno()).st_size)
-            return loads(start + file.read())
+            if stat.S_ISREG(status.st_mode):  # a pipe has no size to compare with
+                check_start(file.peek(9)[:9], status.st_size)
+            return loads(file.read())
         except ModelFileError as error:
             raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from error
 
@@ -113,7 +114,7 @@ def dumps(estimator: Any) -> bytes:
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
     arrays: Arrays = {}
     header = {
-        "library_version": _library_version(),
+        "library_version": __version__,
         "estimator": name,
         "params": {key: encode_value(value, key, arrays) for key, value in params.items()},
         "fitted": {key: encode_value(value, key, arrays) for key, value in fitted.items()},
@@ -130,7 +131,7 @@ def dumps(estimator: Any) -> bytes:
 
 def loads(data: bytes) -> Any:
     """Return the estimator that `dumps` turned into `data`."""
-    header, arrays = unpack(data, _library_version())
+    header, arrays = unpack(data, __version__)
     params, fitted = _parts_of(header)
     name = header["estimator"]
     params = {key: decode_value(node, arrays) for key, node in params.items()}
@@ -149,7 +150,7 @@ def loads(data: bytes) -> Any:
     except (TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
             f"not a valid {name} (written by widemargin {header['library_version']}; this is "
-            f"{_library_version()}): {error}"
+            f"{__version__}): {error}"
         ) from error
     return estimator
 
@@ -166,7 +167,7 @@ def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
     if header["estimator"] not in ESTIMATORS:
         raise ModelFileError(
             f"the file holds a {header['estimator']!r}, written by widemargin "
-            f"{header['library_version']}; this is {_library_version()}, which knows "
+            f"{header['library_version']}; this is {__version__}, which knows "
             f"{', '.join(ESTIMATORS)}"
         )
     return header["params"], header["fitted"]
@@ -175,8 +176,3 @@ def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
 def _is_saved(name: str, estimator: Any) -> bool:
     public = name.endswith("_") and not name.startswith("_")
     return public or name in getattr(estimator, "_persisted_private", ())
-
-
-@cache
-def _library_version() -> str:
-    return version("widemargin")

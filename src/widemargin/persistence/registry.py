@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from widemargin.persistence.kernel_machine import check_kernel_machine
+from .kernel_machine import check_kernel_machine
 
 # Name in the file: (module, what a fitted estimator of the class must satisfy). Modules are named
 # and not imported here because the estimators themselves import `save`.

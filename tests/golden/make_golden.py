@@ -1,0 +1,77 @@
+"""Write the golden files: small models of this version, with what they predict.
+
+Run once for each version of the format (``python tests/golden/make_golden.py``). Files that exist
+are never written again: they stand for the models that users have, and every later version must
+read them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from widemargin import ODMClassifier, SVMClassifier
+from widemargin.persistence.container import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+
+
+def data():
+    rng = np.random.default_rng(11)
+    y = np.arange(18) % 3
+    X = rng.normal(size=(18, 3)) + 1.5 * y[:, None]
+    X[np.abs(X) < 0.5] = 0
+    return X, y
+
+
+def golden_models():
+    """Yield a name, a fitted model and rows to predict: one of each kind of content."""
+    X, y = data()
+    words = np.array(["no", "perhaps", "yes"])
+    params = {"C": 8.0, "upsilon": 0.25, "theta": 0.1}
+    yield "odm_binary", ODMClassifier(**params, fit_intercept=True).fit(X, y > 0), X
+    single = X.astype(np.float32)
+    yield (
+        "odm_ovo_float32",
+        ODMClassifier("laplacian", multi_class="ovo").fit(single, words[y]),
+        single,
+    )
+    weights = {"no": 2.0, "perhaps": 1.0, "yes": 0.5}
+    rows = sparse.csr_matrix(X)
+    yield "svm_sparse", SVMClassifier(C=2.0, class_weight=weights).fit(rows, words[y]), rows
+    gram = X @ X.T
+    yield "svm_precomputed", SVMClassifier("precomputed", loss="squared_hinge").fit(gram, y), gram
+    frame = pd.DataFrame(X, columns=["length", "größe", "x.y"])
+    model = ODMClassifier("poly", degree=2, coef0=1.0).fit(frame, words.astype(object)[y])
+    yield "odm_feature_names", model, frame
+
+
+def main() -> None:
+    for name, model, X in golden_models():
+        path = HERE / f"format{FORMAT_VERSION}_{name}.wm"
+        if path.exists():
+            print(f"{path.name} exists")
+            continue
+        rows = X[:6] if hasattr(X, "dtype") else X.iloc[:6]
+        dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+        expected = {
+            "estimator": type(model).__name__,
+            "params": {key: getattr(model, key) for key in ("kernel", "C", "class_weight")},
+            "dtype": dense.dtype.name,
+            "sparse": sparse.issparse(rows),
+            "columns": list(getattr(rows, "columns", [])),
+            "X": dense.tolist(),
+            "predict": model.predict(rows).tolist(),
+            "decision_function": model.decision_function(rows).tolist(),
+        }
+        model.save(path)
+        path.with_suffix(".json").write_text(json.dumps(expected, indent=1) + "\n")
+        print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
