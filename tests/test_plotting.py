@@ -85,7 +85,7 @@ def test_both_share_colour_and_legend_entry(moons):
     )
     colour = matplotlib.colors.to_rgb(display.line_.get_color())
     assert display.bars_[0].get_facecolor()[:3] == pytest.approx(colour)
-    assert legend(display) == ["mine", "wanted by mine: 0.8 to 1.2"]
+    assert legend(display) == ["mine", "mine wants 0.8 to 1.2"]
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_wanted_margins_are_asked_of_the_final_estimator(model, wanted, moons):
 def test_a_band_without_width_is_a_line():
     display = MarginDistributionDisplay([0.5, 1.5], wanted=(1.0, 1.0), estimator_name="ODM").plot()
     assert isinstance(display.wanted_, matplotlib.lines.Line2D)
-    assert legend(display)[-1] == "wanted by ODM: 1"
+    assert legend(display)[-1] == "ODM wants 1"
 
 
 def test_wanted_margins_can_be_given_or_left_out(moons):
     X, y = moons
     model = ODMClassifier().fit(X, y)
     given = MarginDistributionDisplay.from_estimator(model, X, y, wanted=(0.5, np.inf))
-    assert legend(given)[-1] == "wanted by ODMClassifier: 0.5 or more"
+    assert legend(given)[-1] == "ODMClassifier wants 0.5 or more"
     none = MarginDistributionDisplay.from_estimator(model, X, y, wanted=None)
     assert none.wanted_ is None
 

@@ -251,21 +251,21 @@ class MarginDistributionDisplay:
         cumulative = kind == "cumulative"
         ax.set_ylabel("fraction of rows" + (" with at most this margin" if cumulative else ""))
         if ax.get_legend_handles_labels()[1]:
-            ax.legend(loc="upper left")  # where distributions of margins are empty
+            ax.legend()
         return self
 
     def _mark_wanted(self, colour: Any, label: str | None) -> None:
         if self.wanted is None:
             return
         low, high = self.wanted
-        who = f"wanted by {label}" if label else "wanted"
+        who = f"{label} wants" if label else "wanted:"
         if low < high < np.inf:
-            label = f"{who}: {low:g} to {high:g}"
+            label = f"{who} {low:g} to {high:g}"
             self.wanted_ = self.ax_.axvspan(
                 low, high, facecolor=colour, alpha=0.12, linewidth=0, label=label
             )
         else:
-            label = f"{who}: {low:g}" + (" or more" if high > low else "")
+            label = f"{who} {low:g}" + (" or more" if high > low else "")
             self.wanted_ = self.ax_.axvline(
                 low, color=colour, linestyle="--", linewidth=1.0, label=label
             )
