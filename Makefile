@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+SANITIZE_TESTS ?= tests/native
 # What `make bench` runs, as `python -m $(BENCH)`, and its arguments. The data come from the folder
 # named by WIDEMARGIN_DATA.
 BENCH ?= benchmarks.speed
@@ -110,7 +111,7 @@ $(IN_VENV):
 # The package itself is compiled once; the extras then only add their requirements to it.
 $(VENV)/.package: $(BUILD_INPUTS) | $(IN_VENV)
 	$(check_compiler)
-	@echo "Building widemargin and installing what it needs into $(VENV) (about a minute)"
+	@echo "Building widemargin and installing what it needs into $(VENV); compiling takes a while"
 	@$(PIP) install -q -e ".[plot]"
 	@touch $@
 
@@ -136,7 +137,7 @@ sanitize: $(SANITIZED)/.package ## Run the native tests under ASan and UBSan (Li
 	set -x; LD_PRELOAD="$$runtimes" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
 	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:abort_on_error=1 \
-	$(SANITIZED)/bin/python -m pytest --capture=sys --timeout=0 tests/native $(PYTEST_ARGS)
+	$(SANITIZED)/bin/python -m pytest --capture=sys --timeout=0 $(SANITIZE_TESTS) $(PYTEST_ARGS)
 
 $(SANITIZED)/.package: $(BUILD_INPUTS) | $(IN_VENV)
 	$(check_compiler)
