@@ -31,8 +31,8 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """P − D."""
-        return self.primal - self.dual
+        """P − D; rounding below zero counts as zero."""
+        return self.primal - self.dual if not self.primal < self.dual else 0.0
 
     @property
     def relative_gap(self) -> float:

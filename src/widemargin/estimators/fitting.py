@@ -16,6 +16,8 @@ from ..solvers.polish import POLISH_ROWS, polish
 
 # Eigenvalues this far below zero, relative to the largest, are rounding and not indefiniteness.
 INDEFINITE = 1e-6
+# A small problem that descent has not solved by then is better solved by dense algebra.
+DESCENT_BEFORE_POLISH = 50
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,16 @@ def fit_binary(
         if lowest < -INDEFINITE * max(abs(largest), abs(lowest)):
             shift = -1.01 * lowest
             problem.terms = problem.terms.shifted(shift)
-    solution = SOLVERS[name](problem, start, monitor)
-    if problem.n_rows <= POLISH_ROWS and solution.outcome.converged and name != "newton":
+    small = problem.n_rows <= POLISH_ROWS and name != "newton"
+    allowed = monitor.max_iter
+    if small:
+        monitor.max_iter = min(allowed, DESCENT_BEFORE_POLISH)
+    try:
+        solution = SOLVERS[name](problem, start, monitor)
+    finally:
+        monitor.max_iter = allowed
+    out_of_iterations = solution.outcome is Outcome.ITERATIONS and solution.iterations >= allowed
+    if small and not out_of_iterations and solution.outcome is not Outcome.TIME:
         solution = polish(problem, solution, monitor)
     certificate = Certificate(np.nan, np.nan) if shift else solution.certificate
     return FittedProblem(

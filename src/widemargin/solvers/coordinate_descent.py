@@ -18,6 +18,8 @@ large-scale linear SVM"; Zhang and Zhou (2019), "Optimal margin distribution mac
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from .. import _native
@@ -26,20 +28,33 @@ from ..problem import KernelProblem
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
-# Rows per working set: 256 to 512 were fastest on 8,000 to 50,000 rows.
-WORKING_SET = 384
+# Rows per working set: 256 to 512 were fastest on 8,000 to 50,000 rows. Problems up to the second
+# number are one working set.
+WORKING_SET, WHOLE_SET = 384, 1024
+# Kernel rows the cache must hold at the least: fewer would undo each other's work.
+FEWEST_CACHED_ROWS = 16
 # The native loop stops a little below `tol`, so that the certificate seldom asks for more.
 SAFETY = 0.9
 
 
+@dataclass
+class _Progress:
+    """Working sets and kernel values so far, over all rounds of the native loop."""
+
+    iterations: int = 0
+    entries: int = 0
+
+
 def solve(problem: KernelProblem, start: Array, monitor: Monitor) -> Solution:
     """Solve from ``start``, a net dual inside the loss's domain."""
+    check_memory(problem, monitor)
     net_dual = np.array(start, dtype=np.float64)
     margin = problem.margins(net_dual) if np.any(net_dual) else np.zeros_like(net_dual)
     monitor.latest = net_dual
-    target, iterations, best_gap = SAFETY * monitor.tol, 0, np.inf
+    progress = _Progress()
+    target, best_gap = SAFETY * monitor.tol, np.inf
     while True:
-        ended, iterations = _descend(problem, net_dual, margin, target, iterations, monitor)
+        ended = _descend(problem, net_dual, margin, target, progress, monitor)
         margin = problem.margins(net_dual)
         certificate = problem.certificate(net_dual, margin)
         gap = certificate.relative_gap
@@ -47,14 +62,25 @@ def solve(problem: KernelProblem, start: Array, monitor: Monitor) -> Solution:
             outcome = Outcome.CONVERGED
         elif ended == "stopped":
             outcome = Outcome.TIME
-        elif iterations >= monitor.max_iter:
+        elif ended == "iterations":
+            progress.iterations = monitor.max_iter
             outcome = Outcome.ITERATIONS
         elif gap > 0.9 * best_gap:  # a whole unshrunk round won nothing
             outcome = Outcome.STALLED
         else:
             target, best_gap = 0.5 * target, gap
             continue
-        return Solution(net_dual, margin, certificate, outcome, iterations)
+        return Solution(net_dual, margin, certificate, outcome, progress.iterations)
+
+
+def check_memory(problem: KernelProblem, monitor: Monitor) -> None:
+    """Refuse a memory limit that holds hardly any kernel rows."""
+    needed = FEWEST_CACHED_ROWS * problem.n_rows * int(problem.X.dtype.itemsize)
+    if monitor.memory < needed:
+        raise ValueError(
+            f"`memory_limit` must hold at least {FEWEST_CACHED_ROWS} kernel rows, {needed} bytes "
+            f"for {problem.n_rows} training rows; got {monitor.memory} bytes."
+        )
 
 
 def _descend(
@@ -62,29 +88,29 @@ def _descend(
     net_dual: Array,
     margin: Array,
     target: float,
-    done: int,
+    progress: _Progress,
     monitor: Monitor,
-) -> tuple[str, int]:
-    """Run the native loop in place; return how it ended and the iterations so far."""
-    n = problem.n_rows
-    iterations = done
+) -> str:
+    """Run the native loop in place; return how it ended."""
+    n, before = problem.n_rows, replace(progress)
 
     def report(iteration: int, primal: float, dual: float, active: int, entries: int) -> bool:
-        nonlocal iterations
-        iterations = done + iteration
-        return monitor.record(iterations, primal, dual, active, n, entries / n**2)
+        progress.iterations = before.iterations + iteration
+        progress.entries = before.entries + entries
+        passes = progress.entries / n**2
+        return monitor.record(progress.iterations, primal, dual, active, n, passes)
 
     options = _native.DescentOptions(
         relative_gap=target,
-        max_iterations=monitor.max_iter - done,
-        working_set=WORKING_SET,
+        max_iterations=monitor.max_iter - before.iterations,
+        working_set=n if n <= WHOLE_SET else WORKING_SET,
         cache_bytes=monitor.memory,
         shrinking=True,
         threads=problem.threads,
         seed=monitor.seed,
     )
     terms = problem.terms
-    ended = _native.descend(
+    return _native.descend(
         problem.rows,
         problem.kernel.spec,
         problem.label,
@@ -99,4 +125,3 @@ def _descend(
         options,
         report,
     )
-    return ended, monitor.max_iter if ended == "iterations" else iterations

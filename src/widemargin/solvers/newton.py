@@ -17,12 +17,12 @@ Chapelle (2007), "Training a support vector machine in the primal", for the Newt
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from ..certificates import certify
 from ..losses import Array, LossTerms
 from ..problem import KernelProblem
 from ..resources import single_threaded_blas
+from .dense import damped_cholesky
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
@@ -69,11 +69,9 @@ def newton_point(q: Array, terms: LossTerms, margin: Array) -> tuple[Array, Arra
     net_dual = np.zeros_like(margin)
     if rows.size:
         low = side[rows] > 0
-        system = q[np.ix_(rows, rows)]
-        system[np.diag_indices_from(system)] += np.where(low, terms.below[rows], terms.above[rows])
+        curvature = np.where(low, terms.below[rows], terms.above[rows])
         target = np.where(low, terms.lower_margin, terms.upper_margin)
-        factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        net_dual[rows] = scipy.linalg.cho_solve(factor, target, check_finite=False)
+        net_dual[rows] = damped_cholesky(q[np.ix_(rows, rows)], curvature).solve(target)
     return net_dual, side
 
 

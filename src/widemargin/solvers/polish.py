@@ -1,5 +1,7 @@
 r"""The last digits of a small problem: an active-set method started next to the solution.
 
+Where coordinate descent gave up on the hinge, an interior-point method comes first.
+
 Rows strictly inside the box are *free*; on them optimality is linear,
 :math:`Q_{FF}\,\delta = -g_F` with the gradient :math:`g = m + \varphi'(\gamma)`. Each step solves
 that system, moves as far as the box allows, and exchanges the rows that hit it or want to leave
@@ -13,42 +15,49 @@ solvable; along a null direction it makes the step long, and the box ends it, as
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from ..losses import Array
 from ..problem import KernelProblem
 from ..resources import single_threaded_blas
 from . import newton
+from .dense import damped_cholesky
+from .interior_point import solve_box
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
+# A dual this close to its bounds, relative to them, is taken to be at the bound.
+EDGE = 1e-9
 # Above this many rows a polish costs more than it is worth.
 POLISH_ROWS = 1000
+# Started next to the solution, a few exchanges do; more means rounding has the last word.
+EXCHANGES = 200
 
 
 def polish(problem: KernelProblem, solution: Solution, monitor: Monitor) -> Solution:
-    """Refine a converged solution to rounding level; return it or the better of the two."""
+    """Refine a solution to rounding level; return it or the better of the two."""
     if problem.terms.smooth:
         refined = newton.solve(problem, solution.net_dual, monitor)
     else:
         with single_threaded_blas():
             refined = _active_set(problem, solution, monitor)
-    better = refined.certificate.gap <= solution.certificate.gap
+    better = refined.certificate.relative_gap <= solution.certificate.relative_gap
     return refined if better else solution
 
 
 def _active_set(problem: KernelProblem, solution: Solution, monitor: Monitor) -> Solution:
-    q, terms, n = problem.dense_q(), problem.terms, problem.n_rows
+    q, terms = problem.dense_q(), problem.terms
     bound, net_dual = terms.bound, solution.net_dual.copy()
-    edge = 1e-9 * bound
+    if not solution.outcome.converged:
+        net_dual = solve_box(problem, q)
+    edge = EDGE * bound
     net_dual[net_dual < edge] = 0.0
     at_top = net_dual > bound - edge
     net_dual[at_top] = bound[at_top]
     free = (net_dual > 0) & ~at_top
     ridge = 1e-13 * float(q.diagonal().max(initial=1e-300))
     rounding = 1e-12 * (1.0 + float(np.abs(q @ net_dual).max(initial=0.0)))
-    for _ in range(3 * n + 50):
+    for _ in range(EXCHANGES):
         if monitor.out_of_time:
             break
         gradient = q @ net_dual + terms.below * net_dual - terms.lower_margin
@@ -62,7 +71,7 @@ def _active_set(problem: KernelProblem, solution: Solution, monitor: Monitor) ->
         if violation[worst] == 0.0:
             break
         free[worst] = True
-    return newton.finish(problem, q, net_dual, Outcome.CONVERGED, solution.iterations, monitor)
+    return newton.finish(problem, q, net_dual, Outcome.STALLED, solution.iterations, monitor)
 
 
 def _move(
@@ -76,13 +85,8 @@ def _move(
 ) -> NDArray[np.bool_]:
     """Step towards the free rows' solution, as far as the box allows; return who is free now."""
     rows = np.flatnonzero(free)
-    system = q[np.ix_(rows, rows)]
-    system[np.diag_indices_from(system)] += curvature[rows] + ridge
-    try:
-        factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        step = scipy.linalg.cho_solve(factor, -gradient[rows], check_finite=False)
-    except scipy.linalg.LinAlgError:  # singular beyond the ridge
-        step = -scipy.linalg.pinvh(q[np.ix_(rows, rows)]) @ gradient[rows]
+    factor = damped_cholesky(q[np.ix_(rows, rows)], curvature[rows] + ridge)
+    step = factor.solve(-gradient[rows])
     room = np.where(step > 0, bound[rows] - net_dual[rows], net_dual[rows])
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(step != 0, room / np.abs(step), np.inf)
