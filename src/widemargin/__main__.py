@@ -1,0 +1,5 @@
+"""``python -m widemargin`` is the ``widemargin`` command."""
+
+from widemargin.cli import main
+
+main()

@@ -1,0 +1,72 @@
+"""The ``widemargin`` command: train, predict, evaluate, info.
+
+Only typer and the standard library are imported here and at the top of the command modules, so
+that ``--help`` and mistyped options answer at once; each command imports what it needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from widemargin.cli.evaluate import evaluate
+from widemargin.cli.info import info
+from widemargin.cli.predict import predict
+from widemargin.cli.train import train
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="widemargin",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Plain help: twenty options do not fit into boxes, and rich takes a while to import.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from widemargin import __version__
+
+        typer.echo(f"widemargin {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _widemargin(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Train margin classifiers (kernel ODM and SVM) and use them.
+
+    Data files: LIBSVM, CSV, TSV, Parquet and NPZ; text files also as .gz, .bz2 or .xz.
+
+    Exit codes: 0 done; 1 a data or model file cannot be used; 2 wrong usage; 130 interrupted.
+    A fit that stops before reaching --tol is done all the same: its model is saved, a warning and
+    the reported gap say how far it came.
+    """
+
+
+app.command()(train)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(info)
+
+
+def main() -> None:
+    """Run the command with the arguments of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character of a class name must not end the command.
+        with suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    app(prog_name="widemargin")

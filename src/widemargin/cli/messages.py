@@ -1,0 +1,122 @@
+"""What the commands say: messages and warnings on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import typer
+
+__all__ = [
+    "BAD_FILE",
+    "INTERRUPTED",
+    "USAGE",
+    "aligned",
+    "fail",
+    "faults_reported",
+    "plain",
+    "print_json",
+    "say",
+    "usage_error",
+    "warnings_shown",
+]
+
+BAD_FILE, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def say(message: str) -> None:
+    """Print a message on standard error."""
+    typer.echo(message, err=True)
+
+
+def fail(message: str, code: int) -> typer.Exit:
+    """Print why the command ends, and return the exception that ends it."""
+    say(f"error: {message}")
+    return typer.Exit(code)
+
+
+def usage_error(message: str) -> typer.Exit:
+    """Print what is wrong with the command line, and return the exception that ends it."""
+    say(f"error: {message}")
+    say("Try 'widemargin --help'.")
+    return typer.Exit(USAGE)
+
+
+@contextmanager
+def faults_reported() -> Iterator[None]:
+    """Turn what a user can put right into a message and an exit code; let mistakes of ours pass."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        raise  # The reader of a pipe has left: typer ends quietly.
+    except MemoryError:
+        raise fail("not enough memory. Use fewer rows or features.", BAD_FILE) from None
+    except OSError as error:
+        raise fail(_described(error), BAD_FILE) from None
+    except ValueError as error:
+        # Data files, model files and estimators all report what is wrong as a ValueError.
+        raise fail(str(error), BAD_FILE) from None
+
+
+@contextmanager
+def warnings_shown() -> Iterator[list[str]]:
+    """Print warnings as one-line messages when they occur; yield the list that collects them."""
+    seen: list[str] = []
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        text = " ".join(str(message).split())
+        if text not in seen:
+            seen.append(text)
+            say(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        # Columns are matched by name while reading; the matrix itself carries no names.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.showwarning = show
+        yield seen
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Print one JSON object on standard output, on one line."""
+    typer.echo(json.dumps(plain(result), ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """Convert arrays, scalars and dictionaries to what JSON has; numbers it lacks become null."""
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy.
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def aligned(rows: Sequence[tuple[str, str]]) -> str:
+    """Lay out names and values in two columns."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _described(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}."

@@ -1,0 +1,177 @@
+"""``widemargin train``: fit a model on a data file and save it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from widemargin.cli.algorithm import Algorithm, estimator_with, number_or_name
+from widemargin.cli.class_weight import parse_class_weight
+from widemargin.cli.description import describe, described_lines
+from widemargin.cli.files import (
+    DataOption,
+    FormatOption,
+    LabelOption,
+    ZeroBasedOption,
+    check_output,
+    is_model,
+    read_file,
+)
+from widemargin.cli.messages import (
+    INTERRUPTED,
+    aligned,
+    faults_reported,
+    print_json,
+    say,
+    usage_error,
+    warnings_shown,
+)
+
+__all__ = ["train"]
+
+
+def option(*names: str, help: str) -> Any:
+    """Return an option that is left to the estimator's own default."""
+    return typer.Option(*names, help=help, show_default=False)
+
+
+def train(
+    data: DataOption,
+    model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
+    algorithm: Annotated[Algorithm, typer.Option(help="Kind of classifier.")] = Algorithm.odm,
+    C: Annotated[float | None, option("-C", help="Weight of a row's loss.")] = None,
+    lam: Annotated[
+        float | None, option("--lam", help="ODM: λ, the weight of the mean loss, instead of -C.")
+    ] = None,
+    upsilon: Annotated[
+        float | None, option("--upsilon", help="ODM: weight of margins that are too large.")
+    ] = None,
+    theta: Annotated[
+        float | None, option("--theta", help="ODM: deviation of a margin from 1 that is free.")
+    ] = None,
+    loss: Annotated[str | None, option("--loss", help="SVM: hinge or squared_hinge.")] = None,
+    kernel: Annotated[
+        str | None, option("--kernel", "-k", help="rbf, laplacian, poly, linear or sigmoid.")
+    ] = None,
+    gamma: Annotated[
+        str | None, option("--gamma", "-g", help="Kernel width: scale, auto or a number.")
+    ] = None,
+    degree: Annotated[int | None, option("--degree", help="Degree of poly.")] = None,
+    coef0: Annotated[float | None, option("--coef0", help="Constant in poly and sigmoid.")] = None,
+    fit_intercept: Annotated[
+        bool | None, option("--fit-intercept/--no-fit-intercept", help="Penalised intercept.")
+    ] = None,
+    class_weight: Annotated[
+        list[str] | None,
+        option(
+            "--class-weight", help="balanced, or LABEL=WEIGHT (repeat for more); multiplies -C."
+        ),
+    ] = None,
+    multi_class: Annotated[
+        str | None, option("--multi-class", help="ovr (one against the rest) or ovo (pairs).")
+    ] = None,
+    solver: Annotated[str | None, option("--solver", help="auto, coordinate or newton.")] = None,
+    tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
+    max_iter: Annotated[
+        int | None, option("--max-iter", help="Iterations allowed per binary problem.")
+    ] = None,
+    max_time: Annotated[
+        float | None, option("--max-time", help="Seconds allowed; the model so far is saved.")
+    ] = None,
+    memory_limit: Annotated[
+        str | None, option("--memory-limit", help="Memory for kernel rows, e.g. 500MB.")
+    ] = None,
+    jobs: Annotated[int | None, option("--jobs", "-j", help="Threads.")] = None,
+    seed: Annotated[int | None, option("--seed", help="Seed of random choices.")] = None,
+    format: FormatOption = None,
+    label: LabelOption = None,
+    zero_based: ZeroBasedOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace --model even if it is not a model.")
+    ] = False,
+) -> None:
+    """Train a classifier on DATA and save it.
+
+    Settings left out have the estimator's defaults (`widemargin info` shows those of a model).
+    Scale the features first: kernels measure distances.
+
+    Ctrl-C saves the model as far as it is fitted and ends with exit code 130. An existing model is
+    replaced once the new one is complete; any other file only with --force.
+    """
+    given = {
+        "C": C,
+        "lam": lam,
+        "upsilon": upsilon,
+        "theta": theta,
+        "loss": loss,
+        "kernel": kernel,
+        "gamma": None if gamma is None else number_or_name(gamma),
+        "degree": degree,
+        "coef0": coef0,
+        "fit_intercept": fit_intercept,
+        "multi_class": multi_class,
+        "solver": solver,
+        "tol": tol,
+        "max_iter": max_iter,
+        "max_time": max_time,
+        "memory_limit": memory_limit,
+        "n_jobs": jobs,
+        "random_state": seed,
+    }
+    with faults_reported(), warnings_shown() as warned:
+        import numpy as np
+
+        estimator = estimator_with(algorithm, given)
+        check_output(model, "--model", (data,))
+        if model.is_file() and not force and not is_model(model):
+            raise usage_error(
+                f"--model {model}: this file exists and is not a model. "
+                "Name another one, or give --force to replace it."
+            )
+        table = read_file(data, format=format, label=label, zero_based=zero_based)
+        estimator.class_weight = parse_class_weight(class_weight or [], table.y)
+        began = time.perf_counter()
+        interrupted = not _fit(estimator, table.X, table.y)
+        seconds = time.perf_counter() - began
+        if interrupted and len(getattr(estimator, "support_", ())) == 0:
+            say("interrupted before anything was fitted: no model saved")
+            raise typer.Exit(INTERRUPTED)
+        if table.feature_names is not None:
+            # As scikit-learn does for data frames; later files are then matched by name.
+            estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
+        estimator.save(model)
+        summary = {
+            "command": "train",
+            "model": str(model),
+            "file_bytes": model.stat().st_size,
+            "data": str(data),
+            "rows": table.X.shape[0],
+            **describe(estimator),
+            "seconds": seconds,
+            "interrupted": interrupted,
+            "warnings": warned,
+        }
+    if as_json:
+        print_json(summary)
+    else:
+        typer.echo(aligned([*described_lines(summary), ("seconds", f"{seconds:.2f}")]))
+    if interrupted:
+        begun = estimator.dual_coef_.any(axis=1)
+        say(
+            f"interrupted: {model} holds the model as far as it was fitted "
+            f"(binary problems begun: {begun.sum()} of {len(begun)})"
+        )
+        raise typer.Exit(INTERRUPTED)
+
+
+def _fit(estimator: Any, X: Any, y: Any) -> bool:
+    """Fit; return False if the user interrupted it."""
+    try:
+        estimator.fit(X, y)
+    except KeyboardInterrupt:
+        return False
+    return True
