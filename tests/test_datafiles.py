@@ -122,7 +122,7 @@ class TestWhatever:
     def test_unreadable(self, tmp_path, name):
         path = write(tmp_path / name, b"1,2\n")
         path.chmod(0)
-        with pytest.raises(DataFileError, match="Permission denied"):
+        with pytest.raises(DataFileError, match="cannot be read: Permission denied"):
             read(path)
 
 

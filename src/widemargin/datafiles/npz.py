@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,28 +44,18 @@ def read_npz(request: Request) -> Table:
 
 
 def _load(request: Request, key: str) -> dict[str, NDArray[Any]]:
-    """Read the arrays that are needed, and only these: archives may hold much else."""
-    arrays: dict[str, NDArray[Any]] = {}
+    """Read the arrays that are needed, reporting damage."""
     try:
-        if not zipfile.is_zipfile(request.path):
-            raise DataFileError(
-                request.path,
-                "not an NPZ archive, or cut short. Write it with `numpy.savez`, or fetch it again.",
-            )
         # Opened here because numpy would leave the file of a damaged archive open.
-        with open(request.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            found = set(archive.files)
-            wanted = {"X"} if "X" in found else set(_CSR_KEYS)
-            if request.labelled:
-                wanted.add(key)
-            if not wanted <= found:
+        with open(request.path, "rb") as file:
+            if not zipfile.is_zipfile(file):
                 raise DataFileError(
                     request.path,
-                    f"expected arrays X and {key}, or data, indices, indptr, shape and {key}; "
-                    f"found {', '.join(sorted(found)[:8]) or 'none'}.",
+                    "not an NPZ archive, or cut short. Write it with `numpy.savez`, or fetch it "
+                    "again.",
                 )
-            for name in wanted | (found & {"feature_names", "format"}):
-                arrays[name] = archive[name]
+            file.seek(0)
+            return _needed_arrays(request, key, file)
     except DataFileError:
         raise
     except MemoryError as error:
@@ -76,6 +66,24 @@ def _load(request: Request, key: str) -> dict[str, NDArray[Any]]:
             f"not an NPZ archive of plain arrays, or cut short or damaged ({_first_line(error)}). "
             "Write or fetch it again.",
         ) from error
+
+
+def _needed_arrays(request: Request, key: str, file: BinaryIO) -> dict[str, NDArray[Any]]:
+    """Read the arrays that are needed, and only these: archives may hold much else."""
+    arrays: dict[str, NDArray[Any]] = {}
+    with np.load(file, allow_pickle=False) as archive:
+        found = set(archive.files)
+        wanted = {"X"} if "X" in found else set(_CSR_KEYS)
+        if request.labelled:
+            wanted.add(key)
+        if not wanted <= found:
+            raise DataFileError(
+                request.path,
+                f"expected arrays X and {key}, or data, indices, indptr, shape and {key}; "
+                f"found {', '.join(sorted(found)[:8]) or 'none'}.",
+            )
+        for name in wanted | (found & {"feature_names", "format"}):
+            arrays[name] = archive[name]
     return arrays
 
 

@@ -77,7 +77,8 @@ def check_regular_file(path: Path) -> None:
     """Raise a `DataFileError` unless `path` is a file that can be read more than once."""
     try:
         if path.is_file():
-            return
+            with open(path, "rb"):
+                return  # It can be opened; readers may take later failures for damage.
         if path.is_dir():
             raise DataFileError(path, "expected a file, found a directory. Name a file in it.")
         if path.exists():
