@@ -218,7 +218,7 @@ def draw(svm: Measurement, odm: Measurement, path: Path) -> None:
     figure.colorbar(filled, ax=regions, label="decision function", ticks=[-2, -1, 0, 1, 2])
     distributions.set_title(f"margins of {len(data.y_test):,} test rows")
     distributions.set_xlim(-2.5, 3.5)
-    distributions.legend(loc="lower right")
+    distributions.legend(loc="upper left", fontsize="small")
     figure.savefig(path, dpi=100)
 
 

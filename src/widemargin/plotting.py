@@ -251,7 +251,7 @@ class MarginDistributionDisplay:
         cumulative = kind == "cumulative"
         ax.set_ylabel("fraction of rows" + (" with at most this margin" if cumulative else ""))
         if ax.get_legend_handles_labels()[1]:
-            ax.legend()
+            ax.legend(fontsize="small")  # several displays on one axes make it long
         return self
 
     def _mark_wanted(self, colour: Any, label: str | None) -> None:
