@@ -167,6 +167,9 @@ wheel: $(VENV)/.package ## Build a wheel into dist/ and try it in an empty envir
 	$(IN_VENV) -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/python -m pip --disable-pip-version-check install -q dist/widemargin-*.whl
 	cd build && ../$(WHEEL_VENV)/bin/python -c "import widemargin; widemargin.show_versions()"
+	cd build && ../$(WHEEL_VENV)/bin/python -c "from sklearn.datasets import load_iris; \
+		from widemargin import ODMClassifier; X, y = load_iris(return_X_y=True); \
+		assert ODMClassifier().fit(X, y).score(X, y) > 0.9"
 	cd build && ../$(WHEEL_VENV)/bin/widemargin --help >/dev/null
 
 # --- Cleaning ------------------------------------------------------------------------------------
