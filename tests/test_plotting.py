@@ -62,7 +62,8 @@ def test_curve_is_the_empirical_distribution_function(moons):
     X, y = moons
     display = MarginDistributionDisplay.from_estimator(SVMClassifier().fit(X, y), X, y)
     x, height = display.line_.get_data()
-    for margin, fraction in zip(x[1:], height[1:], strict=True):
+    last = np.append(x[1:] != x[:-1], True)  # equal margins are one step
+    for margin, fraction in zip(x[last][1:], height[last][1:], strict=True):
         assert fraction == pytest.approx(np.mean(display.margins <= margin))
     assert display.bars_ is None
 
