@@ -158,19 +158,6 @@ def test_few_cached_rows_are_enough(loss: str, cached_rows: int) -> None:
     assert tight.objective == pytest.approx(full.objective, rel=2e-8)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a working set of one or two rows serves one side of the violations only"
-)
-@pytest.mark.parametrize("cached_rows", [0, 1, 2])
-def test_one_or_two_cached_rows_are_enough(cached_rows: int) -> None:
-    X, y = two_clouds(90)
-    runs = [
-        Run(X, y, loss, relative_gap=1e-5, cache_bytes=max(1, cached_rows * 90 * 8))
-        for loss in LOSSES
-    ]
-    assert [run.ended for run in runs] == ["converged"] * 3
-
-
 @losses
 def test_cache_saves_kernel_values_and_nothing_else(loss: str) -> None:
     """With room for the working set and no more, rows are evaluated again, to the same values."""
