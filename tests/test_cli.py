@@ -603,7 +603,7 @@ class TestStart:
             "    main()\n"
             "except SystemExit as ended:\n"
             "    assert not ended.code\n"
-            "heavy = {'sklearn', 'numpy', 'scipy', 'pyarrow', 'rich'} & set(sys.modules)\n"
+            "heavy = {'sklearn', 'numpy', 'scipy', 'pyarrow'} & set(sys.modules)\n"
             "assert not heavy, heavy\n"
         )
         result = subprocess.run(
