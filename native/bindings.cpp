@@ -51,9 +51,12 @@ public:
         rows_.row_start = row_start.data();
         Vector<const std::int32_t> narrow;
         Vector<const std::int64_t> wide;
-        if (nb::try_cast(indices, narrow, false)) rows_.index32 = narrow.data();
-        else if (nb::try_cast(indices, wide, false)) rows_.index64 = wide.data();
-        else throw std::invalid_argument("CSR indices must be int32 or int64 and contiguous.");
+        if (nb::try_cast(indices, narrow, false))
+            rows_.index32 = narrow.data();
+        else if (nb::try_cast(indices, wide, false))
+            rows_.index64 = wide.data();
+        else
+            throw std::invalid_argument("CSR indices must be int32 or int64 and contiguous.");
         const std::size_t stored = rows_.index32 ? narrow.shape(0) : wide.shape(0);
         check_structure(std::int64_t(std::min(stored, data.shape(0))));
     }
@@ -75,7 +78,8 @@ private:
         require(rows_.count >= 0 && rows_.row_start[0] == 0, "CSR indptr must start at 0.");
         for (std::int64_t i = 0; i < rows_.count; ++i)
             require(rows_.row_start[i] <= rows_.row_start[i + 1], "CSR indptr must not decrease.");
-        require(rows_.row_start[rows_.count] <= stored, "CSR indptr points past the stored values.");
+        require(rows_.row_start[rows_.count] <= stored,
+                "CSR indptr points past the stored values.");
         for (std::int64_t e = 0; e < rows_.row_start[rows_.count]; ++e) {
             const std::int64_t f = rows_.index32 ? rows_.index32[e] : rows_.index64[e];
             require(f >= 0 && f < rows_.features, "CSR indices must be below the feature count.");
@@ -196,10 +200,14 @@ auto py_kernel_diagonal(const RowSet<T>& rows, const KernelSpec& spec) {
 
 const char* name_of(DescentOutcome outcome) {
     switch (outcome) {
-        case DescentOutcome::converged: return "converged";
-        case DescentOutcome::iterations: return "iterations";
-        case DescentOutcome::stopped: return "stopped";
-        default: return "stalled";
+        case DescentOutcome::converged:
+            return "converged";
+        case DescentOutcome::iterations:
+            return "iterations";
+        case DescentOutcome::stopped:
+            return "stopped";
+        default:
+            return "stalled";
     }
 }
 
@@ -215,11 +223,12 @@ const char* py_descend(const RowSet<T>& rows, const KernelSpec& spec, Vector<con
     for (std::size_t length : {label.shape(0), diagonal.shape(0), below.shape(0), above.shape(0),
                                bound.shape(0), net_dual.shape(0), margin.shape(0)})
         require(length == n, "every array needs one entry per row.");
-    require(spec.kind != KernelKind::precomputed || (!rows.sparse() && rows.features() >= rows.count()),
-            "a precomputed kernel must be dense, with a column for every row.");
-    const DescentProblem<T> problem{rows.view(spec.kind), spec, label.data(), diagonal.data(),
-                                    {lower_margin, upper_margin}, below.data(), above.data(),
-                                    bound.data()};
+    require(
+        spec.kind != KernelKind::precomputed || (!rows.sparse() && rows.features() >= rows.count()),
+        "a precomputed kernel must be dense, with a column for every row.");
+    const DescentProblem<T> problem{
+        rows.view(spec.kind),         spec,         label.data(), diagonal.data(),
+        {lower_margin, upper_margin}, below.data(), above.data(), bound.data()};
     PendingSignal signal;
     DescentOutcome outcome;
     {
@@ -250,8 +259,8 @@ void bind_precision(nb::module_& m, const char* name) {
         .def_prop_ro("count", &RowSet<T>::count)
         .def_prop_ro("features", &RowSet<T>::features)
         .def_prop_ro("sparse", &RowSet<T>::sparse);
-    m.def("kernel_block", &py_kernel_block<T>, "a"_a, "b"_a, "spec"_a, "a_rows"_a.none() = nb::none(),
-          "b_rows"_a.none() = nb::none(), "threads"_a = 1);
+    m.def("kernel_block", &py_kernel_block<T>, "a"_a, "b"_a, "spec"_a,
+          "a_rows"_a.none() = nb::none(), "b_rows"_a.none() = nb::none(), "threads"_a = 1);
     m.def("kernel_product", &py_kernel_product<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
           "basis_rows"_a.none() = nb::none(), "threads"_a = 1);
     m.def("kernel_diagonal", &py_kernel_diagonal<T>, "rows"_a, "spec"_a);
@@ -268,22 +277,24 @@ NB_MODULE(_native, m) {
     m.doc() = "Native core of widemargin: kernel evaluation and coordinate descent.";
     m.def("instruction_set", &instruction_set);
     nb::class_<KernelSpec>(m, "KernelSpec")
-        .def("__init__",
-             [](KernelSpec* self, const std::string& kind, double gamma, double coef0, int degree,
-                double constant) {
-                 new (self) KernelSpec{kind_of(kind), gamma, coef0, degree, constant};
-             },
-             "kind"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 3, "constant"_a = 0.0);
+        .def(
+            "__init__",
+            [](KernelSpec* self, const std::string& kind, double gamma, double coef0, int degree,
+               double constant) {
+                new (self) KernelSpec{kind_of(kind), gamma, coef0, degree, constant};
+            },
+            "kind"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 3, "constant"_a = 0.0);
     nb::class_<DescentOptions>(m, "DescentOptions")
-        .def("__init__",
-             [](DescentOptions* self, double relative_gap, std::int64_t max_iterations,
-                std::int64_t working_set, std::int64_t cache_bytes, bool shrinking, int threads,
-                std::uint64_t seed) {
-                 new (self) DescentOptions{relative_gap, max_iterations, working_set, cache_bytes,
-                                           shrinking, threads, seed};
-             },
-             nb::kw_only(), "relative_gap"_a, "max_iterations"_a, "working_set"_a, "cache_bytes"_a,
-             "shrinking"_a, "threads"_a, "seed"_a);
+        .def(
+            "__init__",
+            [](DescentOptions* self, double relative_gap, std::int64_t max_iterations,
+               std::int64_t working_set, std::int64_t cache_bytes, bool shrinking, int threads,
+               std::uint64_t seed) {
+                new (self) DescentOptions{relative_gap, max_iterations, working_set, cache_bytes,
+                                          shrinking,    threads,        seed};
+            },
+            nb::kw_only(), "relative_gap"_a, "max_iterations"_a, "working_set"_a, "cache_bytes"_a,
+            "shrinking"_a, "threads"_a, "seed"_a);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
 }

@@ -61,8 +61,12 @@ public:
         const Index n = problem.rows.count;
         active_.reserve(std::size_t(n));
         for (Index i = 0; i < n; ++i)
-            active_.push_back({net_dual[i], margin[i], problem.diagonal[i], problem.label[i],
-                               {problem.below[i], problem.above[i], problem.bound[i]}, i});
+            active_.push_back({net_dual[i],
+                               margin[i],
+                               problem.diagonal[i],
+                               problem.label[i],
+                               {problem.below[i], problem.above[i], problem.bound[i]},
+                               i});
         source_.resize(std::size_t(n));
         std::iota(source_.begin(), source_.end(), Index(0));
         std::mt19937_64 random(options.seed);
@@ -77,8 +81,14 @@ public:
         for (Index it = 0; it < options_.max_iterations; ++it) {
             const double gap = measure();
             state_.iteration = it;
-            if (report(state_)) { outcome = DescentOutcome::stopped; break; }
-            if (gap <= options_.relative_gap) { outcome = DescentOutcome::converged; break; }
+            if (report(state_)) {
+                outcome = DescentOutcome::stopped;
+                break;
+            }
+            if (gap <= options_.relative_gap) {
+                outcome = DescentOutcome::converged;
+                break;
+            }
             since_best = gap < 0.98 * best_gap ? 0 : since_best + 1;
             best_gap = std::min(best_gap, gap);
             select_working_set();
@@ -87,7 +97,10 @@ public:
                 break;
             }
             fetch_kernel_rows();
-            if (interrupt_.stop()) { outcome = DescentOutcome::stopped; break; }
+            if (interrupt_.stop()) {
+                outcome = DescentOutcome::stopped;
+                break;
+            }
             descend_within_working_set();
             update_margins();
             if (options_.shrinking && it % shrink_every == shrink_every - 1) shrink();
@@ -114,10 +127,10 @@ private:
         return (state_.primal - state_.dual) / std::fmax(state_.primal, 1e-300);
     }
 
-    // Half of the working set are the most violating rows, those that push the decision up and those
-    // that push it down in equal parts (one kind alone would overshoot and be undone); the other
-    // half stay from the last set, so that what two sets do to each other settles.
-    // Ties (all rows tie at the start) are broken at random.
+    // Half of the working set are the most violating rows, those that push the decision up and
+    // those that push it down in equal parts (one kind alone would overshoot and be undone); the
+    // other half stay from the last set, so that what two sets do to each other settles. Ties (all
+    // rows tie at the start) are broken at random.
     void select_working_set() {
         const Index n = Index(active_.size());
         const Index size = std::min(options_.working_set, cache_.capacity());
@@ -159,8 +172,10 @@ private:
         const Index before = cache_.clock();
         std::vector<Index> missing;
         for (Index k : chosen_)
-            if (cache_.find(k)) cache_.touch(k);
-            else missing.push_back(k);
+            if (cache_.find(k))
+                cache_.touch(k);
+            else
+                missing.push_back(k);
         cache_.make_room(Index(missing.size()), before);
         std::vector<Index> rows;
         std::vector<T*> out;
@@ -236,12 +251,15 @@ private:
             write_back(c);
         }
         cache_.compact(kept);
-        chosen_.erase(std::remove_if(chosen_.begin(), chosen_.end(), [&](Index& k) {
-            const auto at = std::lower_bound(kept.begin(), kept.end(), k);
-            if (at == kept.end() || *at != k) return true;
-            k = Index(at - kept.begin());
-            return false;
-        }), chosen_.end());
+        chosen_.erase(std::remove_if(chosen_.begin(), chosen_.end(),
+                                     [&](Index& k) {
+                                         const auto at =
+                                             std::lower_bound(kept.begin(), kept.end(), k);
+                                         if (at == kept.end() || *at != k) return true;
+                                         k = Index(at - kept.begin());
+                                         return false;
+                                     }),
+                      chosen_.end());
         active_ = std::move(remaining);
         source_.clear();
         for (const Coordinate& c : active_) source_.push_back(c.row);
@@ -259,11 +277,11 @@ private:
     const DescentOptions& options_;
     Interrupt& interrupt_;
     double *out_dual_, *out_margin_;
-    RowCache<T> cache_;                       // numbered like active_
+    RowCache<T> cache_;  // numbered like active_
     std::vector<Coordinate> active_;
     WorkingSet set_{0};
-    std::vector<Index> source_;               // active_[k].row
-    std::vector<Index> up_, down_, chosen_;   // chosen_: oldest first
+    std::vector<Index> source_;              // active_[k].row
+    std::vector<Index> up_, down_, chosen_;  // chosen_: oldest first
     std::vector<char> is_chosen_;
     std::vector<std::uint32_t> tie_breaker_;  // by row
     std::vector<double> score_, sums_;

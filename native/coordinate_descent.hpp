@@ -1,6 +1,7 @@
 // Dual coordinate descent over working sets of the most violating rows, with cached kernel rows.
 //
-//     minimise  1/2 g'Qg + sum_i phi_i(g_i),   Q_ij = y_i y_j k(x_i, x_j)       (phi: loss_terms.hpp)
+//     minimise  1/2 g'Qg + sum_i phi_i(g_i),   Q_ij = y_i y_j k(x_i, x_j)       (phi:
+//     loss_terms.hpp)
 //
 // Coordinate descent as in Hsieh et al. (2008), every loss in closed form; the coordinate with the
 // largest step in its own curvature goes first. Departures from the textbook:

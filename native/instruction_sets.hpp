@@ -44,30 +44,30 @@ Function best_version(Function baseline, [[maybe_unused]] Function avx2,
 
 // Defines NAME(ARGUMENTS...) as the best version of IMPLEMENTATION<T, Bytes>(arguments...).
 #if WM_X86
-#define WM_VERSIONS(NAME, IMPLEMENTATION, PARAMETERS, ARGUMENTS)                                  \
-    template <class T>                                                                            \
-    void NAME##_baseline PARAMETERS {                                                             \
-        IMPLEMENTATION<T, 16> ARGUMENTS;                                                          \
-    }                                                                                             \
-    template <class T>                                                                            \
-    WM_TARGET_AVX2 void NAME##_avx2 PARAMETERS {                                                  \
-        IMPLEMENTATION<T, 32> ARGUMENTS;                                                          \
-    }                                                                                             \
-    template <class T>                                                                            \
-    WM_TARGET_AVX512 void NAME##_avx512 PARAMETERS {                                              \
-        IMPLEMENTATION<T, 64> ARGUMENTS;                                                          \
-    }                                                                                             \
-    template <class T>                                                                            \
-    void NAME PARAMETERS {                                                                        \
-        static const auto chosen =                                                                \
-            best_version(&NAME##_baseline<T>, &NAME##_avx2<T>, &NAME##_avx512<T>);                \
-        chosen ARGUMENTS;                                                                         \
+#define WM_VERSIONS(NAME, IMPLEMENTATION, PARAMETERS, ARGUMENTS)                   \
+    template <class T>                                                             \
+    void NAME##_baseline PARAMETERS {                                              \
+        IMPLEMENTATION<T, 16> ARGUMENTS;                                           \
+    }                                                                              \
+    template <class T>                                                             \
+    WM_TARGET_AVX2 void NAME##_avx2 PARAMETERS {                                   \
+        IMPLEMENTATION<T, 32> ARGUMENTS;                                           \
+    }                                                                              \
+    template <class T>                                                             \
+    WM_TARGET_AVX512 void NAME##_avx512 PARAMETERS {                               \
+        IMPLEMENTATION<T, 64> ARGUMENTS;                                           \
+    }                                                                              \
+    template <class T>                                                             \
+    void NAME PARAMETERS {                                                         \
+        static const auto chosen =                                                 \
+            best_version(&NAME##_baseline<T>, &NAME##_avx2<T>, &NAME##_avx512<T>); \
+        chosen ARGUMENTS;                                                          \
     }
 #else
-#define WM_VERSIONS(NAME, IMPLEMENTATION, PARAMETERS, ARGUMENTS)                                  \
-    template <class T>                                                                            \
-    void NAME PARAMETERS {                                                                        \
-        IMPLEMENTATION<T, 16> ARGUMENTS;                                                          \
+#define WM_VERSIONS(NAME, IMPLEMENTATION, PARAMETERS, ARGUMENTS) \
+    template <class T>                                           \
+    void NAME PARAMETERS {                                       \
+        IMPLEMENTATION<T, 16> ARGUMENTS;                         \
     }
 #endif
 

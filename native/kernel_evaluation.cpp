@@ -30,7 +30,8 @@ WM_INLINE void add_rows(const T* const* rows, const double* coef, std::int64_t c
         const T *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
         const double s = coef[i], t = coef[i + 1], u = coef[i + 2], v = coef[i + 3];
         for (std::int64_t j = begin; j < end; ++j)
-            sums[j] += (s * double(a[j]) + t * double(b[j])) + (u * double(c[j]) + v * double(d[j]));
+            sums[j] +=
+                (s * double(a[j]) + t * double(b[j])) + (u * double(c[j]) + v * double(d[j]));
     }
     for (; i < count; ++i)
         for (std::int64_t j = begin; j < end; ++j) sums[j] += coef[i] * double(rows[i][j]);

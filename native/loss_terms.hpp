@@ -34,7 +34,9 @@ struct Loss {
     }
 
     double phi(const LossRow& row, double g) const {
-        return g > 0.0 ? (0.5 * row.below * g - a) * g : g < 0.0 ? (0.5 * row.above * g - b) * g : 0.0;
+        return g > 0.0   ? (0.5 * row.below * g - a) * g
+               : g < 0.0 ? (0.5 * row.above * g - b) * g
+                         : 0.0;
     }
 
     // The primal loss of margin m: the conjugate of phi at -m.

@@ -200,21 +200,19 @@ public:
         ZeroedBuffer<T> group(task.streamed.sparse() ? 1 : Shape::rows * features);
         for (std::int64_t begin = task.first; begin < task.last; begin += panels * lanes) {
             const std::int64_t end = std::min(task.last, begin + panels * lanes);
-            for_each_panel(features, begin, end, panel.get(), norm.get(),
-                           [&](std::int64_t b, std::int64_t e, T* p, T* n)
-                               __attribute__((always_inline)) {
-                                   pack_panel(task.packed, b, e, p);
-                                   for (std::int64_t k = b; k < e; ++k)
-                                       n[k - b] = task.packed.norm
-                                                      ? task.packed.norm[task.packed.source(k)]
-                                                      : T(0);
-                               });
+            for_each_panel(
+                features, begin, end, panel.get(), norm.get(),
+                [&](std::int64_t b, std::int64_t e, T* p, T* n) __attribute__((always_inline)) {
+                    pack_panel(task.packed, b, e, p);
+                    for (std::int64_t k = b; k < e; ++k)
+                        n[k - b] =
+                            task.packed.norm ? task.packed.norm[task.packed.source(k)] : T(0);
+                });
             stream(task, features, begin, end, panel.get(), norm.get(), group.get());
-            for_each_panel(features, begin, end, panel.get(), norm.get(),
-                           [&](std::int64_t b, std::int64_t e, T* p, T*)
-                               __attribute__((always_inline)) {
-                                   clear_panel(task.packed, b, e, p);
-                               });
+            for_each_panel(
+                features, begin, end, panel.get(), norm.get(),
+                [&](std::int64_t b, std::int64_t e, T* p, T*)
+                    __attribute__((always_inline)) { clear_panel(task.packed, b, e, p); });
             if (task.interrupt && task.interrupt->stop()) return;
         }
     }
@@ -223,8 +221,7 @@ private:
     template <class Visit>
     static WM_INLINE void for_each_panel(std::int64_t features, std::int64_t begin,
                                          std::int64_t end, T* panel, T* norm, Visit&& visit) {
-        for (std::int64_t b = begin; b < end;
-             b += lanes, panel += features * lanes, norm += lanes)
+        for (std::int64_t b = begin; b < end; b += lanes, panel += features * lanes, norm += lanes)
             visit(b, std::min<std::int64_t>(b + lanes, end), panel, norm);
     }
 
@@ -257,15 +254,14 @@ private:
             for (std::int64_t f = 0; f < task.streamed.features; ++f) group[f * R + r] = row[f];
             row_norm[r] = norm_of(task.streamed, i + r);
         }
-        for_each_panel(features, begin, end, panel, norm,
-                       [&](std::int64_t b, std::int64_t e, T* p, T* n)
-                           __attribute__((always_inline)) {
-                               Vector acc[R][vectors] = {};
-                               Shape::template accumulate_dense<F, R>(
-                                   group, task.streamed.features, p, acc);
-                               Shape::template apply<F, R>(task.spec, row_norm, n, acc);
-                               consume<R>(task, i, b, e, acc);
-                           });
+        for_each_panel(
+            features, begin, end, panel, norm,
+            [&](std::int64_t b, std::int64_t e, T* p, T* n) __attribute__((always_inline)) {
+                Vector acc[R][vectors] = {};
+                Shape::template accumulate_dense<F, R>(group, task.streamed.features, p, acc);
+                Shape::template apply<F, R>(task.spec, row_norm, n, acc);
+                consume<R>(task, i, b, e, acc);
+            });
     }
 
     static WM_INLINE void tiles_sparse(const BlockTask<T>& task, std::int64_t features,
@@ -276,22 +272,22 @@ private:
         const std::int64_t start = rows.row_start[source];
         const std::int64_t count = rows.row_start[source + 1] - start;
         const T row_norm[1] = {norm_of(rows, i)};
-        for_each_panel(
-            features, begin, end, panel, norm,
-            [&](std::int64_t b, std::int64_t e, T* p, T* n) __attribute__((always_inline)) {
-                Vector acc[1][vectors] = {};
-                if constexpr (F == Family::laplacian)
-                    for (int v = 0; v < vectors; ++v)
-                        acc[0][v] = load<Vector>(n + v * Shape::width);
-                if (rows.index32)
-                    Shape::template accumulate_sparse<F>(rows.values + start, rows.index32 + start,
-                                                         count, p, acc);
-                else
-                    Shape::template accumulate_sparse<F>(rows.values + start, rows.index64 + start,
-                                                         count, p, acc);
-                Shape::template apply<F, 1>(task.spec, row_norm, n, acc);
-                consume<1>(task, i, b, e, acc);
-            });
+        for_each_panel(features, begin, end, panel, norm,
+                       [&](std::int64_t b, std::int64_t e, T* p, T* n)
+                           __attribute__((always_inline)) {
+                               Vector acc[1][vectors] = {};
+                               if constexpr (F == Family::laplacian)
+                                   for (int v = 0; v < vectors; ++v)
+                                       acc[0][v] = load<Vector>(n + v * Shape::width);
+                               if (rows.index32)
+                                   Shape::template accumulate_sparse<F>(
+                                       rows.values + start, rows.index32 + start, count, p, acc);
+                               else
+                                   Shape::template accumulate_sparse<F>(
+                                       rows.values + start, rows.index64 + start, count, p, acc);
+                               Shape::template apply<F, 1>(task.spec, row_norm, n, acc);
+                               consume<1>(task, i, b, e, acc);
+                           });
     }
 
     static WM_INLINE T norm_of(const Rows<T>& rows, std::int64_t k) {

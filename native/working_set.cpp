@@ -36,8 +36,8 @@ WM_INLINE void descend_all(WorkingSet& set, const Loss& loss, double reduction,
             V negative = (loss.b - rest) * load<V>(&set.inverse_above[i]);
             negative = negative < 0 ? negative : V{};
             const V wanted = positive + negative, step = wanted - dual;
-            const V curvature = wanted < 0 ? load<V>(&set.curvature_above[i])
-                                           : load<V>(&set.curvature_below[i]);
+            const V curvature =
+                wanted < 0 ? load<V>(&set.curvature_above[i]) : load<V>(&set.curvature_below[i]);
             const V score = step * step * curvature;
             const B better = score > most;
             most = better ? score : most;

@@ -64,6 +64,11 @@ class LossTerms:
             self.lower_margin, self.upper_margin, self.below + shift, self.above + shift, self.bound
         )
 
+    def nearest(self, net_dual: Array) -> Array:
+        """Return the closest net dual inside the loss's domain."""
+        lowest = -np.inf if np.isfinite(self.upper_margin) else 0.0
+        return np.clip(net_dual, lowest, self.bound)
+
     def phi(self, net_dual: Array) -> Array:
         r"""Evaluate :math:`\varphi_i`, infinite outside its domain."""
         positive, negative = np.maximum(net_dual, 0.0), np.maximum(-net_dual, 0.0)

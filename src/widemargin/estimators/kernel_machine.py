@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import KERNEL_NAMES, Kernel, as_rows, resolve_gamma, rounding_of_distances
 from ..losses import Array, Loss
@@ -20,9 +20,10 @@ from ..problem import KernelProblem, take_rows
 from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from ..solvers import Monitor
+from .feature_scales import warn_if_one_feature_dominates
 from .fitting import FittedProblem, fit_binary, warn_of_outcomes
-from .input_checks import class_weights, warn_if_one_feature_dominates
-from .multiclass import binary_tasks, votes
+from .multiclass import BinaryTask, binary_tasks, votes
+from .training_set import TrainingSet, class_weights, training_set
 
 # An RBF value this uncertain in float32 is computed in float64 instead.
 FLOAT32_ROUNDING = 1e-5
@@ -111,53 +112,67 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
             )
         X, y = self._checked_training_data(X, y)
-        n_train = X.shape[0]
-        weights, kept = self._checked_weights(X, sample_weight)
-        previous = self._previous_net_duals(X.shape[0], y) if self.warm_start else None
-        if kept is not None:
-            X = take_rows(X, kept, self._pairwise)
-            y, weights = y[kept], weights[kept]
-            previous = None if previous is None else previous[:, kept]
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes; got only one class, "
-                f"{classes[0]!r}" + (" with a positive weight." if kept is not None else ".")
-            )
+        training = training_set(
+            X, y, sample_weight, pairwise=self._pairwise, estimator=type(self).__name__
+        )
+        previous = self._previous_coefficients(training) if self.warm_start else None
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
-        row_weight = self._row_weight(float(weights.sum()))
-        weights = row_weight * weights * class_weights(self.class_weight, classes, codes, weights)
-        kernel, data, shown = self._kernel_and_data(X, weights)
-        threads = thread_count(self.n_jobs)
-        tasks = binary_tasks(codes, len(classes), self.multi_class)
-        coef = np.zeros((len(tasks), X.shape[0]))
+        weights = self._row_weight(float(training.weights.sum())) * training.weights
+        weights *= class_weights(self.class_weight, training)
+        kernel, rows = self._kernel_and_rows(training.X, weights)
+        tasks = binary_tasks(training.codes, len(training.classes), self.multi_class)
+        coef = np.zeros((len(tasks), len(training.codes)))
         results: list[FittedProblem] = []
         with FitProgress(type(self).__name__, self.tol) as progress:
             monitor = self._monitor(progress)
             try:
                 for k, task in enumerate(tasks):
-                    rows = slice(None) if task.rows is None else task.rows
-                    terms = self._loss().terms(weights[rows])
-                    subset = take_rows(data, task.rows, kernel.name == "precomputed")
-                    problem = KernelProblem(subset, kernel, task.label, terms, threads)
-                    start = np.zeros(problem.n_rows)
-                    if previous is not None and len(previous) == len(tasks):
-                        start = previous[k, rows] * task.label
-                    try:
-                        result = fit_binary(problem, start, self.solver, monitor)
-                        results.append(result)
-                        coef[k, rows] = result.net_dual * task.label
-                    except KeyboardInterrupt:
-                        if monitor.latest is not None:
-                            coef[k, rows] = monitor.latest * task.label
-                        raise
+                    start = None if previous is None else previous[k]
+                    problem = self._problem(task, rows, kernel, weights)
+                    results.append(self._fit_task(problem, task, start, coef[k], monitor))
                     monitor.next_problem()
-            finally:
-                # Also after an interrupt: what is complete is a usable model.
-                self._set_fitted(shown, classes, codes, kept, n_train, kernel, coef)
+            except KeyboardInterrupt:  # what is complete is a usable model
+                self._set_fitted(training, kernel, coef)
                 self._set_outcome(results, len(tasks), monitor)
+                raise
+        self._set_fitted(training, kernel, coef)
+        self._set_outcome(results, len(tasks), monitor)
         warn_of_outcomes(results, self.tol, type(self).__name__)
         return self
+
+    def _problem(
+        self, task: BinaryTask, rows: Any, kernel: Kernel, weights: Array
+    ) -> KernelProblem:
+        taking_part = slice(None) if task.rows is None else task.rows
+        return KernelProblem(
+            take_rows(rows, task.rows, kernel.name == "precomputed"),
+            kernel,
+            task.label,
+            self._loss().terms(weights[taking_part]),
+            thread_count(self.n_jobs),
+        )
+
+    def _fit_task(
+        self,
+        problem: KernelProblem,
+        task: BinaryTask,
+        previous: Array | None,
+        coef: Array,
+        monitor: Monitor,
+    ) -> FittedProblem:
+        """Solve one binary problem and write its coefficients, also when interrupted."""
+        taking_part = slice(None) if task.rows is None else task.rows
+        start = np.zeros(problem.n_rows)
+        if previous is not None:
+            start = problem.terms.nearest(previous[taking_part] * task.label)
+        try:
+            result = fit_binary(problem, start, self.solver, monitor)
+        except KeyboardInterrupt:
+            if monitor.latest is not None:
+                coef[taking_part] = monitor.latest * task.label
+            raise
+        coef[taking_part] = result.net_dual * task.label
+        return result
 
     @property
     def _pairwise(self) -> bool:
@@ -181,20 +196,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return X, np.asarray(y)
 
-    def _checked_weights(
-        self, X: Any, sample_weight: Any
-    ) -> tuple[Array, NDArray[np.int64] | None]:
-        """Return row weights and, if some are zero, the rows to keep."""
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if np.all(weights > 0):
-            return weights, None
-        kept = np.flatnonzero(weights)
-        if kept.size == 0:
-            raise ValueError("At least one `sample_weight` must be positive; got all zero.")
-        return weights, kept
-
-    def _kernel_and_data(self, X: Any, weights: Array) -> tuple[Kernel, Any, Any]:
-        """Resolve the kernel; return it with the rows it sees and the rows users see."""
+    def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
+        """Resolve the kernel; return it with the rows it sees."""
         constant = 1.0 if self.fit_intercept else 0.0
         if callable(self.kernel):
             needed = 8 * X.shape[0] ** 2
@@ -211,15 +214,15 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "The kernel function must return a matrix of shape "
                     f"{(X.shape[0], X.shape[0])} for X and X; got {gram.shape}."
                 )
-            return Kernel("precomputed", constant=constant), gram, X
+            return Kernel("precomputed", constant=constant), gram
         if self._pairwise:
             self.gamma_ = None
-            return Kernel("precomputed", constant=constant), X, X
+            return Kernel("precomputed", constant=constant), X
         self.gamma_ = resolve_gamma(self.gamma, X, weights)
         kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree), constant)
         warn_if_one_feature_dominates(X, self.kernel)
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        return kernel, X.astype(np.float64) if precise else X, X
+        return kernel, X.astype(np.float64) if precise else X
 
     def _monitor(self, progress: FitProgress) -> Monitor:
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -241,35 +244,30 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             listener=listener,
         )
 
-    def _previous_net_duals(self, n_rows: int, y: NDArray[Any]) -> NDArray[np.float64] | None:
+    def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""
-        if not hasattr(self, "dual_coef_") or not np.array_equal(np.unique(y), self.classes_):
+        if not hasattr(self, "dual_coef_") or self.n_samples_fit_ != training.n_given:
             return None
-        if self.n_samples_fit_ != n_rows:
+        if not np.array_equal(training.classes, self.classes_):
             return None
-        coef = np.zeros((self.dual_coef_.shape[0], n_rows))
+        problems = len(binary_tasks(training.codes, len(self.classes_), self.multi_class))
+        if len(self.dual_coef_) != problems:
+            return None
+        coef = np.zeros((problems, training.n_given))
         coef[:, self.support_] = self.dual_coef_
-        return coef
+        return coef if training.kept is None else coef[:, training.kept]
 
-    def _set_fitted(
-        self,
-        X: Any,
-        classes: NDArray[Any],
-        codes: NDArray[np.int64],
-        kept: NDArray[np.int64] | None,
-        n_train: int,
-        kernel: Kernel,
-        coef: Array,
-    ) -> None:
+    def _set_fitted(self, training: TrainingSet, kernel: Kernel, coef: Array) -> None:
         support = np.flatnonzero(np.any(coef != 0, axis=0))
-        self.classes_ = classes
-        self.support_ = support if kept is None else kept[support]
-        self.support_vectors_ = X[support, :0] if self._pairwise else X[support]
-        self.n_support_ = np.bincount(codes[support], minlength=len(classes)).astype(np.int32)
+        n_classes = len(training.classes)
+        self.classes_ = training.classes
+        self.support_ = training.given_numbers(support)
+        self.support_vectors_ = training.X[support, :0] if self._pairwise else training.X[support]
+        self.n_support_ = np.bincount(training.codes[support], minlength=n_classes).astype(np.int32)
         self.dual_coef_ = coef[:, support]
         self.intercept_ = kernel.constant * coef.sum(axis=1)
         self.strategy_ = "exact"
-        self.n_samples_fit_ = n_train
+        self.n_samples_fit_ = training.n_given
 
     def _set_outcome(self, results: list[FittedProblem], n_tasks: int, monitor: Monitor) -> None:
         complete = len(results) == n_tasks

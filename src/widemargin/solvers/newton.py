@@ -82,12 +82,6 @@ def penalised_side(terms: LossTerms, margin: Array) -> Array:
     )
 
 
-def feasible(terms: LossTerms, net_dual: Array) -> Array:
-    """Project a net dual into the loss's domain."""
-    lowest = -np.inf if np.isfinite(terms.upper_margin) else 0.0
-    return np.clip(net_dual, lowest, terms.bound)
-
-
 def exact_line_search(
     terms: LossTerms, net_dual: Array, margin: Array, direction: Array, margin_direction: Array
 ) -> float:
@@ -135,7 +129,7 @@ def finish(
     monitor: Monitor,
 ) -> Solution:
     """Certify a net dual, after moving it into the loss's domain."""
-    net_dual = feasible(problem.terms, net_dual)
+    net_dual = problem.terms.nearest(net_dual)
     margin = q @ net_dual
     certificate = problem.certificate(net_dual, margin)
     if certificate.relative_gap <= monitor.tol:

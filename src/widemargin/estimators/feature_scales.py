@@ -1,4 +1,4 @@
-"""What is said about the data before a fit."""
+"""A word about features whose scales hide all others from the kernel."""
 
 from __future__ import annotations
 
@@ -7,39 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from ..losses import Array
 
 # A feature with this share of the variance is, for a kernel, the only one there is.
 DOMINANT_SHARE = 0.999
-
-
-def class_weights(
-    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.int64], weights: Array
-) -> Array:
-    """Return the factor of every row.
-
-    ``"balanced"`` counts rows by their weight, so that a row of weight 2 is the row twice.
-    """
-    if class_weight is None:
-        return np.ones(len(codes))
-    if isinstance(class_weight, str):  # "balanced", as validated
-        per_class = np.bincount(codes, weights, minlength=len(classes))
-        return np.asarray((weights.sum() / (len(classes) * per_class))[codes])
-    factors = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
-    unknown = set(class_weight) - set(classes.tolist())
-    if unknown:
-        raise ValueError(
-            f"`class_weight` names classes that are not in y: {sorted(map(str, unknown))}; y has "
-            f"{[str(c) for c in classes]}."
-        )
-    if not np.all(np.isfinite(factors) & (factors > 0)):
-        raise ValueError(
-            "`class_weight` must map classes to positive finite numbers; got "
-            f"{dict(zip(classes.tolist(), factors.tolist(), strict=True))}."
-        )
-    return np.asarray(factors[codes])
 
 
 def warn_if_one_feature_dominates(X: Any, kernel: str) -> None:

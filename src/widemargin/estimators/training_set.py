@@ -1,0 +1,91 @@
+"""Checked training data, as the fit uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+from ..losses import Array
+from ..problem import take_rows
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows of positive weight.
+
+    Attributes
+    ----------
+    X : array or CSR matrix
+        The rows; for a precomputed kernel their square matrix.
+    classes : array of shape (n_classes,)
+        Sorted labels.
+    codes : array of shape (n_rows,)
+        Position of each row's label in ``classes``.
+    weights : array of shape (n_rows,)
+        Sample weights, all positive.
+    kept : array of shape (n_rows,) or None
+        Numbers of these rows in the data as given; None if all were kept.
+    n_given : int
+        Number of rows given.
+    """
+
+    X: Any
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    weights: Array
+    kept: NDArray[np.int64] | None
+    n_given: int
+
+    def given_numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Translate row numbers to those of the data as given."""
+        return rows if self.kept is None else self.kept[rows]
+
+
+def training_set(
+    X: Any, y: NDArray[Any], sample_weight: Any, *, pairwise: bool, estimator: str
+) -> TrainingSet:
+    """Drop rows of weight zero and number the classes that are left."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = None if np.all(weights > 0) else np.flatnonzero(weights)
+    if kept is not None:
+        if kept.size == 0:
+            raise ValueError("At least one `sample_weight` must be positive; got all zero.")
+        y, weights = y[kept], weights[kept]
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        weighted = " with a positive weight" if kept is not None else ""
+        raise ValueError(
+            f"{estimator} needs rows of at least two classes{weighted}; got only one class, "
+            f"{classes[0]!r}."
+        )
+    return TrainingSet(take_rows(X, kept, pairwise), classes, codes, weights, kept, X.shape[0])
+
+
+def class_weights(class_weight: Any, training: TrainingSet) -> Array:
+    """Return the factor of every row.
+
+    ``"balanced"`` counts rows by their weight, so that a row of weight 2 is the row twice.
+    """
+    classes, codes, weights = training.classes, training.codes, training.weights
+    if class_weight is None:
+        return np.ones(len(codes))
+    if isinstance(class_weight, str):  # "balanced", as validated
+        per_class = np.bincount(codes, weights, minlength=len(classes))
+        return np.asarray((weights.sum() / (len(classes) * per_class))[codes])
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise ValueError(
+            f"`class_weight` names classes that are not in y: {sorted(map(str, unknown))}; y has "
+            f"{[str(c) for c in classes]}."
+        )
+    factors = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+    if not np.all(np.isfinite(factors) & (factors > 0)):
+        raise ValueError(
+            "`class_weight` must map classes to positive finite numbers; got "
+            f"{dict(zip(classes.tolist(), factors.tolist(), strict=True))}."
+        )
+    return np.asarray(factors[codes])
