@@ -701,6 +701,17 @@ def test_inconsistent_sparse_matrices(edit):
     refuse(edited(fitted, edit), "sparse matrix|support_vectors_")
 
 
+@pytest.mark.parametrize(
+    ("indptr", "valid"),
+    [([0, 1, 2, 3], True), ([0, 0, 3, 3], True), ([0, 2, 1, 3], False), ([0, 4, 4, 3], False)],
+)
+def test_row_starts_of_a_sparse_matrix_never_decrease(indptr, valid):
+    arrays = {"d": np.ones(3), "i": np.arange(3), "p": np.array(indptr)}
+    names = {"data": "d", "indices": "i", "indptr": "p"}
+    with nullcontext() if valid else pytest.raises(ModelFileError, match="rows .* overlap"):
+        decode_value({"$csr": {**names, "shape": [3, 3], "kind": "array"}}, arrays)
+
+
 def test_truth_values_other_than_two_are_refused():
     X, y = blobs(2)
     data = dumps(ODMClassifier().fit(X, y.astype(bool)))
