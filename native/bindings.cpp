@@ -191,8 +191,9 @@ auto py_kernel_product(const RowSet<T>& queries, const RowSet<T>& basis, const K
 
 template <class T>
 auto py_kernel_diagonal(const RowSet<T>& rows, const KernelSpec& spec) {
-    require(spec.kind != KernelKind::precomputed || rows.features() >= rows.count(),
-            "a precomputed kernel needs a column for every row.");
+    require(
+        spec.kind != KernelKind::precomputed || (!rows.sparse() && rows.features() >= rows.count()),
+        "a precomputed kernel must be dense, with a column for every row.");
     std::unique_ptr<double[]> out(new double[std::size_t(rows.count())]);
     kernel_diagonal(rows.view(spec.kind), spec, out.get());
     return new_array(out, rows.count());

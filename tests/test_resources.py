@@ -46,7 +46,6 @@ def test_bad_memory(written: object) -> None:
         memory_bytes(written)  # type: ignore[arg-type]
 
 
-@pytest.mark.xfail(strict=True, reason="a fraction of a byte is read as no bytes at all")
 def test_less_than_a_byte_is_refused() -> None:
     with pytest.raises(ValueError, match="`memory_limit` must be"):
         memory_bytes("0.4")

@@ -263,9 +263,6 @@ def test_rows_are_dropped_on_the_way() -> None:
     assert monitor.history()["active_rows"].min() < 1500
 
 
-@pytest.mark.xfail(
-    strict=True, reason="dropped rows enter with the sums they had when they were dropped"
-)
 def test_history_ends_with_the_certificate() -> None:
     X, y = clouds(1500)
     problem = KernelProblem(X, KERNELS["rbf"], y, Hinge().terms(np.full(1500, 0.5)))

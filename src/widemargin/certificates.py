@@ -37,7 +37,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """(P − D) / P, the number that solvers stop on."""
-        return self.gap / self.primal if self.primal > 0 else 0.0
+        return self.gap / self.primal if self.primal != 0 else 0.0
 
 
 def certify(terms: LossTerms, net_dual: Array, margin: Array) -> Certificate:

@@ -151,20 +151,30 @@ def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:
         return 1.0 / float(features)
     share = weights / weights.sum()
     mean = float(share @ row_sums(X)) / features
-    if sp.issparse(X):
-        second = float(share @ row_sums(X.multiply(X).tocsr())) / features
-        variance = second - mean * mean
-    else:
-        variance = float(share @ _squared_deviations(X, mean)) / features
-    return float(1.0 / (features * variance)) if variance > 0 else 1.0
+    variance = float(share @ _squared_deviations(X, mean)) / features
+    rounding = (4 * np.finfo(np.float64).eps * mean) ** 2
+    return float(1.0 / (features * variance)) if variance > rounding else 1.0
 
 
 def row_sums(X: Any) -> Array:
     """Sum each row in float64."""
-    return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    if sp.issparse(X):
+        return _sums_of_stored(X, X.data)
+    return np.asarray(X.sum(axis=1, dtype=np.float64))
 
 
-def _squared_deviations(X: NDArray[Any], mean: float) -> Array:
+def _sums_of_stored(X: Any, values: NDArray[Any]) -> Array:
+    """Sum one value per stored entry over each CSR row, in float64."""
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.asarray(np.bincount(row, values, minlength=X.shape[0]), dtype=np.float64)
+
+
+def _squared_deviations(X: Any, mean: float) -> Array:
+    """Sum (entry − mean)² over each row, in float64."""
+    if sp.issparse(X):
+        stored = (X.data.astype(np.float64) - mean) ** 2
+        absent = X.shape[1] - np.diff(X.indptr)
+        return np.asarray(_sums_of_stored(X, stored) + absent * mean**2)
     out = np.empty(X.shape[0])
     for start in range(0, X.shape[0], 4096):  # blocks: no second array of the data's size
         block = X[start : start + 4096].astype(np.float64) - mean
@@ -179,5 +189,4 @@ def rounding_of_distances(kernel: Kernel, X: Any) -> float:
     """
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return 0.0
-    squares = row_sums(X.multiply(X)) if sp.issparse(X) else _squared_deviations(X, 0.0)
-    return kernel.gamma * float(squares.max()) * float(np.finfo(np.float32).eps)
+    return kernel.gamma * float(_squared_deviations(X, 0.0).max()) * float(np.finfo(np.float32).eps)

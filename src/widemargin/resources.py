@@ -35,12 +35,13 @@ def memory_bytes(limit: int | str) -> int:
     match = _SIZE.fullmatch(limit) if isinstance(limit, str) else None
     unit = match.group(2).lower() if match else ""
     factor = {**_UNITS, **_BINARY_UNITS}.get(unit)
-    if match is None or factor is None or float(match.group(1)) <= 0:
+    size = int(float(match.group(1)) * factor) if match and factor else 0
+    if size < 1:
         raise ValueError(
             "`memory_limit` must be a positive number of bytes or a size such as '1GiB' or "
             f"'500MB'; got {limit!r}."
         )
-    return int(float(match.group(1)) * factor)
+    return size
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -131,7 +131,6 @@ def test_precomputed_refusals() -> None:
         kernel.block(sparse, sparse)
 
 
-@pytest.mark.xfail(strict=True, reason="reads the stored values as if they were dense rows")
 def test_precomputed_diagonal_of_sparse_rows() -> None:
     sparse = as_rows(sp.identity(4, format="csr"))
     with pytest.raises(ValueError, match="dense"):

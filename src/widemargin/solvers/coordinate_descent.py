@@ -58,6 +58,15 @@ def solve(problem: KernelProblem, start: Array, monitor: Monitor) -> Solution:
         margin = problem.margins(net_dual)
         certificate = problem.certificate(net_dual, margin)
         gap = certificate.relative_gap
+        passes = progress.entries / problem.n_rows**2
+        monitor.record(
+            progress.iterations,
+            certificate.primal,
+            certificate.dual,
+            problem.n_rows,
+            problem.n_rows,
+            passes,
+        )
         if gap <= monitor.tol:
             outcome = Outcome.CONVERGED
         elif ended == "stopped":
