@@ -708,7 +708,7 @@ def test_inconsistent_sparse_matrices(edit):
 def test_row_starts_of_a_sparse_matrix_never_decrease(indptr, valid):
     arrays = {"d": np.ones(3), "i": np.arange(3), "p": np.array(indptr)}
     names = {"data": "d", "indices": "i", "indptr": "p"}
-    with nullcontext() if valid else pytest.raises(ModelFileError, match="rows .* overlap"):
+    with nullcontext() if valid else pytest.raises(ModelFileError, match=r"rows .* overlap"):
         decode_value({"$csr": {**names, "shape": [3, 3], "kind": "array"}}, arrays)
 
 
