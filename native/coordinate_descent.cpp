@@ -24,15 +24,17 @@ struct Coordinate {
     Index row;  // in the caller's numbering
 };
 
-double wanted_step(const Loss& loss, const Coordinate& c) {
-    return loss.minimiser(c.loss, c.diagonal, c.margin - c.diagonal * c.dual) - c.dual;
-}
+// The step a coordinate wants, and how much it violates optimality: that step, squared, in the
+// coordinate's own curvature.
+struct Wish {
+    double step, violation;
+};
 
-// How much a coordinate violates optimality: its step, measured in its own curvature.
-double violation(const Loss& loss, const Coordinate& c) {
-    const double step = wanted_step(loss, c);
-    const double curvature = c.diagonal + (c.dual + step < 0.0 ? c.loss.above : c.loss.below);
-    return step * step * std::fmax(curvature, 1e-12);
+Wish wish_of(const Loss& loss, const Coordinate& c) {
+    const double wanted = loss.minimiser(c.loss, c.diagonal, c.margin - c.diagonal * c.dual);
+    const double step = wanted - c.dual;
+    const double curvature = c.diagonal + (wanted < 0.0 ? c.loss.above : c.loss.below);
+    return {step, step * step * std::fmax(curvature, 1e-12)};
 }
 
 // How far a coordinate is from optimal in units of margin: its projected gradient.
@@ -140,10 +142,10 @@ private:
         down_.clear();
         for (Index k = 0; k < n; ++k) {
             const Coordinate& c = active_[k];
-            score_[k] = violation(problem_.loss, c);
+            const Wish wish = wish_of(problem_.loss, c);
+            score_[k] = wish.violation;
             slack_ = std::fmax(slack_, margin_violation(problem_.loss, c));
-            if (score_[k] > 0.0)
-                (wanted_step(problem_.loss, c) * c.label > 0.0 ? up_ : down_).push_back(k);
+            if (wish.violation > 0.0) (wish.step * c.label > 0.0 ? up_ : down_).push_back(k);
         }
         const Index stay = std::min<Index>(Index(chosen_.size()), size / 2);
         chosen_.erase(chosen_.begin(), chosen_.end() - stay);

@@ -4,6 +4,9 @@
 // instruction set. That needs neither ifunc (musl has none) nor -march=native.
 #pragma once
 
+#include <cstdlib>
+#include <cstring>
+
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define WM_X86 1
 #define WM_TARGET_AVX2 __attribute__((target("avx2,fma")))
@@ -16,7 +19,8 @@ namespace widemargin {
 
 enum class InstructionSet { baseline, avx2, avx512 };
 
-inline InstructionSet detected_instruction_set() {
+// What this machine has.
+inline InstructionSet supported_instruction_set() {
 #if WM_X86
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return InstructionSet::baseline;
@@ -28,11 +32,23 @@ inline InstructionSet detected_instruction_set() {
 #endif
 }
 
+// What is used: all of it, unless WIDEMARGIN_INSTRUCTION_SET asks for less (to test the other
+// versions, or to have the same last digits on two kinds of machine).
+inline InstructionSet chosen_instruction_set() {
+    const InstructionSet supported = supported_instruction_set();
+    const char* asked = std::getenv("WIDEMARGIN_INSTRUCTION_SET");
+    if (!asked) return supported;
+    const InstructionSet wanted = std::strcmp(asked, "baseline") == 0 ? InstructionSet::baseline
+                                  : std::strcmp(asked, "avx2") == 0   ? InstructionSet::avx2
+                                                                      : InstructionSet::avx512;
+    return wanted < supported ? wanted : supported;
+}
+
 // The best of three versions of a function for this machine.
 template <class Function>
 Function best_version(Function baseline, [[maybe_unused]] Function avx2,
                       [[maybe_unused]] Function avx512) {
-    switch (detected_instruction_set()) {
+    switch (chosen_instruction_set()) {
         case InstructionSet::avx512:
             return avx512;
         case InstructionSet::avx2:

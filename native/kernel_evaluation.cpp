@@ -66,7 +66,7 @@ void run_tasks(BlockTask<T> task, int threads, Interrupt& interrupt) {
 
 const char* instruction_set() {
     static const char* names[] = {"baseline", "avx2", "avx512"};
-    return names[int(detected_instruction_set())];
+    return names[int(chosen_instruction_set())];
 }
 
 template <class T>

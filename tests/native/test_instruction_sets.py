@@ -1,0 +1,53 @@
+"""Every version of the native loops, also those a machine would not choose by itself."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from widemargin import _native
+
+COMPARE = """
+import numpy as np, scipy.sparse as sp
+from reference import kernels as naive
+from widemargin import ODMClassifier, _native
+from widemargin.kernels import Kernel, as_rows
+random = np.random.default_rng(0)
+X, Z = random.normal(size=(53, 9)), random.normal(size=(31, 9))
+coef = random.normal(size=(2, 31))
+expected = {
+    "rbf": naive.rbf(X, Z, 0.3),
+    "laplacian": naive.laplacian(X, Z, 0.3),
+    "poly": naive.polynomial(X, Z, 0.3, 3, 0.5),
+    "sigmoid": naive.sigmoid(X, Z, 0.3, 0.5),
+    "linear": naive.linear(X, Z),
+}
+for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 2e-5)):
+    for name, K in expected.items():
+        kernel = Kernel(name, 0.3, 0.5, 3)
+        for form in (np.asarray, sp.csr_matrix):
+            a, b = as_rows(form(X.astype(dtype))), as_rows(form(Z.astype(dtype)))
+            scale = np.abs(K).max()
+            assert np.abs(kernel.block(a, b) - K).max() <= tolerance * scale, (name, dtype)
+            error = np.abs(kernel.product(a, b, coef) - coef @ K.T).max()
+            assert error <= 31 * tolerance * scale, (name, dtype)
+y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1, 0)
+model = ODMClassifier(solver="coordinate", C=10.0).fit(X, y)
+assert model.relative_gap_ < 1e-10, model.relative_gap_
+print(_native.instruction_set())
+"""
+
+
+@pytest.mark.parametrize("name", ["baseline", "avx2", "avx512"])
+def test_versions_agree_with_the_reference(name):
+    order = ["baseline", "avx2", "avx512"]
+    if order.index(name) > order.index(_native.instruction_set()):
+        pytest.skip(f"this machine has no {name}")
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    environment = {**os.environ, "WIDEMARGIN_INSTRUCTION_SET": name, "PYTHONPATH": here}
+    run = subprocess.run(
+        [sys.executable, "-c", COMPARE], env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == name
