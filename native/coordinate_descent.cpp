@@ -78,8 +78,6 @@ public:
 
     DescentOutcome solve(const std::function<bool(const DescentState&)>& report) {
         DescentOutcome outcome = DescentOutcome::iterations;
-        double best_gap = INFINITY;
-        Index since_best = 0;
         for (Index it = 0; it < options_.max_iterations; ++it) {
             const double gap = measure();
             state_.iteration = it;
@@ -91,10 +89,8 @@ public:
                 outcome = DescentOutcome::converged;
                 break;
             }
-            since_best = gap < 0.98 * best_gap ? 0 : since_best + 1;
-            best_gap = std::min(best_gap, gap);
             select_working_set();
-            if (chosen_.empty() || since_best > stall_limit) {
+            if (chosen_.empty() || hopeless(it)) {
                 outcome = DescentOutcome::stalled;
                 break;
             }
@@ -112,7 +108,17 @@ public:
     }
 
 private:
-    static constexpr Index stall_limit = 500, shrink_every = 8;
+    static constexpr Index stall_window = 500, shrink_every = 8;
+    static constexpr double least_progress = 1e-3;
+
+    // Every so often: whether the dual rose too little to close the gap in a thousand times as
+    // long.
+    bool hopeless(Index iteration) {
+        if (iteration % stall_window != 0) return false;
+        const double risen = state_.dual - dual_before_;
+        dual_before_ = state_.dual;
+        return iteration > 0 && risen < least_progress * (state_.primal - state_.dual);
+    }
 
     // Primal, dual and relative gap over the active rows (settled ones contribute no gap).
     double measure() {
@@ -290,6 +296,7 @@ private:
     double slack_ = INFINITY;  // largest margin violation when the working set was chosen
     // Sums over the rows dropped by shrinking, as of when they were dropped.
     double settled_quadratic_ = 0.0, settled_phi_ = 0.0, settled_losses_ = 0.0;
+    double dual_before_ = 0.0;  // at the last look for progress
     DescentState state_;
 };
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..losses import Array
 
 # A feature with this share of the variance is, for a kernel, the only one there is.
-DOMINANT_SHARE = 0.999
+DOMINANT_SHARE = 0.99
 
 
 def warn_if_one_feature_dominates(X: Any, kernel: str) -> None:
