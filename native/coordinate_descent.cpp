@@ -117,7 +117,7 @@ private:
         if (iteration % stall_window != 0) return false;
         const double risen = state_.dual - dual_before_;
         dual_before_ = state_.dual;
-        return iteration > 0 && risen < least_progress * (state_.primal - state_.dual);
+        return iteration > 0 && risen <= least_progress * std::fabs(state_.primal - state_.dual);
     }
 
     // Primal, dual and relative gap over the active rows (settled ones contribute no gap).
