@@ -64,7 +64,9 @@ def main() -> None:
             f"{len(model.support_):>8}"
         )
     svc, ours = best["SVC"], best["SVMClassifier"]
-    print(f"SVC / SVMClassifier: training {svc[0] / ours[0]:.1f}x, prediction {svc[1] / ours[1]:.1f}x")
+    print(
+        f"SVC / SVMClassifier: training {svc[0] / ours[0]:.1f}x, prediction {svc[1] / ours[1]:.1f}x"
+    )
 
 
 def loosest_tol(X: np.ndarray, y: np.ndarray, C: float, gamma: float) -> tuple[float, float]:

@@ -17,7 +17,9 @@ QUERIES, BASIS, REPEATS = 8_000, 6_000, 7
 
 def main() -> None:
     print(f"instruction set: {_native.instruction_set()}; RBF, one thread, best of {REPEATS}")
-    print(f"{'features':>8}  {'float32 Gpair/s':>15}  {'float64 Gpair/s':>15}  {'float32 error':>13}")
+    print(
+        f"{'features':>8}  {'float32 Gpair/s':>15}  {'float64 Gpair/s':>15}  {'float32 error':>13}"
+    )
     for features in (8, 18, 22, 54, 123, 784):
         random = np.random.default_rng(0)
         X, Z = random.random((QUERIES, features)), random.random((BASIS, features))
@@ -32,7 +34,9 @@ def main() -> None:
         print(f"{features:>8}  {single:>15.3f}  {double:>15.3f}  {error:>13.1e}")
 
 
-def rate(kernel: Kernel, X: np.ndarray, Z: np.ndarray, coef: np.ndarray) -> tuple[float, np.ndarray]:
+def rate(
+    kernel: Kernel, X: np.ndarray, Z: np.ndarray, coef: np.ndarray
+) -> tuple[float, np.ndarray]:
     queries, basis = as_rows(X), as_rows(Z)
     best = np.inf
     for _ in range(REPEATS):

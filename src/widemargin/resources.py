@@ -12,6 +12,8 @@ from numbers import Integral
 
 from threadpoolctl import ThreadpoolController
 
+# Asking for more threads than this is a slip; no machine profits from them.
+MOST_THREADS = 1024
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
@@ -56,7 +58,7 @@ def thread_count(n_jobs: int | None) -> int:
         return 1 if in_worker_process() else cores
     if n_jobs == 0:
         raise ValueError("`n_jobs` must not be 0; use None for all cores, or a number of threads.")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return min(n_jobs, MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def usable_cores() -> int:
