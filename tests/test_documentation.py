@@ -1,0 +1,101 @@
+"""What the documentation shows must run as it stands."""
+
+import doctest
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, make_moons
+
+import widemargin
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+PACKAGE = Path(widemargin.__file__).parent
+BUILT = {"_build", "auto_examples", "generated", "_templates"}
+
+
+def holding(example, paths):
+    return sorted(path for path in paths if re.search(example, path.read_text(encoding="utf-8")))
+
+
+PAGES = holding(
+    ">>>|code-block:: python",
+    (path for path in (ROOT / "docs").rglob("*.rst") if not BUILT & set(path.parts)),
+)
+MODULES = [
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in holding(">>>", PACKAGE.rglob("*.py"))
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+
+
+def page_name(path):
+    return str(path.relative_to(ROOT))
+
+
+def run_doctests(tests):
+    runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+    report = []
+    for test in tests:
+        runner.run(test, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    run_doctests(doctest.DocTestFinder().find(importlib.import_module(name)))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_examples_in_pages(path):
+    text = path.read_text(encoding="utf-8")
+    run_doctests([doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)])
+    for block in re.findall(r"\.\. code-block:: python\n\n((?:(?: {3}.*)?\n)+)", text):
+        exec(compile(dedent(block), str(path), "exec"), {})
+
+
+def test_examples_are_found():
+    assert {"index", "choosing", "data", "certificates", "saving"} <= {p.stem for p in PAGES}
+    assert {"widemargin.estimators.kernel", "widemargin.plotting"} <= set(MODULES)
+
+
+def test_python_in_the_readme():
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), {})
+
+
+@pytest.mark.parametrize(
+    "path", [README, ROOT / "docs" / "user_guide" / "command_line.rst"], ids=page_name
+)
+def test_command_lines(path):
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    for name in ("train.svm", "test.svm"):
+        dump_svmlight_file(X, np.where(y, 1, -1), name, zero_based=False)
+    text = path.read_text(encoding="utf-8")
+    lines = re.findall(r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info) .*)$", text, re.M)
+    assert {line.split()[0] for line in lines} == {"train", "predict", "evaluate", "info"}
+    for line in lines:
+        command = [sys.executable, "-m", "widemargin", *line.split("  #")[0].split()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert len(Path("predictions.csv").read_text().splitlines()) == 81
+
+
+def test_links_in_the_readme_lead_somewhere():
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", README.read_text(encoding="utf-8"))
+    assert targets
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (ROOT / target).exists()] == []
