@@ -89,6 +89,10 @@ public:
                 outcome = DescentOutcome::converged;
                 break;
             }
+            if (std::isnan(gap)) {  // overflow: nothing to be gained by going on
+                outcome = DescentOutcome::stalled;
+                break;
+            }
             select_working_set();
             if (chosen_.empty() || hopeless(it)) {
                 outcome = DescentOutcome::stalled;
@@ -225,6 +229,8 @@ private:
             rows.push_back(cache_.find(chosen_[i]));
             coef.push_back(change * c.label);
             c.dual = set_.dual[i];
+            // The row's own entry is the diagonal that was given, not what the tile rounds it to.
+            c.margin += change * (c.diagonal - double(rows.back()[chosen_[i]]));
         }
         const Index n = Index(active_.size()), chunk = 4096;
         sums_.assign(std::size_t(n), 0.0);

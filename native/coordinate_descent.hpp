@@ -27,7 +27,7 @@ struct DescentProblem {
     Rows<T> rows;
     KernelSpec spec;
     const double* label;     // +1 or -1
-    const double* diagonal;  // k(x_i, x_i)
+    const double* diagonal;  // of Q: k(x_i, x_i), or more where the caller lifts the diagonal
     Loss loss;
     const double* below;  // per row: p_i, n_i, bound_i
     const double* above;

@@ -125,10 +125,7 @@ def as_rows(X: Any, dtype: Any = None) -> Rows:
     kind = _native.Rows32 if dtype == np.float32 else _native.Rows64
     if not sp.issparse(X):
         return kind(np.ascontiguousarray(X, dtype=dtype))
-    X = X.tocsr()
-    if not X.has_canonical_format:  # an entry stored twice would be read as its last part
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     indices = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
     return kind(
         np.ascontiguousarray(X.data, dtype=dtype),
@@ -136,6 +133,15 @@ def as_rows(X: Any, dtype: Any = None) -> Rows:
         np.ascontiguousarray(X.indptr, dtype=np.int64),
         X.shape[1],
     )
+
+
+def canonical(X: Any) -> Any:
+    """Return CSR rows with every entry stored once; anything else as it is."""
+    if not sp.issparse(X) or (X.format == "csr" and X.has_canonical_format):
+        return X
+    X = X.tocsr(copy=True)
+    X.sum_duplicates()
+    return X
 
 
 def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:

@@ -58,12 +58,6 @@ class LossTerms:
         """Whether the primal loss is piecewise quadratic, which Newton's method needs."""
         return bool(np.all(self.below > 0) and np.all(np.isinf(self.bound)))
 
-    def shifted(self, shift: float) -> LossTerms:
-        """Add ``shift`` to every curvature; the same as adding it to the diagonal of Q."""
-        return LossTerms(
-            self.lower_margin, self.upper_margin, self.below + shift, self.above + shift, self.bound
-        )
-
     def nearest(self, net_dual: Array) -> Array:
         """Return the closest net dual inside the loss's domain."""
         lowest = -np.inf if np.isfinite(self.upper_margin) else 0.0

@@ -251,7 +251,6 @@ def test_prediction_of_a_row_does_not_depend_on_the_others(kind: type) -> None:
         np.testing.assert_array_equal(model.decision_function(X[rows]), expected[rows])
 
 
-@pytest.mark.xfail(strict=True, reason="BLAS rounds a product by its shape")
 def test_prediction_with_a_precomputed_kernel_neither(iris: tuple) -> None:
     X, y = iris
     K = X @ X.T

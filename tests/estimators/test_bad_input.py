@@ -313,7 +313,6 @@ def test_callable_kernel(kind: type, X: np.ndarray, y: np.ndarray) -> None:
 
 @classes
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.xfail(strict=True, reason="values of a kernel function are not looked at")
 def test_callable_kernel_that_is_not_finite(
     kind: type, value: float, X: np.ndarray, y: np.ndarray
 ) -> None:
@@ -322,7 +321,6 @@ def test_callable_kernel_that_is_not_finite(
 
 
 @classes
-@pytest.mark.xfail(strict=True, reason="the shape of a kernel function's values is not looked at")
 def test_callable_kernel_of_another_shape_at_predict(
     kind: type, X: np.ndarray, y: np.ndarray
 ) -> None:
@@ -332,7 +330,6 @@ def test_callable_kernel_of_another_shape_at_predict(
 
 
 @classes
-@pytest.mark.xfail(strict=True, reason="a kernel matrix is taken to be symmetric")
 def test_precomputed_kernel_must_be_symmetric(kind: type, X: np.ndarray, y: np.ndarray) -> None:
     K = X @ X.T
     K[3, 5] += 10.0
@@ -343,7 +340,6 @@ def test_precomputed_kernel_must_be_symmetric(kind: type, X: np.ndarray, y: np.n
 # After a refusal
 
 
-@pytest.mark.xfail(strict=True, reason="check_is_fitted sees the attributes set before the refusal")
 def test_a_refused_fit_leaves_no_model(X: np.ndarray, y: np.ndarray) -> None:
     model = SVMClassifier(solver="newton")
     with pytest.raises(ValueError, match="newton"):

@@ -222,16 +222,11 @@ def test_float32_far_from_the_origin(kind: type, offset: float) -> None:
     assert far.score(moved, y) > 0.9
 
 
-CALLED_CONVERGED = pytest.mark.xfail(
-    strict=True, reason="newton is content when its rows repeat, whatever the gap"
-)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize(
     ("kind", "n_rows"),
     [
-        pytest.param(ODMClassifier, 60, marks=CALLED_CONVERGED),
+        (ODMClassifier, 60),
         (ODMClassifier, 1100),
         (SVMClassifier, 60),
         (SVMClassifier, 1100),
@@ -294,10 +289,7 @@ def test_lists(kind: type) -> None:
     "layout",
     [
         *("csr", "csc", "coo", "lil", "int64", "array"),
-        pytest.param(
-            "duplicates",
-            marks=pytest.mark.xfail(strict=True, reason="gamma='scale' squares the parts of a sum"),
-        ),
+        "duplicates",
     ],
 )
 def test_sparse_containers(kind: type, layout: str) -> None:

@@ -36,10 +36,6 @@ def test_precomputed_and_callable_kernels(model: KernelMachine) -> None:
 
 @classes
 @pytest.mark.parametrize("n_rows", [550, pytest.param(1100, marks=pytest.mark.slow)])
-@pytest.mark.xfail(
-    strict=True,
-    reason="Lanczos does not find the lowest eigenvalue of a smooth kernel in 50 rounds",
-)
 def test_precomputed_kernel_of_many_rows(kind: type, n_rows: int) -> None:
     X, y = circles(n_rows)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
@@ -53,12 +49,7 @@ def test_precomputed_kernel_of_many_rows(kind: type, n_rows: int) -> None:
     "kind",
     [
         ODMClassifier,
-        pytest.param(
-            SVMClassifier,
-            marks=pytest.mark.xfail(
-                strict=True, reason="more than the damping of the polish, less than indefinite"
-            ),
-        ),
+        SVMClassifier,
     ],
 )
 def test_precomputed_kernel_in_float32(kind: type) -> None:
@@ -71,17 +62,7 @@ def test_precomputed_kernel_in_float32(kind: type) -> None:
 
 
 @pytest.mark.parametrize("n_rows", [120, 1100])
-def test_indefinite_kernel_has_no_certificate(
-    model: KernelMachine, n_rows: int, request: pytest.FixtureRequest
-) -> None:
-    if model.solver == "newton":
-        reason = "the line search needs a convex primal, which a shifted curvature does not give"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
-    elif isinstance(model, ODMClassifier):
-        reason = (
-            "a shift of 1.01 |λ_min| all but cancels that direction, with the wrong sign; 2 works"
-        )
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_indefinite_kernel_has_no_certificate(model: KernelMachine, n_rows: int) -> None:
     X, y = make_classification(n_rows, 5, class_sep=2.0, random_state=0)
     model.set_params(kernel="sigmoid", gamma=0.2)
     with pytest.warns(ConvergenceWarning, match=r"indefinite .* `relative_gap_` is NaN"):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..certificates import Certificate
 from ..losses import Array
-from ..problem import KernelProblem, lowest_eigenvalue
+from ..problem import KernelProblem, extreme_eigenvalues
 from ..solvers import SOLVERS, Monitor, Outcome, choose
 from ..solvers.polish import POLISH_ROWS, polish
 
@@ -53,19 +53,21 @@ def fit_binary(
 ) -> FittedProblem:
     """Solve a problem to the monitor's tolerance, small ones to rounding.
 
-    An indefinite kernel has no convex problem and no duality. Adding −λ_min to the diagonal of Q
-    (equally, to the curvature of the loss) makes one whose solution is found reliably; the
-    certificate of that other problem is not reported.
+    An indefinite kernel has no convex problem and no duality. Adding −2 λ_min to the diagonal of
+    Q makes one whose solution is found reliably (that direction keeps its weight, with its sign
+    turned); the certificate of that other problem is not reported. Eigenvalues that are negative
+    by rounding alone are lifted too, but then it is the problem as meant, and certified.
     """
     name = choose(solver, problem)
     if problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
-        problem.X = problem.X.astype(np.float64)  # costs nothing here, and the last digits need it
-    shift = 0.0
+        # Costs nothing here, and the last digits need it.
+        problem = replace(problem, X=problem.X.astype(np.float64))
+    lowest = 0.0
     if not problem.kernel.positive_semidefinite:
-        lowest, largest = lowest_eigenvalue(problem)
-        if lowest < -INDEFINITE * max(abs(largest), abs(lowest)):
-            shift = -1.01 * lowest
-            problem.terms = problem.terms.shifted(shift)
+        lowest, largest = extreme_eigenvalues(problem)
+        problem = replace(problem, shift=max(0.0, -2.0 * lowest))
+        if lowest > -INDEFINITE * abs(largest):
+            lowest = 0.0
     small = problem.n_rows <= POLISH_ROWS and name != "newton"
     allowed = monitor.max_iter
     if small:
@@ -77,9 +79,9 @@ def fit_binary(
     out_of_iterations = solution.outcome is Outcome.ITERATIONS and solution.iterations >= allowed
     if small and not out_of_iterations and solution.outcome is not Outcome.TIME:
         solution = polish(problem, solution, monitor)
-    certificate = Certificate(np.nan, np.nan) if shift else solution.certificate
+    certificate = Certificate(np.nan, np.nan) if lowest < 0 else solution.certificate
     return FittedProblem(
-        solution.net_dual, certificate, solution.outcome, solution.iterations, name, -shift / 1.01
+        solution.net_dual, certificate, solution.outcome, solution.iterations, name, lowest
     )
 
 
@@ -90,7 +92,7 @@ def warn_of_outcomes(results: list[FittedProblem], tol: float, estimator: str) -
         warnings.warn(
             f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there is "
             "no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal was "
-            f"shifted by {-1.01 * lowest:.3g} for training. Use a positive semi-definite kernel "
+            f"shifted by {-2 * lowest:.3g} for training. Use a positive semi-definite kernel "
             "(rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
             ConvergenceWarning,
             stacklevel=3,

@@ -14,7 +14,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import KERNEL_NAMES, Kernel, as_rows, resolve_gamma, rounding_of_distances
+from ..kernel_matrices import check_symmetric, evaluate_callable, weighted_sums
+from ..kernels import (
+    KERNEL_NAMES,
+    Kernel,
+    as_rows,
+    canonical,
+    resolve_gamma,
+    rounding_of_distances,
+)
 from ..losses import Array, Loss
 from ..problem import KernelProblem, take_rows
 from ..progress import FitProgress
@@ -194,7 +202,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "A precomputed kernel must be a square matrix of shape (n_samples, n_samples); "
                 f"got {X.shape}."
             )
-        return X, np.asarray(y)
+        return canonical(X), np.asarray(y)
 
     def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
@@ -208,15 +216,12 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "fewer rows, or a kernel by name."
                 )
             self.gamma_ = None
-            gram = np.asarray(self.kernel(X, X), dtype=np.float64)
-            if gram.shape != (X.shape[0], X.shape[0]):
-                raise ValueError(
-                    "The kernel function must return a matrix of shape "
-                    f"{(X.shape[0], X.shape[0])} for X and X; got {gram.shape}."
-                )
+            gram = evaluate_callable(self.kernel, X, X)
+            check_symmetric(gram)
             return Kernel("precomputed", constant=constant), gram
         if self._pairwise:
             self.gamma_ = None
+            check_symmetric(X)
             return Kernel("precomputed", constant=constant), X
         self.gamma_ = resolve_gamma(self.gamma, X, weights)
         kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree), constant)
@@ -339,9 +344,10 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.support_.size == 0:
             values = np.zeros((len(self.dual_coef_), X.shape[0]))
         elif self._pairwise:
-            values = self.dual_coef_ @ X[:, self.support_].T.astype(np.float64)
+            values = weighted_sums(X[:, self.support_], self.dual_coef_)
         elif callable(self.kernel):
-            values = self.dual_coef_ @ np.asarray(self.kernel(X, self.support_vectors_)).T
+            gram = evaluate_callable(self.kernel, X, self.support_vectors_)
+            values = weighted_sums(gram, self.dual_coef_)
         else:
             values = self._kernel_decisions(X)
         return np.asarray(values.T + self.intercept_)
@@ -377,6 +383,10 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from ..persistence import save
 
         save(self, path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether a fit has come to an end, be it by an interrupt."""
+        return hasattr(self, "dual_coef_")
 
     def __sklearn_tags__(self) -> Tags:
         """Describe the estimator to scikit-learn."""

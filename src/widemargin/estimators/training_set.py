@@ -12,6 +12,9 @@ from sklearn.utils.validation import _check_sample_weight
 from ..losses import Array
 from ..problem import take_rows
 
+# Smaller weights are as good as zero, and their reciprocals overflow.
+NO_WEIGHT = 1e-250
+
 
 @dataclass(frozen=True)
 class TrainingSet:
@@ -50,7 +53,7 @@ def training_set(
 ) -> TrainingSet:
     """Drop rows of weight zero and number the classes that are left."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    kept = None if np.all(weights > 0) else np.flatnonzero(weights)
+    kept = None if np.all(weights > NO_WEIGHT) else np.flatnonzero(weights > NO_WEIGHT)
     if kept is not None:
         if kept.size == 0:
             raise ValueError("At least one `sample_weight` must be positive; got all zero.")

@@ -74,7 +74,7 @@ def solve(problem: KernelProblem, start: Array, monitor: Monitor) -> Solution:
         elif ended == "iterations":
             progress.iterations = monitor.max_iter
             outcome = Outcome.ITERATIONS
-        elif gap > 0.9 * best_gap:  # a whole unshrunk round won nothing
+        elif not gap <= 0.9 * best_gap:  # a whole unshrunk round won nothing, or overflow
             outcome = Outcome.STALLED
         else:
             target, best_gap = 0.5 * target, gap

@@ -134,5 +134,7 @@ def finish(
     certificate = problem.certificate(net_dual, margin)
     if certificate.relative_gap <= monitor.tol:
         outcome = Outcome.CONVERGED
+    elif outcome is Outcome.CONVERGED:  # on paper; rounding or overflow says otherwise
+        outcome = Outcome.STALLED
     monitor.record(steps, certificate.primal, certificate.dual, problem.n_rows, problem.n_rows, 1.0)
     return Solution(net_dual, margin, certificate, outcome, steps)
