@@ -71,11 +71,16 @@ def test_coordinate_minimiser(
     np.testing.assert_allclose(found, [expected], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shift", [0.0, 0.05, 2.0])
-def test_shifted_loss_is_still_a_conjugate_pair(name: str, shift: float) -> None:
+BOUNDED_AND_CURVED = LossTerms(1.0, np.inf, np.array([0.5]), np.zeros(1), np.array([2.0]))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [*(terms_of(name, np.array([2.0]), 0.4, 0.1) for name in NAMES), BOUNDED_AND_CURVED],
+    ids=[*NAMES, "bounded and curved"],
+)
+def test_losses_are_conjugates(terms: LossTerms) -> None:
     """ℓ(m) = max over γ of −mγ − φ(γ) on a grid, and implied_dual attains it."""
-    terms = terms_of(name, np.array([2.0]), 0.4, 0.1).shifted(shift)
     grid = np.linspace(-30, 30, 120_001)
     phi = terms.phi(grid)
     for m in np.linspace(-2, 3, 21):
@@ -84,6 +89,16 @@ def test_shifted_loss_is_still_a_conjugate_pair(name: str, shift: float) -> None
         assert float(terms.primal(at)[0]) == pytest.approx(found, abs=1e-5)
         dual = terms.implied_dual(at)
         assert float((-at * dual - terms.phi(dual))[0]) == pytest.approx(found, abs=1e-5)
+
+
+def test_nearest_net_dual_inside_the_domain() -> None:
+    """What a warm start may bring: negative, or beyond a bound that has become smaller."""
+    anywhere = np.array([-3.0, 0.0, 0.7, 5.0])
+    weights = np.full(4, 2.0)
+    hinge, squared, odm = (terms_of(name, weights, 0.4, 0.1) for name in NAMES)
+    np.testing.assert_array_equal(hinge.nearest(anywhere), [0.0, 0.0, 0.7, 2.0])
+    np.testing.assert_array_equal(squared.nearest(anywhere), [0.0, 0.0, 0.7, 5.0])
+    np.testing.assert_array_equal(odm.nearest(anywhere), anywhere)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,4 +122,4 @@ def test_newton_may_ask_which_losses_are_smooth() -> None:
     assert SquaredHinge().terms(weights).smooth
     assert MarginDistribution(0.5, 0.2).terms(weights).smooth
     # A bound remains: curvature alone does not make the hinge's primal piecewise quadratic.
-    assert not Hinge().terms(weights).shifted(1.0).smooth
+    assert not BOUNDED_AND_CURVED.smooth

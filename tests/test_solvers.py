@@ -15,7 +15,7 @@ from tolerances import POLISHED_OBJECTIVE, TOLERANCES
 from widemargin.estimators.fitting import fit_binary
 from widemargin.kernels import Kernel
 from widemargin.losses import Hinge, Loss, MarginDistribution, SquaredHinge
-from widemargin.problem import KernelProblem
+from widemargin.problem import KernelProblem, extreme_eigenvalues
 from widemargin.solvers import SOLVERS, Monitor, Outcome, Solution, choose
 
 UPSILON, THETA, C = 0.4, 0.1, 2.0
@@ -330,6 +330,47 @@ def test_precomputed_kernel_is_the_kernel(loss: str, dtype: str) -> None:
     expected = oracle("rbf", loss, False, dtype).objective
     solution = solve("coordinate", problem)
     assert solution.certificate.primal == pytest.approx(expected, rel=1e-6)
+
+
+# Indefinite kernels
+
+
+@solver_and_loss
+def test_shift_is_added_to_the_diagonal(solver: str, loss: str) -> None:
+    X, y = rows_and_labels()
+    terms = LOSSES[loss].terms(np.full(45, C))
+    K = gram(KERNELS["rbf"], X)
+    lifted = KernelProblem(K + 0.3 * np.eye(45), Kernel("precomputed"), y, terms)
+    shifted = KernelProblem(X, KERNELS["rbf"], y, terms, shift=0.3)
+    a, b = (solve(solver, problem) for problem in (lifted, shifted))
+    assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-7)
+    expected = solve_with_clarabel(K + 0.3 * np.eye(45), y, loss, C, None, UPSILON, THETA)
+    assert b.certificate.primal == pytest.approx(expected.objective, rel=1e-7)
+    assert b.certificate.dual == pytest.approx(expected.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("n_rows", [80, 700])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Kernel("sigmoid", gamma=0.5, coef0=-0.5),
+        Kernel("sigmoid", gamma=2.0),
+        Kernel("poly", gamma=0.3, coef0=-1.0, degree=3),
+        Kernel("rbf", gamma=0.05),  # its lowest eigenvalues are rounding
+        Kernel("linear"),
+        Kernel("linear", constant=-3.0),
+    ],
+    ids=lambda kernel: f"{kernel.name}{kernel.coef0:+}{kernel.constant:+}",
+)
+def test_extreme_eigenvalues(kernel: Kernel, n_rows: int) -> None:
+    """The largest to a percent; the lowest not above the true one by more than a percent."""
+    X, y = clouds(n_rows)
+    problem = KernelProblem(X, kernel, y, Hinge().terms(np.ones(n_rows)))
+    exact = np.linalg.eigvalsh(problem.dense_q())
+    lowest, largest = extreme_eigenvalues(problem)
+    scale = exact[-1] - exact[0]
+    assert largest == pytest.approx(exact[-1], abs=0.01 * scale)
+    assert lowest == pytest.approx(exact[0], rel=0.01, abs=1e-7 * scale)
 
 
 # Choosing, stopping, recording

@@ -43,7 +43,7 @@ VARIANTS = [
     SVMClassifier(loss="squared_hinge"),
     SVMClassifier(loss="squared_hinge", solver="coordinate"),
     SVMClassifier("linear", fit_intercept=True),
-    SVMClassifier("precomputed", loss="squared_hinge", fit_intercept=True),
+    SVMClassifier("precomputed", fit_intercept=True),
     SVMClassifier(multi_class="ovo", warm_start=True),
 ]
 

@@ -35,7 +35,7 @@ def test_precomputed_and_callable_kernels(model: KernelMachine) -> None:
 
 
 @classes
-@pytest.mark.parametrize("n_rows", [550, pytest.param(1100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_rows", [550, 1100])
 def test_precomputed_kernel_of_many_rows(kind: type, n_rows: int) -> None:
     X, y = circles(n_rows)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
