@@ -266,8 +266,8 @@ void bind_precision(nb::module_& m, const char* name) {
           "basis_rows"_a.none() = nb::none(), "threads"_a = 1);
     m.def("kernel_diagonal", &py_kernel_diagonal<T>, "rows"_a, "spec"_a);
     m.def("descend", &py_descend<T>, "rows"_a, "spec"_a, "label"_a, "diagonal"_a, "lower_margin"_a,
-          "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "net_dual"_a, "margin"_a, "options"_a,
-          "report"_a);
+          "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "net_dual"_a.noconvert(),
+          "margin"_a.noconvert(), "options"_a, "report"_a);
 }
 
 }  // namespace

@@ -381,12 +381,15 @@ def test_choice_of_solver() -> None:
     large = KernelProblem(
         np.zeros((1001, 1)), KERNELS["rbf"], np.ones(1001), LOSSES["odm"].terms(np.ones(1001))
     )
-    assert choose("auto", small) == "newton"
-    assert choose("auto", hinge) == "coordinate"
-    assert choose("auto", large) == "coordinate"
-    assert choose("newton", large) == "newton"
+    assert choose("auto", small, 2**30) == "newton"
+    assert choose("auto", small, small.dense_bytes - 1) == "coordinate"
+    assert choose("auto", hinge, 2**30) == "coordinate"
+    assert choose("auto", large, 2**30) == "coordinate"
+    assert choose("newton", large, large.dense_bytes) == "newton"
+    with pytest.raises(ValueError, match=r"needs \d+ bytes .* `memory_limit` is 1000"):
+        choose("newton", large, 1000)
     with pytest.raises(ValueError, match="solver='newton' needs a loss with curvature"):
-        choose("newton", hinge)
+        choose("newton", hinge, 2**30)
 
 
 @pytest.mark.parametrize("solver", ["coordinate", "newton"])

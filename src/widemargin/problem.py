@@ -78,6 +78,11 @@ class KernelProblem:
         """Prove how good a solution is, given its margins."""
         return certify(self.terms, net_dual, margin)
 
+    @property
+    def dense_bytes(self) -> int:
+        """Memory that solving with a dense Q takes: Q, a factor, and a copy in passing."""
+        return 3 * 8 * self.n_rows**2
+
     def dense_q(self) -> Array:
         """Build Q in float64; for small problems only."""
         exact = self._exact_rows

@@ -58,7 +58,7 @@ def fit_binary(
     turned); the certificate of that other problem is not reported. Eigenvalues that are negative
     by rounding alone are lifted too, but then it is the problem as meant, and certified.
     """
-    name = choose(solver, problem)
+    name = choose(solver, problem, monitor.memory)
     if problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
         # Costs nothing here, and the last digits need it.
         problem = replace(problem, X=problem.X.astype(np.float64))
@@ -68,7 +68,8 @@ def fit_binary(
         problem = replace(problem, shift=max(0.0, -2.0 * lowest))
         if lowest > -INDEFINITE * abs(largest):
             lowest = 0.0
-    small = problem.n_rows <= POLISH_ROWS and name != "newton"
+    small = problem.n_rows <= POLISH_ROWS and problem.dense_bytes <= monitor.memory
+    small = small and name != "newton"
     allowed = monitor.max_iter
     if small:
         monitor.max_iter = min(allowed, DESCENT_BEFORE_POLISH)

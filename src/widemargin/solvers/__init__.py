@@ -23,18 +23,24 @@ SOLVERS: dict[str, Solver] = {
 NEWTON_ROWS = 1000
 
 
-def choose(name: str, problem: KernelProblem) -> str:
+def choose(name: str, problem: KernelProblem, memory: int) -> str:
     """Resolve ``"auto"`` and refuse what a solver cannot do.
 
     Newton for small problems whose loss has curvature everywhere it is positive (ODM, squared
-    hinge); coordinate descent otherwise.
+    hinge) if ``memory`` allows; coordinate descent otherwise.
     """
+    fits = problem.dense_bytes <= memory
     if name == "auto":
-        small = problem.n_rows <= NEWTON_ROWS
+        small = problem.n_rows <= NEWTON_ROWS and fits
         return "newton" if small and problem.terms.smooth else "coordinate"
     if name == "newton" and not problem.terms.smooth:
         raise ValueError(
             "solver='newton' needs a loss with curvature (ODM or loss='squared_hinge'); got the "
             "hinge loss. Use solver='coordinate' or 'auto'."
+        )
+    if name == "newton" and not fits:
+        raise ValueError(
+            f"solver='newton' needs {problem.dense_bytes} bytes for {problem.n_rows} rows; "
+            f"`memory_limit` is {memory}. Raise it, or use solver='coordinate'."
         )
     return name
