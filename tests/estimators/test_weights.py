@@ -103,6 +103,6 @@ def test_subnormal_weights_end() -> None:
 def test_class_weights_of_absent_classes_are_ignored(kind: type) -> None:
     """A cross-validation fold may miss a class that the settings name."""
     X, y = circles()
-    expected = kind(class_weight={1: 3.0}).fit(X, y).decision_function(X)
-    model = kind(class_weight={1: 3.0, 7: 2.0}).fit(X, y)
+    expected = kind(class_weight={1: 3.0}, random_state=0).fit(X, y).decision_function(X)
+    model = kind(class_weight={1: 3.0, 7: 2.0}, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), expected)
