@@ -390,3 +390,19 @@ def test_any_text_as_label(tmp_path_factory, text):
     cell = text.replace('"', '""')
     path.write_bytes(f'a,label\n1,"{cell}"\n2,other\n'.encode("utf-8", "replace"))
     assert_both_agree(path)
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("111\0\n0.0\n0.0\n", 1), ("a,label\n1,x\n2,y\0\n", 3), ("a,label\n1,x\n2\0,y\n", 3)],
+    ids=["header", "label", "feature"],
+)
+def test_nul_bytes_are_refused_with_the_line(tmp_path, monkeypatch, arrow, text, line):
+    """Readers disagree about them: one dropped the row after such a header."""
+    if not arrow:
+        monkeypatch.setitem(sys.modules, ARROW_MODULE, None)
+    path = tmp_path / "damaged.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(DataFileError, match=rf"line {line}: .*NUL byte"):
+        read(path, labelled="label" in text)

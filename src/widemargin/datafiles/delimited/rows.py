@@ -31,13 +31,17 @@ def split_rows(
 
 
 def decoded_lines(request: Request, stream: BinaryIO) -> Iterator[str]:
-    """Yield lines with their ends, refusing any that is not UTF-8."""
+    """Yield lines with their ends, refusing any that is not text in UTF-8."""
     # Surrogates stand in for bad bytes, so that the line with them can be named.
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         for number, line in enumerate(text, start=1):
             if not line.isascii():
                 _check_utf8(request, line, number)
+            if "\0" in line:  # pyarrow and the standard library part ways over it
+                raise DataFileError(
+                    request.path, "expected text, found a NUL byte. Is the file damaged?", number
+                )
             yield line
     finally:
         # The stream belongs to the caller, who may want to read on, or has closed it.
@@ -71,6 +75,8 @@ def label_fault(text: str) -> str | None:
     """Say what is wrong with a label, or return None."""
     if not text or text.lower() == "nan":
         return "the row has no label. Remove the row, or give its label."
+    if "\0" in text:
+        return f"the label {excerpt(text)} contains a NUL byte. Is the file damaged?"
     if "\n" in text or "\r" in text:
         return f"the label {excerpt(text)} contains a line break. Is a quote not closed?"
     return None
