@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from typing import BinaryIO
+
 import numpy as np
 import pyarrow
 import pyarrow.csv
@@ -13,6 +16,26 @@ from widemargin.datafiles.streams import open_stream
 from widemargin.datafiles.table import Request
 
 __all__ = ["read_with_arrow"]
+
+
+class _NulFound(Exception):
+    """A NUL byte, which pyarrow would read in its own way."""
+
+
+class _WithoutNul(io.RawIOBase):
+    """A stream that refuses NUL bytes, wherever they stand."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        if b"\0" in data:
+            raise _NulFound
+        return data
 
 
 def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
@@ -33,7 +56,7 @@ def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
     try:
         with open_stream(request.path) as stream:
             table = pyarrow.csv.read_csv(
-                stream,
+                _WithoutNul(stream),
                 read_options=pyarrow.csv.ReadOptions(
                     column_names=names, skip_rows_after_names=layout.rows_before_data
                 ),
@@ -48,7 +71,7 @@ def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
                     strings_can_be_null=False,
                 ),
             )
-    except pyarrow.ArrowInvalid:
+    except (pyarrow.ArrowInvalid, _NulFound):
         return None
     X = np.empty((table.num_rows, len(features)), dtype=request.text_dtype)
     with np.errstate(over="ignore"):  # Too large for float32: found just below.
