@@ -546,6 +546,27 @@ class TestInterrupt:
         assert not model.converged_
         assert run("predict", "m.wm", "cancer.t")[0] == 0
 
+    def test_an_existing_model_is_not_replaced(self, run, cancer, monkeypatch):
+        train = ("train", "cancer.svm", "-m", "m.wm", "--solver", "coordinate")
+        assert run(*train)[0] == 0
+        with open("m.wm", "rb") as file:
+            before = file.read()
+
+        def interrupt(self, iteration, *args):
+            if iteration >= 2:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(FitProgress, "report", interrupt)
+        code, _, err = run(*train, "--tol", "1e-9")
+        assert code == 130
+        assert "interrupted: m.partial.wm holds the model as far as it was fitted" in err
+        with open("m.wm", "rb") as file:
+            assert file.read() == before
+        partial = load_model("m.partial.wm")
+        assert not partial.converged_
+        assert partial.solver_ == "coordinate"
+        assert partial.n_iter_ >= 1
+
     def test_nothing_fitted_yet(self, run, cancer, monkeypatch):
         def interrupt(self, X, y):
             raise KeyboardInterrupt

@@ -13,6 +13,7 @@ from widemargin.kernels import (
     KERNEL_NAMES,
     Kernel,
     as_rows,
+    drop_unused_columns,
     resolve_gamma,
     rounding_of_distances,
     row_sums,
@@ -195,3 +196,22 @@ def test_rounding_of_distances_warns_before_float32_lies(sparse: bool) -> None:
     assert rounding_of_distances(kernel, X.astype(np.float64)) == 0.0
     assert rounding_of_distances(Kernel("linear"), X) == 0.0
     assert rounding_of_distances(kernel, X[:0]) == 0.0
+
+
+def test_unused_columns_of_wide_rows_change_nothing() -> None:
+    """Two narrow matrices spread over a million columns, each with a few columns of its own."""
+    random = np.random.default_rng(0)
+    narrow = [sp.random(40, 30, 0.2, format="csr", random_state=k) for k in (0, 1)]
+    where = np.sort(random.choice(10**6, 45, replace=False))
+    places = (where[:30], where[15:])
+    wide = [
+        sp.csr_matrix((m.data, at[m.indices], m.indptr), (40, 10**6))
+        for m, at in zip(narrow, places, strict=True)
+    ]
+    fewer = drop_unused_columns(*wide)
+    assert fewer[0].shape[1] == fewer[1].shape[1] <= 45
+    for name in ("rbf", "laplacian", "linear"):
+        kernel = Kernel(name, 0.5)
+        expected = kernel.block(as_rows(wide[0]), as_rows(wide[1]))
+        np.testing.assert_array_equal(kernel.block(*map(as_rows, fewer)), expected)
+    assert drop_unused_columns(narrow[0])[0] is narrow[0]

@@ -204,9 +204,9 @@ def test_missing_matplotlib_is_said_with_the_remedy(monkeypatch, moons):
     X, y = moons
     model = ODMClassifier().fit(X, y)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "widemargin\[plot\]"'):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         MarginDistributionDisplay.from_estimator(model, X, y)
-    with pytest.raises(ImportError, match=r'pip install "widemargin\[plot\]"'):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         MarginDistributionDisplay([1.0]).plot()
 
 

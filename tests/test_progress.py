@@ -44,7 +44,7 @@ def run(stream, gaps=(0.5, 0.05, 0.005), label="ODM [all]"):
 def test_line_shows_gap_target_and_rows(terminal, at_once):
     run(terminal)
     text = terminal.getvalue()
-    for part in ("ODM [all]", "5.0e-03", "1e-03", "pass 2", "1,234 of 50,000"):
+    for part in ("ODM [all]", "5.0e-03", "1e-03", "iteration 2", "1,234 of 50,000"):
         assert part in text
 
 

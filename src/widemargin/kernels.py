@@ -144,6 +144,27 @@ def canonical(X: Any) -> Any:
     return X
 
 
+# Above this many columns, panels of mostly unused ones cost more than renumbering.
+WIDE = 1 << 15
+
+
+def drop_unused_columns(*matrices: Any) -> tuple[Any, ...]:
+    """Renumber the columns of wide CSR matrices so that those none of them uses disappear.
+
+    Products, distances and norms stay the same to the bit; a hashed text no longer spreads its few
+    thousand columns over a million.
+    """
+    if not all(sp.issparse(m) for m in matrices) or matrices[0].shape[1] <= WIDE:
+        return matrices
+    used = np.unique(np.concatenate([np.unique(m.indices) for m in matrices]))
+    return tuple(
+        sp.csr_matrix(
+            (m.data, np.searchsorted(used, m.indices), m.indptr), (m.shape[0], max(used.size, 1))
+        )
+        for m in matrices
+    )
+
+
 def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:
     """Turn ``"scale"`` and ``"auto"`` into a number.
 

@@ -1,6 +1,6 @@
 """Pictures of margins, in the form of scikit-learn's displays.
 
-Matplotlib is imported only when something is drawn; ``pip install "widemargin[plot]"`` brings it.
+Matplotlib is imported only when something is drawn; ``pip install matplotlib`` brings it.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def require_matplotlib(caller: str) -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f'{caller} needs matplotlib. Install it with: pip install "widemargin[plot]"'
+            f"{caller} needs matplotlib. Install it with: pip install matplotlib"
         ) from error
 
 

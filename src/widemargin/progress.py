@@ -1,8 +1,8 @@
 """A progress line for fits that take longer than a moment.
 
-Solvers report after every pass; the line is drawn only where somebody can see it. Fits run inside
-grid searches, notebooks, pipes and worker processes far more often than in front of a person, so
-silence is the rule and costs one attribute test per report.
+Solvers report after every iteration; the line is drawn only where somebody can see it. Fits run
+inside grid searches, notebooks, pipes and worker processes far more often than in front of a
+person, so silence is the rule and costs one attribute test per report.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class FitProgress:
             BarColumn(bar_width=24),
             TextColumn(
                 "gap {task.fields[gap]} → {task.fields[tol]}"
-                " · pass {task.fields[iteration]}"
+                " · iteration {task.fields[iteration]}"
                 " · active {task.fields[active]}"
                 " · {task.fields[seconds]} s"
             ),

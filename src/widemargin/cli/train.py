@@ -99,8 +99,9 @@ def train(
     Settings left out have the estimator's defaults (`widemargin info` shows those of a model).
     Scale the features first: kernels measure distances.
 
-    Ctrl-C saves the model as far as it is fitted and ends with exit code 130. An existing model is
-    replaced once the new one is complete; any other file only with --force.
+    Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
+    already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
+    complete; any other file only with --force.
     """
     given = {
         "C": C,
@@ -143,6 +144,8 @@ def train(
         if table.feature_names is not None:
             # As scikit-learn does for data frames; later files are then matched by name.
             estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
+        if interrupted and model.exists():
+            model = model.with_suffix(".partial.wm")  # what is there may be worth more
         estimator.save(model)
         summary = {
             "command": "train",

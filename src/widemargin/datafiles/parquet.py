@@ -22,7 +22,7 @@ def read_parquet(request: Request) -> Table:
     except ImportError as error:
         raise DataFileError(
             request.path,
-            'Parquet files need pyarrow, which is not installed: pip install "widemargin[arrow]"',
+            "Parquet files need pyarrow, which is not installed: pip install pyarrow",
         ) from error
 
     check_regular_file(request.path)

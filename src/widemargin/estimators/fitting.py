@@ -34,8 +34,6 @@ class FittedProblem:
         Why the solver stopped.
     iterations : int
         Of the solver.
-    solver : str
-        Its name.
     lowest_eigenvalue : float
         Of the kernel matrix if it is indefinite, else 0.
     """
@@ -44,7 +42,6 @@ class FittedProblem:
     certificate: Certificate
     outcome: Outcome
     iterations: int
-    solver: str
     lowest_eigenvalue: float = 0.0
 
 
@@ -58,7 +55,7 @@ def fit_binary(
     turned); the certificate of that other problem is not reported. Eigenvalues that are negative
     by rounding alone are lifted too, but then it is the problem as meant, and certified.
     """
-    name = choose(solver, problem, monitor.memory)
+    name = monitor.solver = choose(solver, problem, monitor.memory)
     if problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
         # Costs nothing here, and the last digits need it.
         problem = replace(problem, X=problem.X.astype(np.float64))
@@ -82,7 +79,7 @@ def fit_binary(
         solution = polish(problem, solution, monitor)
     certificate = Certificate(np.nan, np.nan) if lowest < 0 else solution.certificate
     return FittedProblem(
-        solution.net_dual, certificate, solution.outcome, solution.iterations, name, lowest
+        solution.net_dual, certificate, solution.outcome, solution.iterations, lowest
     )
 
 

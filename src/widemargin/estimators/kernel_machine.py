@@ -20,6 +20,7 @@ from ..kernels import (
     Kernel,
     as_rows,
     canonical,
+    drop_unused_columns,
     resolve_gamma,
     rounding_of_distances,
 )
@@ -227,7 +228,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree), constant)
         warn_if_one_feature_dominates(X, self.kernel)
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        return kernel, X.astype(np.float64) if precise else X
+        (rows,) = drop_unused_columns(X)
+        return kernel, rows.astype(np.float64) if precise else rows
 
     def _monitor(self, progress: FitProgress) -> Monitor:
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -270,7 +272,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.support_vectors_ = training.X[support, :0] if self._pairwise else training.X[support]
         self.n_support_ = np.bincount(training.codes[support], minlength=n_classes).astype(np.int32)
         self.dual_coef_ = coef[:, support]
-        self.intercept_ = kernel.constant * coef.sum(axis=1)
+        self.intercept_ = kernel.constant * coef.sum(axis=1) + 0.0  # no -0.0
         self.strategy_ = "exact"
         self.n_samples_fit_ = training.n_given
 
@@ -280,10 +282,11 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         relative = [r.certificate.relative_gap for r in results]
         self.dual_gap_ = float(np.sum(gaps)) if complete else np.nan
         self.relative_gap_ = float(np.max(relative)) if complete else np.nan
-        self.n_iter_ = max([r.iterations for r in results], default=0)
-        self.converged_ = complete and all(r.outcome.converged for r in results)
-        self.solver_ = results[0].solver if results else self.solver
         self.history_ = monitor.history()
+        begun = int(self.history_["iteration"].max(initial=0))
+        self.n_iter_ = max([r.iterations for r in results], default=begun)
+        self.converged_ = complete and all(r.outcome.converged for r in results)
+        self.solver_ = monitor.solver
 
     # ------------------------------------------------------------- prediction
 
@@ -359,6 +362,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if single and rounding_of_distances(kernel, basis) > FLOAT32_ROUNDING:
             single = False
         dtype = np.float32 if single else np.float64
+        X, basis = drop_unused_columns(canonical(X), canonical(basis))
         return kernel.product(
             as_rows(X, dtype),
             as_rows(basis, dtype),

@@ -63,7 +63,7 @@ def training_set(
         weighted = " with a positive weight" if kept is not None else ""
         raise ValueError(
             f"{estimator} needs rows of at least two classes{weighted}; got only one class, "
-            f"{classes[0]!r}."
+            f"{classes.tolist()[0]!r}."
         )
     return TrainingSet(take_rows(X, kept, pairwise), classes, codes, weights, kept, X.shape[0])
 

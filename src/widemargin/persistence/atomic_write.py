@@ -36,6 +36,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if mode is not None:
             os.chmod(temporary, mode)
         os.replace(temporary, target)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, error.strerror, str(target)) from None
     except BaseException:
         # Also on KeyboardInterrupt: an interrupted save leaves no debris.
         with suppress(OSError):

@@ -44,6 +44,8 @@ class Monitor:
     ----------
     latest : array or None
         The net dual a solver works on, updated in place: what remains after an interrupt.
+    solver : str
+        Name of the solver at work.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Monitor:
     ) -> None:
         self.tol, self.max_iter, self.memory, self.seed = tol, max_iter, memory, seed
         self.latest: Array | None = None
+        self.solver = ""
         self._started = time.perf_counter()
         self._deadline = None if max_time is None else self._started + max_time
         self._listener = listener
