@@ -66,13 +66,24 @@ def test_lambda_counts_rows_by_weight() -> None:
 def test_class_weights_are_sample_weights(model: KernelMachine) -> None:
     X, y = circles()
     y[:30] = 0
-    by_class = model.set_params(class_weight={0: 1.0, 1: 3.0}).fit(X, y).decision_function(X)
+    by_class = (
+        model.set_params(gamma=0.7, class_weight={0: 1.0, 1: 3.0}).fit(X, y).decision_function(X)
+    )
     by_row = model.set_params(class_weight=None).fit(X, y, np.where(y == 1, 3.0, 1.0))
     np.testing.assert_allclose(by_row.decision_function(X), by_class, atol=SAME_DECISION)
     counts = np.bincount(y)
     balanced = model.set_params(class_weight="balanced").fit(X, y).decision_function(X)
     by_row = model.set_params(class_weight=None).fit(X, y, (80 / (2 * counts))[y])
     np.testing.assert_allclose(by_row.decision_function(X), balanced, atol=SAME_DECISION)
+
+
+@classes
+def test_class_weights_leave_the_kernel_alone(kind: type) -> None:
+    """They say what errors cost, not how rows are spread; sample weights say both."""
+    X, y = circles()
+    plain = kind().fit(X, y).gamma_
+    assert kind(class_weight={0: 1.0, 1: 9.0}).fit(X, y).gamma_ == plain
+    assert kind().fit(X, y, np.where(X[:, 0] > 0, 9.0, 1.0)).gamma_ != plain
 
 
 def test_imbalance_without_intercept(model: KernelMachine) -> None:

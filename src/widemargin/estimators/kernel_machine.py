@@ -128,7 +128,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights = self._row_weight(float(training.weights.sum())) * training.weights
         weights *= class_weights(self.class_weight, training)
-        kernel, rows = self._kernel_and_rows(training.X, weights)
+        kernel, rows = self._kernel_and_rows(training.X, training.weights)
         tasks = binary_tasks(training.codes, len(training.classes), self.multi_class)
         coef = np.zeros((len(tasks), len(training.codes)))
         results: list[FittedProblem] = []
