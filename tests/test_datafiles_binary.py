@@ -201,7 +201,7 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "data.parquet"
     path.write_bytes(b"PAR1")
-    with pytest.raises(DataFileError, match=r'pip install "widemargin\[arrow\]"'):
+    with pytest.raises(DataFileError, match=r"pip install pyarrow"):
         read(path)
 
 

@@ -127,10 +127,11 @@ def test_small_problems_are_exact_to_rounding(
 ) -> None:
     """As estimators solve them: loose ``tol``, then the polish."""
     problem = problem_of(kernel, loss, weighted, layout, dtype)
-    result = fit_binary(problem, np.zeros(45), solver, Monitor(tol=1e-2))
+    monitor = Monitor(tol=1e-2)
+    result = fit_binary(problem, np.zeros(45), solver, monitor)
     expected = oracle(kernel, loss, weighted, dtype)
     assert result.outcome is Outcome.CONVERGED
-    assert result.solver == solver
+    assert monitor.solver == solver
     assert result.certificate.primal == pytest.approx(expected.objective, rel=POLISHED_OBJECTIVE)
     assert result.certificate.relative_gap < 1e-12
     assert result.lowest_eigenvalue == 0.0

@@ -70,9 +70,9 @@ def test_block() -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_coordinate_descent_keeps_what_it_has(loss: str) -> None:
-    X = many_rows(20_000, 200, "float32")
-    y = np.where(np.arange(20_000) % 2 == 0, 1.0, -1.0)  # noise: every row is a support vector
-    model = SVMClassifier(loss=loss, tol=1e-12, memory_limit="50MB")
+    X = many_rows(20_000, 5, "float32")
+    y = np.where(np.arange(20_000) % 2 == 0, 1.0, -1.0)  # noise, and a C that makes it last
+    model = SVMClassifier(loss=loss, C=1e5, gamma=0.1, tol=1e-12, memory_limit="50MB")
     with ctrl_c(after=1.5):
         model.fit(X, y)
     assert np.any(model.dual_coef_)
@@ -84,10 +84,10 @@ def test_coordinate_descent_keeps_what_it_has(loss: str) -> None:
 
 def test_latest_net_dual_belongs_to_the_margins() -> None:
     """What remains after an interrupt is feasible: the certificate of it is finite."""
-    X = many_rows(8_000, 300)
+    X = many_rows(8_000, 5)
     y = np.where(np.arange(8_000) % 2 == 0, 1.0, -1.0)
-    loss = SVMClassifier()._loss()
-    problem = KernelProblem(X, Kernel("rbf", 0.001), y, loss.terms(np.ones(8_000)), threads=2)
+    terms = SVMClassifier()._loss().terms(np.full(8_000, 1e5))
+    problem = KernelProblem(X, Kernel("rbf", 0.1), y, terms, threads=2)
     monitor = Monitor(tol=1e-14, memory=20_000_000)
     with ctrl_c(after=1.0):
         SOLVERS["coordinate"](problem, np.zeros(8_000), monitor)
@@ -107,9 +107,9 @@ def test_prediction() -> None:
 
 
 def test_problems_not_yet_begun_stay_empty() -> None:
-    X = many_rows(12_000, 200, "float32")
+    X = many_rows(12_000, 5, "float32")
     y = np.arange(12_000) % 3
-    model = SVMClassifier(tol=1e-12, memory_limit="50MB")
+    model = SVMClassifier(C=1e5, gamma=0.1, tol=1e-12, memory_limit="50MB")
     with ctrl_c(after=1.0):
         model.fit(X, y)
     assert model.dual_coef_.shape[0] == 3
