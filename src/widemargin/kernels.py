@@ -16,7 +16,7 @@ Values are computed in the precision of the rows, sums always in float64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,10 +67,6 @@ class Kernel:
             degree=self.degree,
             constant=self.constant,
         )
-
-    def without_constant(self) -> Kernel:
-        """Drop the constant; predictions add it as an intercept."""
-        return replace(self, constant=0.0)
 
     def diagonal(self, rows: Rows) -> Array:
         """Evaluate κ(x, x) for every row."""

@@ -11,6 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from .certificates import Certificate, certify
+from .kernel_matrices import weighted_sums
 from .kernels import Kernel, Rows, as_rows
 from .losses import Array, LossTerms
 
@@ -67,8 +68,12 @@ class KernelProblem:
         support = np.flatnonzero(net_dual)
         coef = (net_dual * self.label)[support]
         if self.kernel.name == "precomputed":
-            decision = self.X[:, support].astype(np.float64) @ coef
-            decision = decision + self.kernel.constant * coef.sum()
+            # In blocks of rows: the matrix is the user's and large enough once.
+            parts = [
+                weighted_sums(self.X[i : i + 512][:, support], coef[None])[0]
+                for i in range(0, self.n_rows, 512)
+            ]
+            decision = np.concatenate(parts) + self.kernel.constant * coef.sum()
         else:
             exact = self._exact_rows
             decision = self.kernel.product(exact, exact, coef, support, self.threads)[0]

@@ -140,7 +140,6 @@ def test_constant_is_added_to_every_value(name: str, dtype: str, layout: str) ->
         plain.product(rows, rows, coef) + 1.5 * coef.sum(dtype=np.float64),
         atol=np.abs(coef).sum() * allowed(block, tolerance),
     )
-    assert kernel.without_constant() == plain
 
 
 @names

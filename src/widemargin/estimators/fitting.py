@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..certificates import Certificate
 from ..losses import Array
 from ..problem import KernelProblem, extreme_eigenvalues
+from ..resources import single_threaded_blas
 from ..solvers import SOLVERS, Monitor, Outcome, choose
 from ..solvers.polish import POLISH_ROWS, polish
 
@@ -61,7 +62,8 @@ def fit_binary(
         problem = replace(problem, X=problem.X.astype(np.float64))
     lowest = 0.0
     if not problem.kernel.positive_semidefinite:
-        lowest, largest = extreme_eigenvalues(problem)
+        with single_threaded_blas():  # the shift must not depend on BLAS threads
+            lowest, largest = extreme_eigenvalues(problem)
         problem = replace(problem, shift=max(0.0, -2.0 * lowest))
         if lowest > -INDEFINITE * abs(largest):
             lowest = 0.0
