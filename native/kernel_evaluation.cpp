@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "instruction_sets.hpp"
 #include "parallel.hpp"
@@ -131,19 +133,103 @@ void kernel_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
 }
 
 template <class T>
+void nearest_group(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                   const double* coef, const std::int64_t* group_start, const double* offset,
+                   std::int64_t groups, std::int64_t* best, double* score, int threads,
+                   Interrupt& interrupt) {
+    std::vector<std::int64_t> ended;
+    for (std::int64_t i = 0, g = 0; i <= basis.count; ++i) {
+        while (g < groups && group_start[g + 1] <= i) ++g;
+        ended.push_back(g);
+    }
+    // Groups without rows that come before the first row.
+    std::int64_t first = 0;
+    double first_score = -std::numeric_limits<double>::infinity();
+    for (std::int64_t g = 0; g < ended[0]; ++g)
+        if (offset[g] > first_score) {
+            first = g;
+            first_score = offset[g];
+        }
+    constexpr int lanes = panel_lanes<T>;
+    const std::int64_t step = rows_per_task(queries);
+    parallel_for((queries.count + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
+        BlockTask<T> task;
+        task.streamed = basis;
+        task.packed = queries;
+        task.spec = spec;
+        task.first = t * step;
+        task.last = std::min(queries.count, task.first + step);
+        task.interrupt = &interrupt;
+        std::vector<PanelScores<T>> panels(
+            std::size_t((task.last - task.first + lanes - 1) / lanes), {first, first_score});
+        const GroupSearch<T> search{coef, offset, ended.data(), panels.data()};
+        task.search = &search;
+        run_block(task);
+        for (std::int64_t j = task.first; j < task.last; ++j) {
+            const PanelScores<T>& panel = panels[std::size_t((j - task.first) / lanes)];
+            best[j] = panel.best[(j - task.first) % lanes];
+            score[j] = panel.score[(j - task.first) % lanes];
+        }
+    });
+}
+
+template <class T>
+void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                    const T* coef, const std::int64_t* query_rows, const std::int64_t* query_start,
+                    const std::int64_t* basis_start, std::int64_t groups, double* sums, int threads,
+                    Interrupt& interrupt) {
+    struct Part {
+        std::int64_t group, first, last;
+    };
+    const std::int64_t step = rows_per_task(queries);
+    std::vector<Part> parts;
+    for (std::int64_t g = 0; g < groups; ++g)
+        for (std::int64_t first = query_start[g]; first < query_start[g + 1]; first += step)
+            parts.push_back({g, first, std::min(query_start[g + 1], first + step)});
+    // The longest first, so that no thread is left alone with one at the end.
+    auto pairs = [&](const Part& part) {
+        return (part.last - part.first) * (basis_start[part.group + 1] - basis_start[part.group]);
+    };
+    std::stable_sort(parts.begin(), parts.end(),
+                     [&](const Part& a, const Part& b) { return pairs(a) > pairs(b); });
+    parallel_for(std::int64_t(parts.size()), threads, interrupt, [&](std::int64_t t) {
+        const Part& part = parts[std::size_t(t)];
+        std::vector<double> part_sums(std::size_t(part.last - part.first));
+        BlockTask<T> task;
+        task.streamed = basis.slice(basis_start[part.group], basis_start[part.group + 1]);
+        task.packed = queries.picked(query_rows + part.first, part.last - part.first);
+        task.spec = spec;
+        task.last = task.packed.count;
+        task.coef = coef + basis_start[part.group];
+        task.outputs = 1;
+        task.sums = part_sums.data();
+        task.interrupt = &interrupt;
+        run_block(task);
+        for (std::int64_t j = 0; j < task.last; ++j)
+            sums[query_rows[part.first + j]] = part_sums[std::size_t(j)];
+    });
+}
+
+template <class T>
 void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t count,
                      std::int64_t begin, std::int64_t end, double* sums) {
     add_rows_to<T>(rows, coef, count, begin, end, sums);
 }
 
-#define WM_INSTANTIATE(T)                                                                        \
-    template void row_norms<T>(const Rows<T>&, KernelKind, T*);                                  \
-    template void kernel_diagonal<T>(const Rows<T>&, const KernelSpec&, double*);                \
-    template void kernel_block<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, T* const*,  \
-                                  int, Interrupt&);                                              \
-    template void kernel_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*, \
-                                    std::int64_t, double*, int, Interrupt&);                     \
-    template void add_scaled_rows<T>(const T* const*, const double*, std::int64_t, std::int64_t, \
+#define WM_INSTANTIATE(T)                                                                          \
+    template void row_norms<T>(const Rows<T>&, KernelKind, T*);                                    \
+    template void kernel_diagonal<T>(const Rows<T>&, const KernelSpec&, double*);                  \
+    template void kernel_block<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, T* const*,    \
+                                  int, Interrupt&);                                                \
+    template void kernel_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
+                                    std::int64_t, double*, int, Interrupt&);                       \
+    template void nearest_group<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&,              \
+                                   const double*, const std::int64_t*, const double*,              \
+                                   std::int64_t, std::int64_t*, double*, int, Interrupt&);         \
+    template void routed_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
+                                    const std::int64_t*, const std::int64_t*, const std::int64_t*, \
+                                    std::int64_t, double*, int, Interrupt&);                       \
+    template void add_scaled_rows<T>(const T* const*, const double*, std::int64_t, std::int64_t,   \
                                      std::int64_t, double*);
 WM_INSTANTIATE(float)
 WM_INSTANTIATE(double)

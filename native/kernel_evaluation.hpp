@@ -31,6 +31,25 @@ void kernel_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
                     const T* coef, std::int64_t outputs, double* sums, int threads,
                     Interrupt& interrupt);
 
+// Basis rows [group_start[g], group_start[g + 1]) are group g, and
+// score_g(query) = offset[g] + sum over i in g of coef[i] k(basis_i, query).
+// best[j] is the first group with the largest score at query j, score[j] that score. A score that
+// is not a number is never the largest.
+template <class T>
+void nearest_group(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                   const double* coef, const std::int64_t* group_start, const double* offset,
+                   std::int64_t groups, std::int64_t* best, double* score, int threads,
+                   Interrupt& interrupt);
+
+// Queries query_rows[query_start[g]] … query_rows[query_start[g + 1] - 1], each named once, meet
+// basis rows [basis_start[g], basis_start[g + 1]) only:
+// sums[q] = sum over those i of coef[i] k(basis_i, query_q).
+template <class T>
+void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                    const T* coef, const std::int64_t* query_rows, const std::int64_t* query_start,
+                    const std::int64_t* basis_start, std::int64_t groups, double* sums, int threads,
+                    Interrupt& interrupt);
+
 // sums[j] += sum over i of coef[i] rows[i][j] for j in [begin, end).
 template <class T>
 void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t count,

@@ -38,6 +38,22 @@ struct Rows {
         return view;
     }
 
+    // Rows [begin, end) of this view.
+    Rows slice(std::int64_t begin, std::int64_t end) const {
+        Rows view = *this;
+        view.count = end - begin;
+        if (pick) {
+            view.pick += begin;
+            return view;
+        }
+        if (sparse())
+            view.row_start += begin;
+        else
+            view.values += begin * stride;
+        if (norm) view.norm += begin;
+        return view;
+    }
+
     // Calls visit(column, value) for the stored entries of row k.
     template <class Visit>
     void for_each_stored(std::int64_t k, Visit&& visit) const {

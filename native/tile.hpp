@@ -5,7 +5,7 @@
 //
 //     for f:  for r in R:  acc[r] += x[r][f] * panel[f]        (or |x[r][f] - panel[f]|)
 //     k[r] = kernel(acc[r])
-//     consume(k)                                             store them, or multiply and add
+//     consume(k)                                             see consume.hpp
 //
 // Panels may come from dense or CSR rows (CSR is scattered and cleared again), streamed rows too
 // (CSR visits stored entries only): four combinations, one tile.
@@ -17,31 +17,13 @@
 #include <memory>
 #include <new>
 
+#include "consume.hpp"
 #include "interrupt.hpp"
 #include "kernel_spec.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 
 namespace widemargin {
-
-constexpr int cache_line = 64;
-
-template <class T>
-constexpr int panel_lanes = cache_line / int(sizeof(T));
-
-// What a caller wants of the kernel values between streamed row i and packed row j:
-// out[i][j] = k(i, j) when `out` is set, else sums[o][j] += sum over i of coef[i][o] k(i, j).
-template <class T>
-struct BlockTask {
-    Rows<T> streamed, packed;
-    KernelSpec spec;
-    std::int64_t first = 0, last = 0;  // packed rows of this task
-    T* const* out = nullptr;           // streamed.count pointers, each to packed.count values
-    const T* coef = nullptr;           // streamed.count x outputs
-    double* sums = nullptr;            // outputs x packed.count
-    std::int64_t outputs = 0;
-    Interrupt* interrupt = nullptr;
-};
 
 // Zeroed memory aligned to a cache line. calloc gives untouched pages for free, which is what
 // makes a panel of a million mostly unused sparse columns affordable.
@@ -195,7 +177,8 @@ public:
         constexpr std::int64_t resident = 512 * 1024;  // bytes of panels that stay in cache
         const std::int64_t features = std::max<std::int64_t>(task.packed.features, 1);
         const std::int64_t panels =
-            std::clamp<std::int64_t>(resident / (features * cache_line), 1, 256 / lanes);
+            std::min((task.last - task.first + lanes - 1) / lanes,
+                     std::clamp<std::int64_t>(resident / (features * cache_line), 1, 256 / lanes));
         ZeroedBuffer<T> panel(panels * features * lanes), norm(panels * lanes);
         ZeroedBuffer<T> group(task.streamed.sparse() ? 1 : Shape::rows * features);
         for (std::int64_t begin = task.first; begin < task.last; begin += panels * lanes) {
@@ -260,7 +243,7 @@ private:
                 Vector acc[R][vectors] = {};
                 Shape::template accumulate_dense<F, R>(group, task.streamed.features, p, acc);
                 Shape::template apply<F, R>(task.spec, row_norm, n, acc);
-                consume<R>(task, i, b, e, acc);
+                Consumer<T, Bytes>::template consume<R>(task, i, b, e, acc);
             });
     }
 
@@ -286,56 +269,12 @@ private:
                                    Shape::template accumulate_sparse<F>(
                                        rows.values + start, rows.index64 + start, count, p, acc);
                                Shape::template apply<F, 1>(task.spec, row_norm, n, acc);
-                               consume<1>(task, i, b, e, acc);
+                               Consumer<T, Bytes>::template consume<1>(task, i, b, e, acc);
                            });
     }
 
     static WM_INLINE T norm_of(const Rows<T>& rows, std::int64_t k) {
         return rows.norm ? rows.norm[rows.source(k)] : T(0);
-    }
-
-    template <int R>
-    static WM_INLINE void consume(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
-                                  std::int64_t e, Vector (&k)[R][vectors]) {
-        if (task.out)
-            write<R>(task, i, b, e, k);
-        else
-            multiply_add<R>(task, i, b, e, k);
-    }
-
-    template <int R>
-    static WM_INLINE void write(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
-                                std::int64_t e, Vector (&k)[R][vectors]) {
-        for (int r = 0; r < R; ++r) {
-            T* out = task.out[i + r] + b;
-            if (e - b == lanes) {
-                for (int v = 0; v < vectors; ++v) store(out + v * Shape::width, k[r][v]);
-            } else {
-                T line[lanes];
-                for (int v = 0; v < vectors; ++v) store(line + v * Shape::width, k[r][v]);
-                std::copy(line, line + (e - b), out);
-            }
-        }
-    }
-
-    // Products of one tile are added in T, tiles in double: at most R roundings of a float.
-    template <int R>
-    static WM_INLINE void multiply_add(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
-                                       std::int64_t e, Vector (&k)[R][vectors]) {
-        const std::int64_t outputs = task.outputs;
-        for (std::int64_t o = 0; o < outputs; ++o) {
-            T line[lanes];
-            for (int v = 0; v < vectors; ++v) {
-                Vector sum = task.coef[i * outputs + o] * k[0][v];
-                for (int r = 1; r < R; ++r) sum += task.coef[(i + r) * outputs + o] * k[r][v];
-                store(line + v * Shape::width, sum);
-            }
-            double* sums = task.sums + o * task.packed.count + b;
-            if (e - b == lanes)
-                for (int l = 0; l < lanes; ++l) sums[l] += double(line[l]);
-            else
-                for (std::int64_t l = 0; l < e - b; ++l) sums[l] += double(line[l]);
-        }
     }
 };
 

@@ -79,6 +79,26 @@ def kernel_product(
     basis_rows: NDArray[np.int64] | None = None,
     threads: int = 1,
 ) -> NDArray[np.float64]: ...
+def nearest_group(
+    queries: Rows32 | Rows64,
+    basis: Rows32 | Rows64,
+    spec: KernelSpec,
+    coef: NDArray[np.float64],
+    group_start: NDArray[np.int64],
+    offset: NDArray[np.float64],
+    threads: int = 1,
+    query_rows: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+def routed_product(
+    queries: Rows32 | Rows64,
+    basis: Rows32 | Rows64,
+    spec: KernelSpec,
+    coef: NDArray[np.float64],
+    query_rows: NDArray[np.int64],
+    query_start: NDArray[np.int64],
+    basis_start: NDArray[np.int64],
+    threads: int = 1,
+) -> NDArray[np.float64]: ...
 def kernel_diagonal(rows: Rows32 | Rows64, spec: KernelSpec) -> NDArray[np.float64]: ...
 def descend(
     rows: Rows32 | Rows64,

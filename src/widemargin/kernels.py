@@ -111,6 +111,82 @@ class Kernel:
         columns = np.ascontiguousarray(np.atleast_2d(coef).T, dtype=np.float64)
         return _native.kernel_product(queries, basis, self.spec, columns, basis_rows, threads)
 
+    def nearest_group(
+        self,
+        queries: Rows,
+        basis: Rows,
+        coef: Array,
+        group_start: NDArray[np.int64],
+        offset: Array,
+        threads: int = 1,
+        query_rows: NDArray[np.int64] | None = None,
+    ) -> tuple[NDArray[np.int64], Array]:
+        """Find the group of basis rows with the largest score at every query.
+
+        The score of group g is ``offset[g]`` plus the sum of ``coef[i] κ(basis_i, query)`` over
+        its rows i. Scores of all groups are never kept together.
+
+        Parameters
+        ----------
+        queries, basis : Rows
+            Rows to evaluate at, rows that carry coefficients, sorted by group.
+        coef : array of shape (n_basis,)
+            Coefficients of the basis rows.
+        group_start : array of int of shape (n_groups + 1,)
+            Group g is ``basis[group_start[g]:group_start[g + 1]]``. It may be empty.
+        offset : array of shape (n_groups,)
+            Added to the sums.
+        threads : int
+            Threads to use; the result does not depend on it.
+        query_rows : array of int, optional
+            The rows of ``queries`` to evaluate at, in this order.
+
+        Returns
+        -------
+        best : array of int of shape (n_queries,)
+            The group with the largest score, the lowest of several.
+        score : array of shape (n_queries,)
+            That score. A score that is not a number never is the largest.
+        """
+        return _native.nearest_group(
+            queries, basis, self.spec, coef, group_start, offset, threads, query_rows
+        )
+
+    def routed_product(
+        self,
+        queries: Rows,
+        basis: Rows,
+        coef: Array,
+        query_rows: NDArray[np.int64],
+        query_start: NDArray[np.int64],
+        basis_start: NDArray[np.int64],
+        threads: int = 1,
+    ) -> Array:
+        """Sum ``coef[i] κ(basis_i, query)`` over the basis rows of each query's own group.
+
+        Parameters
+        ----------
+        queries, basis : Rows
+            Rows to evaluate at, rows that carry coefficients, sorted by group.
+        coef : array of shape (n_basis,)
+            Coefficients of the basis rows.
+        query_rows : array of int
+            Rows of ``queries``, sorted by group. None may appear twice.
+        query_start, basis_start : array of int of shape (n_groups + 1,)
+            Queries ``query_rows[query_start[g]:query_start[g + 1]]`` meet the rows
+            ``basis[basis_start[g]:basis_start[g + 1]]``. Either may be empty.
+        threads : int
+            Threads to use; the result does not depend on it.
+
+        Returns
+        -------
+        array of shape (queries.count,)
+            Zero where ``query_rows`` does not name the query.
+        """
+        return _native.routed_product(
+            queries, basis, self.spec, coef, query_rows, query_start, basis_start, threads
+        )
+
 
 def as_rows(X: Any, dtype: Any = None) -> Rows:
     """View a dense array or CSR matrix as rows of the native core.

@@ -32,6 +32,15 @@ for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 2e-5)):
             assert np.abs(kernel.block(a, b) - K).max() <= tolerance * scale, (name, dtype)
             error = np.abs(kernel.product(a, b, coef) - coef @ K.T).max()
             assert error <= 31 * tolerance * scale, (name, dtype)
+            starts, everyone = np.array([0, 1, 5, 5, 31]), np.arange(53)
+            scores = np.add.reduceat(np.c_[coef[0] * K, np.zeros(53)], starts[:-1], axis=1)
+            scores[:, 2] = 0.0  # the empty group
+            best, score = kernel.nearest_group(a, b, coef[0], starts, np.zeros(4))
+            assert np.abs(score - scores.max(axis=1)).max() <= 31 * tolerance * scale
+            assert np.abs(score - scores[everyone, best]).max() <= 31 * tolerance * scale
+            own = kernel.routed_product(a, b, coef[0], everyone, np.array([0, 9, 9, 9, 53]), starts)
+            expected_own = np.where(everyone < 9, scores[:, 0], scores[:, 3])
+            assert np.abs(own - expected_own).max() <= 31 * tolerance * scale
 y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1, 0)
 model = ODMClassifier(solver="coordinate", C=10.0).fit(X, y)
 assert model.relative_gap_ < 1e-10, model.relative_gap_

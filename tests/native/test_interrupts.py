@@ -62,6 +62,17 @@ def test_sparse_product_with_a_million_columns(threads: int) -> None:
         Kernel("laplacian", 0.01).product(rows, rows, np.ones((1, n)), threads=threads)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sums_over_groups(threads: int) -> None:
+    n = 60_000
+    rows, ones, kernel = as_rows(many_rows(n, 100)), np.ones(n), Kernel("rbf", 0.01)
+    starts, whole = np.arange(0, n + 1, 4), np.array([0, n])
+    with ctrl_c(after=0.2):
+        kernel.nearest_group(rows, rows, ones, starts, np.zeros(n // 4), threads)
+    with ctrl_c(after=0.2):
+        kernel.routed_product(rows, rows, ones, np.arange(n), whole, whole, threads)
+
+
 def test_block() -> None:
     rows = as_rows(np.ones((3_000, 20_000), np.float32))
     with ctrl_c(after=0.2):

@@ -1,0 +1,160 @@
+// What becomes of a tile of kernel values: it is written, multiplied and added, or summed by
+// groups.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "interrupt.hpp"
+#include "kernel_spec.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace widemargin {
+
+constexpr int cache_line = 64;
+
+template <class T>
+constexpr int panel_lanes = cache_line / int(sizeof(T));
+
+// The best group so far of each row of a panel, and the sum of the group at hand.
+template <class T>
+struct PanelScores {
+    alignas(cache_line) double sum[panel_lanes<T>];
+    double score[panel_lanes<T>];
+    std::int64_t best[panel_lanes<T>];
+
+    // `best` and `score` are what groups without rows leave behind.
+    PanelScores(std::int64_t first, double first_score) {
+        std::fill_n(sum, panel_lanes<T>, 0.0);
+        std::fill_n(score, panel_lanes<T>, first_score);
+        std::fill_n(best, panel_lanes<T>, first);
+    }
+};
+
+// Streamed rows in groups, one after the other; the group with the largest
+// offset[g] + sum over its rows i of coef[i] k(i, j) is wanted for every packed row j.
+template <class T>
+struct GroupSearch {
+    const double* coef = nullptr;    // one per streamed row
+    const double* offset = nullptr;  // one per group
+    // ended[i] groups end before streamed row i; the last entry counts all groups.
+    const std::int64_t* ended = nullptr;
+    PanelScores<T>* panels = nullptr;  // of the task's packed rows
+};
+
+// What a caller wants of the kernel values between streamed row i and packed row j:
+// out[i][j] = k(i, j) when `out` is set, the best groups when `search` is set,
+// else sums[o][j] += sum over i of coef[i][o] k(i, j).
+template <class T>
+struct BlockTask {
+    Rows<T> streamed, packed;
+    KernelSpec spec;
+    std::int64_t first = 0, last = 0;        // packed rows of this task
+    T* const* out = nullptr;                 // streamed.count pointers, each to packed.count values
+    const GroupSearch<T>* search = nullptr;  // groups of streamed rows
+    const T* coef = nullptr;                 // streamed.count x outputs
+    double* sums = nullptr;                  // outputs x packed.count
+    std::int64_t outputs = 0;
+    Interrupt* interrupt = nullptr;
+};
+
+// Values k[r] of streamed rows i + r, r < R, and the panel of packed rows [b, e).
+template <class T, int Bytes>
+class Consumer {
+    using Vector = typename Simd<T, Bytes>::Vector;
+    static constexpr int width = Simd<T, Bytes>::lanes;
+    static constexpr int lanes = panel_lanes<T>;
+    static constexpr int vectors = cache_line / Bytes;
+    // A panel in double: vectors of `wide` sums, from as many values of type T.
+    using Wide = typename Simd<double, Bytes>::Vector;
+    using Number = typename Simd<double, Bytes>::Bits;
+    static constexpr int wide = Simd<double, Bytes>::lanes;
+    static constexpr int wides = lanes / wide;
+    using Narrow = typename Simd<T, wide* int(sizeof(T))>::Vector;
+
+public:
+    template <int R>
+    static WM_INLINE void consume(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
+                                  std::int64_t e, Vector (&k)[R][vectors]) {
+        if (task.out)
+            write<R>(task, i, b, e, k);
+        else if (task.search)
+            add_to_groups<R>(*task.search, i, (b - task.first) / lanes, k);
+        else
+            multiply_add<R>(task, i, b, e, k);
+    }
+
+private:
+    template <int R>
+    static WM_INLINE void write(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
+                                std::int64_t e, Vector (&k)[R][vectors]) {
+        for (int r = 0; r < R; ++r) {
+            T* out = task.out[i + r] + b;
+            if (e - b == lanes) {
+                for (int v = 0; v < vectors; ++v) store(out + v * width, k[r][v]);
+            } else {
+                T line[lanes];
+                for (int v = 0; v < vectors; ++v) store(line + v * width, k[r][v]);
+                std::copy(line, line + (e - b), out);
+            }
+        }
+    }
+
+    // Groups may end anywhere in a tile. Values pass through memory so that the loop over rows
+    // stays a loop: one copy of its body, whatever R is. The sums stay in registers.
+    template <int R>
+    static WM_INLINE void add_to_groups(const GroupSearch<T>& search, std::int64_t i,
+                                        std::int64_t panel, Vector (&k)[R][vectors]) {
+        T lines[R][lanes];
+        for (int r = 0; r < R; ++r)
+            for (int v = 0; v < vectors; ++v) store(&lines[r][v * width], k[r][v]);
+        PanelScores<T>& scores = search.panels[panel];
+        Wide sum[wides];
+        for (int w = 0; w < wides; ++w) sum[w] = load<Wide>(scores.sum + w * wide);
+        for (int r = 0; r < R; ++r) {
+            for (int w = 0; w < wides; ++w)
+                sum[w] += search.coef[i + r] *
+                          __builtin_convertvector(load<Narrow>(&lines[r][w * wide]), Wide);
+            for (std::int64_t g = search.ended[i + r]; g < search.ended[i + r + 1]; ++g)
+                for (int w = 0; w < wides; ++w) {
+                    keep_better(g, search.offset[g] + sum[w], scores.score + w * wide,
+                                scores.best + w * wide);
+                    sum[w] = Wide{};
+                }
+        }
+        for (int w = 0; w < wides; ++w) store(scores.sum + w * wide, sum[w]);
+    }
+
+    // Strictly larger: the first of equal groups stays.
+    static WM_INLINE void keep_better(std::int64_t g, Wide total, double* score,
+                                      std::int64_t* best) {
+        const Wide old_score = load<Wide>(score);
+        const Number old_best = load<Number>(best);
+        const Number better = total > old_score;
+        store(score, better ? total : old_score);
+        store(best, better ? Number{} + g : old_best);
+    }
+
+    // Products of one tile are added in T, tiles in double: at most R roundings of a float.
+    template <int R>
+    static WM_INLINE void multiply_add(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
+                                       std::int64_t e, Vector (&k)[R][vectors]) {
+        const std::int64_t outputs = task.outputs;
+        for (std::int64_t o = 0; o < outputs; ++o) {
+            T line[lanes];
+            for (int v = 0; v < vectors; ++v) {
+                Vector sum = task.coef[i * outputs + o] * k[0][v];
+                for (int r = 1; r < R; ++r) sum += task.coef[(i + r) * outputs + o] * k[r][v];
+                store(line + v * width, sum);
+            }
+            double* sums = task.sums + o * task.packed.count + b;
+            if (e - b == lanes)
+                for (int l = 0; l < lanes; ++l) sums[l] += double(line[l]);
+            else
+                for (std::int64_t l = 0; l < e - b; ++l) sums[l] += double(line[l]);
+        }
+    }
+};
+
+}  // namespace widemargin
