@@ -121,7 +121,9 @@ class TestTrain:
 
         options = {"n_jobs": "jobs", "random_state": "seed"}
         without = {
-            "strategy": "one choice so far",
+            "strategy": "not yet",
+            "checkpoint": "not yet",
+            "engine": "one choice so far",
             "decision_function_shape": "concerns Python callers",
             "warm_start": "a command fits once",
             "verbose": "the progress line tells",

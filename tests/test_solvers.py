@@ -12,7 +12,7 @@ from reference.certificate import dual, primal
 from reference.losses import make_loss
 from reference.problems import random_problem
 from tolerances import POLISHED_OBJECTIVE, TOLERANCES
-from widemargin.estimators.fitting import fit_binary
+from widemargin.solvers.binary import fit_binary
 from widemargin.kernels import Kernel
 from widemargin.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.problem import KernelProblem, extreme_eigenvalues
@@ -415,7 +415,7 @@ def test_iterations_are_used_up(solver: str) -> None:
 def test_history_is_consistent(solver: str, loss: str) -> None:
     monitor = Monitor(tol=1e-8)
     heard: list[tuple[int, float, int, int]] = []
-    monitor._listener = lambda *state: heard.append(state)
+    monitor.listener = lambda *state: heard.append(state)
     fit_binary(problem_of("rbf", loss), np.zeros(45), solver, monitor)
     history = monitor.history()
     lengths = {len(column) for column in history.values()}

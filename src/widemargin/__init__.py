@@ -12,15 +12,23 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "ODMClassifier": "estimators",
     "SVMClassifier": "estimators",
+    "Cascade": "strategies",
+    "Clustered": "strategies",
+    "Preserving": "strategies",
+    "Stratified": "strategies",
     "MarginDistributionDisplay": "plotting",
     "load_model": "persistence",
     "show_versions": "versions",
 }
 
 __all__ = [
+    "Cascade",
+    "Clustered",
     "MarginDistributionDisplay",
     "ODMClassifier",
+    "Preserving",
     "SVMClassifier",
+    "Stratified",
     "__version__",
     "load_model",
     "show_versions",
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from .estimators import ODMClassifier, SVMClassifier
     from .persistence import load_model
     from .plotting import MarginDistributionDisplay
+    from .strategies import Cascade, Clustered, Preserving, Stratified
     from .versions import show_versions
 
 

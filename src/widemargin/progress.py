@@ -112,32 +112,49 @@ class FitProgress:
             if math.isnan(self._first_gap):
                 self._first_gap = relative_gap
             self._best_gap = min(self._best_gap, relative_gap)
+        if not self._due():
+            return
+        gap = f"{self._best_gap:.1e}" if math.isfinite(self._best_gap) else "unknown"
+        self._draw(
+            gap_fraction(self._first_gap, self._best_gap, self.tol),
+            f"gap {gap} → {self.tol:.0e} · iteration {iteration:,} · "
+            f"active {active_rows:,} of {rows:,}",
+        )
+
+    def report_parts(self, level: int, done: int, parts: int) -> None:
+        """Record how many parts of a level are solved, and redraw the line if it is due.
+
+        Parameters
+        ----------
+        level : int
+            The level at work; 0 is the root.
+        done, parts : int
+            Parts solved, and parts of the level.
+        """
+        if self._watched and self._due():
+            self._draw(done / parts, f"level {level} · parts {done:,} of {parts:,}")
+
+    def _due(self) -> bool:
         now = time.monotonic()
         if now < self._next_refresh:
-            return
+            return False
         self._next_refresh = now + SECONDS_BETWEEN_REFRESHES
+        return True
+
+    def _draw(self, fraction: float, text: str) -> None:
         try:
-            self._draw(iteration, active_rows, rows)
+            if self._display is None and not self._open_display():
+                self._watched = False
+                return
+            assert self._display is not None
+            assert self._task is not None
+            # Rich measures from when the line appeared; the reader means since the fit began.
+            text = f"{text} · {time.monotonic() - self._start:.0f} s"
+            self._display.update(self._task, completed=fraction, text=text)
+            self._display.refresh()
         except (OSError, ValueError):
             # A closed or full terminal must not end a fit that is going well.
             self._watched = False
-
-    def _draw(self, iteration: int, active_rows: int, rows: int) -> None:
-        if self._display is None and not self._open_display():
-            self._watched = False
-            return
-        assert self._display is not None
-        assert self._task is not None
-        self._display.update(
-            self._task,
-            completed=gap_fraction(self._first_gap, self._best_gap, self.tol),
-            gap=f"{self._best_gap:.1e}" if math.isfinite(self._best_gap) else "unknown",
-            iteration=f"{iteration:,}",
-            active=f"{active_rows:,} of {rows:,}",
-            # Rich measures from when the line appeared; the reader means since the fit began.
-            seconds=f"{time.monotonic() - self._start:.0f}",
-        )
-        self._display.refresh()
 
     def _open_display(self) -> bool:
         from rich.console import Console
@@ -151,12 +168,7 @@ class FitProgress:
         display = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn(
-                "gap {task.fields[gap]} → {task.fields[tol]}"
-                " · iteration {task.fields[iteration]}"
-                " · active {task.fields[active]}"
-                " · {task.fields[seconds]} s"
-            ),
+            TextColumn("{task.fields[text]}"),
             console=console,
             transient=True,
             auto_refresh=False,
@@ -164,15 +176,7 @@ class FitProgress:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._task = display.add_task(
-            escape(self.label),
-            total=1.0,
-            gap="",
-            tol=f"{self.tol:.0e}",
-            iteration="",
-            active="",
-            seconds="",
-        )
+        self._task = display.add_task(escape(self.label), total=1.0, text="")
         try:
             display.start()
         except LiveError:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -80,8 +82,37 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()  # scanning the loaded libraries takes milliseconds: once
 
 
+class _BlasLimit:
+    """One limit for the process, however many threads of it ask for one at a time."""
+
+    def __init__(self) -> None:
+        self.lock, self.users = threading.Lock(), 0
+        self.limiter: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.users == 0:
+                self.limiter = _threadpools().limit(limits=1, user_api="blas")
+            self.users += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                self.limiter.restore_original_limits()
+
+
+_blas_limit = _BlasLimit()
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Run NumPy's and SciPy's linear algebra on one thread, so that results do not depend on it."""
-    with _threadpools().limit(limits=1, user_api="blas"):
+    """Run NumPy's and SciPy's linear algebra on one thread, so that results do not depend on it.
+
+    The limit holds for the whole process until the last of those who asked for it is done.
+    """
+    _blas_limit.enter()
+    try:
         yield
+    finally:
+        _blas_limit.leave()

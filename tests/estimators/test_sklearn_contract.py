@@ -88,6 +88,8 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "random_state": 3,
         "n_jobs": 1,
         "memory_limit": "10MB",
+        "engine": "local",
+        "checkpoint": "levels",
         "warm_start": True,
         "verbose": 1,
     }

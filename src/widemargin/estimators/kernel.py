@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from ..strategies import Strategy
 from .kernel_machine import KernelMachine
 
 
@@ -21,8 +23,8 @@ class ODMClassifier(KernelMachine):
               (1 - \theta - m_i)_+^2 + \upsilon\,(m_i - 1 - \theta)_+^2 \right],
               \qquad m_i = y_i f(x_i).
 
-    Solved exactly: the fit ends when the duality gap, relative to the objective, is at most
-    ``tol``.
+    By default solved exactly: the fit ends when the duality gap, relative to the objective, is at
+    most ``tol``.
 
     Parameters
     ----------
@@ -48,8 +50,13 @@ class ODMClassifier(KernelMachine):
         Constant in poly and sigmoid.
     fit_intercept : bool, default=False
         Add a constant to the kernel, which gives a penalised intercept. The papers have none.
-    strategy : {'auto', 'exact'}, default='auto'
-        How the training set is treated; both solve it as a whole.
+    strategy : str or Strategy, default='auto'
+        How the training set is treated. 'exact' solves it as a whole. 'stratified' ('sodm'),
+        'clustered' ('dc'), 'cascade' and 'preserving' ('dip') divide it into parts that are
+        solved and merged level by level, up to the whole; objects such as
+        :class:`Clustered` set the levels, and where to stop. 'auto' is exact up to
+        100,000 rows; beyond, it divides into clusters of at most 8,000 rows, stops there, and
+        says so.
     solver : {'auto', 'coordinate', 'newton'}, default='auto'
         'coordinate': dual coordinate descent with cached kernel rows, any size. 'newton': dense
         semi-smooth Newton, small sets (O(n²) memory). 'auto' takes Newton up to 1,000 rows.
@@ -67,12 +74,20 @@ class ODMClassifier(KernelMachine):
     class_weight : dict or 'balanced', default=None
         Factors of ``C`` by class.
     random_state : int, RandomState instance or None, default=None
-        Breaks ties when coordinate descent picks rows; the solution differs within ``tol`` only.
+        Breaks ties when coordinate descent picks rows, where the solution differs within ``tol``
+        only; divides the training set, where the model of an unfinished level depends on it.
     n_jobs : int, default=None
         Threads; None takes all cores this process may use (one inside a worker process). Results
         do not depend on it.
     memory_limit : int or str, default='1GiB'
-        Bytes for cached kernel rows, or a size such as '500MB'.
+        Bytes for cached kernel rows, or a size such as '500MB'; parts solved at the same time
+        share it.
+    engine : 'local' or Engine, default='local'
+        Where the parts of a divided training set are kept and solved: threads of this process, or
+        an object with the verbs of :class:`widemargin.engines.Engine`.
+    checkpoint : str or path-like, default=None
+        Folder to keep every finished level of a divided fit in; the same fit, started again,
+        goes on from the last one. Without a ``random_state`` its random choices are fixed.
     warm_start : bool, default=False
         Start the next fit from this one's solution, if it has as many rows and the same classes.
     verbose : int, default=0
@@ -88,24 +103,36 @@ class ODMClassifier(KernelMachine):
         Those rows; no columns for a precomputed kernel.
     n_support_ : array of shape (n_classes,)
         Number of them in each class.
+    support_class_ : array of shape (n_support,)
+        Position of each one's label in ``classes_``.
     dual_coef_ : array of shape (n_problems, n_support)
         Label times net dual; one row per binary problem.
     intercept_ : array of shape (n_problems,)
-        Zero unless ``fit_intercept``.
+        Zero unless ``fit_intercept``; also zero where clusters are asked alone, because each has
+        its own.
     gamma_ : float or None
         Resolved ``gamma``.
     dual_gap_, relative_gap_ : float
         Duality gap, summed over the binary problems, and the largest relative one. NaN for an
-        indefinite kernel.
+        indefinite kernel, and for the model of an unfinished level: its parts have gaps
+        (``history_``), the whole problem is not evaluated.
     converged_ : bool
-        Whether every binary problem is within ``tol``.
+        Whether every binary problem, or every part of the level, is within ``tol``.
     n_iter_ : int
         Largest number of iterations over the binary problems.
     strategy_, solver_ : str
         What 'auto' chose.
+    level_ : int
+        Level of the model; 0 is the whole training set.
+    support_part_ : array of shape (n_problems, n_support) or None
+        Part that each support vector belongs to; None at the root.
+    routing_ : list or None
+        How rows find their cluster, per binary problem; None where all parts are asked.
     history_ : dict of arrays
-        Per iteration: problem, iteration, seconds, primal, dual, relative_gap, active_rows, passes
-        (kernel entries evaluated over rows squared).
+        Exact: per iteration, problem, iteration, seconds, primal, dual, relative_gap, active_rows
+        and passes (kernel entries evaluated over rows squared). Divided: per level, problem, level,
+        parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
+        part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
     n_samples_fit_ : int
         Number of training rows.
     n_features_in_ : int
@@ -158,7 +185,7 @@ class ODMClassifier(KernelMachine):
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = False,
-        strategy: str = "auto",
+        strategy: str | Strategy = "auto",
         solver: str = "auto",
         multi_class: str = "ovr",
         decision_function_shape: str = "ovr",
@@ -169,6 +196,8 @@ class ODMClassifier(KernelMachine):
         random_state: Any = None,
         n_jobs: int | None = None,
         memory_limit: int | str = "1GiB",
+        engine: Any = "local",
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -192,6 +221,8 @@ class ODMClassifier(KernelMachine):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.engine = engine
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.verbose = verbose
 
@@ -232,8 +263,13 @@ class SVMClassifier(KernelMachine):
         Constant in poly and sigmoid.
     fit_intercept : bool, default=False
         Add a constant to the kernel, which gives a penalised intercept.
-    strategy : {'auto', 'exact'}, default='auto'
-        How the training set is treated; both solve it as a whole.
+    strategy : str or Strategy, default='auto'
+        How the training set is treated. 'exact' solves it as a whole. 'stratified' ('sodm'),
+        'clustered' ('dc'), 'cascade' and 'preserving' ('dip') divide it into parts that are
+        solved and merged level by level, up to the whole; objects such as
+        :class:`Clustered` set the levels, and where to stop. 'auto' is exact up to
+        100,000 rows; beyond, it divides into clusters of at most 8,000 rows, stops there, and
+        says so.
     solver : {'auto', 'coordinate', 'newton'}, default='auto'
         'coordinate': dual coordinate descent with cached kernel rows, any size. 'newton': dense
         semi-smooth Newton for the squared hinge on small sets (O(n²) memory). 'auto' takes Newton
@@ -252,12 +288,20 @@ class SVMClassifier(KernelMachine):
     class_weight : dict or 'balanced', default=None
         Factors of ``C`` by class.
     random_state : int, RandomState instance or None, default=None
-        Breaks ties when coordinate descent picks rows; the solution differs within ``tol`` only.
+        Breaks ties when coordinate descent picks rows, where the solution differs within ``tol``
+        only; divides the training set, where the model of an unfinished level depends on it.
     n_jobs : int, default=None
         Threads; None takes all cores this process may use (one inside a worker process). Results
         do not depend on it.
     memory_limit : int or str, default='1GiB'
-        Bytes for cached kernel rows, or a size such as '500MB'.
+        Bytes for cached kernel rows, or a size such as '500MB'; parts solved at the same time
+        share it.
+    engine : 'local' or Engine, default='local'
+        Where the parts of a divided training set are kept and solved: threads of this process, or
+        an object with the verbs of :class:`widemargin.engines.Engine`.
+    checkpoint : str or path-like, default=None
+        Folder to keep every finished level of a divided fit in; the same fit, started again,
+        goes on from the last one. Without a ``random_state`` its random choices are fixed.
     warm_start : bool, default=False
         Start the next fit from this one's solution, if it has as many rows and the same classes.
     verbose : int, default=0
@@ -273,24 +317,36 @@ class SVMClassifier(KernelMachine):
         Those rows; no columns for a precomputed kernel.
     n_support_ : array of shape (n_classes,)
         Number of them in each class.
+    support_class_ : array of shape (n_support,)
+        Position of each one's label in ``classes_``.
     dual_coef_ : array of shape (n_problems, n_support)
         Label times dual; one row per binary problem.
     intercept_ : array of shape (n_problems,)
-        Zero unless ``fit_intercept``.
+        Zero unless ``fit_intercept``; also zero where clusters are asked alone, because each has
+        its own.
     gamma_ : float or None
         Resolved ``gamma``.
     dual_gap_, relative_gap_ : float
         Duality gap, summed over the binary problems, and the largest relative one. NaN for an
-        indefinite kernel.
+        indefinite kernel, and for the model of an unfinished level: its parts have gaps
+        (``history_``), the whole problem is not evaluated.
     converged_ : bool
-        Whether every binary problem is within ``tol``.
+        Whether every binary problem, or every part of the level, is within ``tol``.
     n_iter_ : int
         Largest number of iterations over the binary problems.
     strategy_, solver_ : str
         What 'auto' chose.
+    level_ : int
+        Level of the model; 0 is the whole training set.
+    support_part_ : array of shape (n_problems, n_support) or None
+        Part that each support vector belongs to; None at the root.
+    routing_ : list or None
+        How rows find their cluster, per binary problem; None where all parts are asked.
     history_ : dict of arrays
-        Per iteration: problem, iteration, seconds, primal, dual, relative_gap, active_rows, passes
-        (kernel entries evaluated over rows squared).
+        Exact: per iteration, problem, iteration, seconds, primal, dual, relative_gap, active_rows
+        and passes (kernel entries evaluated over rows squared). Divided: per level, problem, level,
+        parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
+        part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
     n_samples_fit_ : int
         Number of training rows.
     n_features_in_ : int
@@ -327,7 +383,7 @@ class SVMClassifier(KernelMachine):
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = False,
-        strategy: str = "auto",
+        strategy: str | Strategy = "auto",
         solver: str = "auto",
         multi_class: str = "ovr",
         decision_function_shape: str = "ovr",
@@ -338,6 +394,8 @@ class SVMClassifier(KernelMachine):
         random_state: Any = None,
         n_jobs: int | None = None,
         memory_limit: int | str = "1GiB",
+        engine: Any = "local",
+        checkpoint: str | PathLike[str] | None = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -359,6 +417,8 @@ class SVMClassifier(KernelMachine):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.engine = engine
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.verbose = verbose
 

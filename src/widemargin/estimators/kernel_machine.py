@@ -12,33 +12,37 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ..kernel_matrices import check_symmetric, evaluate_callable, weighted_sums
+from .. import __version__
+from ..checkpoints import Checkpoints, identity_of
+from ..engines import Engine
+from ..engines import resolve as resolve_engine
+from ..kernel_matrices import check_symmetric, evaluate_callable
 from ..kernels import (
     KERNEL_NAMES,
     Kernel,
-    as_rows,
     canonical,
     drop_unused_columns,
     resolve_gamma,
     rounding_of_distances,
 )
 from ..losses import Array, Loss
-from ..problem import KernelProblem, take_rows
 from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from ..solvers import Monitor
+from ..strategies import STRATEGIES, Strategy
+from .divided import resolve_strategy
+from .divided_fit import DividedFit
+from .exact_fit import ExactFit, FitInputs
 from .feature_scales import warn_if_one_feature_dominates
-from .fitting import FittedProblem, fit_binary, warn_of_outcomes
-from .multiclass import BinaryTask, binary_tasks, votes
+from .multiclass import binary_tasks
+from .prediction import FLOAT32_ROUNDING, KernelPrediction
 from .training_set import TrainingSet, class_weights, training_set
-
-# An RBF value this uncertain in float32 is computed in float64 instead.
-FLOAT32_ROUNDING = 1e-5
+from .validation import ValidationSet, codes_of, hold_out
 
 
-class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -48,7 +52,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "degree": [Interval(Integral, 1, 64, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "strategy": [StrOptions({"auto", "exact"})],
+        "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
         "solver": [StrOptions({"auto", "coordinate", "newton"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
@@ -59,6 +63,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
+        "engine": [StrOptions({"local"}), Engine],
+        "checkpoint": [None, str, PathLike],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -70,7 +76,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     degree: int
     coef0: float
     fit_intercept: bool
-    strategy: str
+    strategy: str | Strategy
     solver: str
     multi_class: str
     decision_function_shape: str
@@ -81,6 +87,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
     n_jobs: int | None
     memory_limit: int | str
+    engine: Any
+    checkpoint: str | PathLike[str] | None
     warm_start: bool
     verbose: int
 
@@ -96,7 +104,15 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
         """Train on rows and labels.
 
         Parameters
@@ -108,6 +124,9 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Class labels, of any type that sorts.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies ``C`` row by row; rows of weight zero are left out.
+        X_val, y_val : array-like, optional
+            Rows and labels that are not trained on: a divided fit scores the model of each level
+            on them and stops at the first level that is no better than the one before.
 
         Returns
         -------
@@ -124,77 +143,132 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         training = training_set(
             X, y, sample_weight, pairwise=self._pairwise, estimator=type(self).__name__
         )
-        previous = self._previous_coefficients(training) if self.warm_start else None
+        strategy = resolve_strategy(self.strategy, len(training.codes), type(self).__name__)
+        seed = self._seed()
+        training, validation = self._validation(strategy, training, X, X_val, y_val, seed)
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights = self._row_weight(float(training.weights.sum())) * training.weights
         weights *= class_weights(self.class_weight, training)
         kernel, rows = self._kernel_and_rows(training.X, training.weights)
-        tasks = binary_tasks(training.codes, len(training.classes), self.multi_class)
-        coef = np.zeros((len(tasks), len(training.codes)))
-        results: list[FittedProblem] = []
+        inputs = FitInputs(
+            estimator=type(self).__name__,
+            training=training,
+            tasks=binary_tasks(training.codes, len(training.classes), self.multi_class),
+            kernel=kernel,
+            rows=rows,
+            weights=weights,
+            loss=self._loss(),
+            threads=thread_count(self.n_jobs),
+            previous=self._previous_coefficients(training) if self.warm_start else None,
+        )
         with FitProgress(type(self).__name__, self.tol) as progress:
-            monitor = self._monitor(progress)
+            fit = self._fit_of(inputs, strategy, validation, seed, progress)
             try:
-                for k, task in enumerate(tasks):
-                    start = None if previous is None else previous[k]
-                    problem = self._problem(task, rows, kernel, weights)
-                    results.append(self._fit_task(problem, task, start, coef[k], monitor))
-                    monitor.next_problem()
+                for k in range(len(inputs.tasks)):
+                    fit.fit_problem(k)
+                    fit.monitor.next_problem()
             except KeyboardInterrupt:  # what is complete is a usable model
-                self._set_fitted(training, kernel, coef)
-                self._set_outcome(results, len(tasks), monitor)
+                self._set_fitted(inputs, fit)
                 raise
-        self._set_fitted(training, kernel, coef)
-        self._set_outcome(results, len(tasks), monitor)
-        warn_of_outcomes(results, self.tol, type(self).__name__)
+        self._set_fitted(inputs, fit)
+        fit.warn()
         return self
 
-    def _problem(
-        self, task: BinaryTask, rows: Any, kernel: Kernel, weights: Array
-    ) -> KernelProblem:
-        taking_part = slice(None) if task.rows is None else task.rows
-        return KernelProblem(
-            take_rows(rows, task.rows, kernel.name == "precomputed"),
-            kernel,
-            task.label,
-            self._loss().terms(weights[taking_part]),
-            thread_count(self.n_jobs),
+    def _seed(self) -> int:
+        if self.random_state is None and self.checkpoint is not None:
+            return 0  # a fit that is to be resumed must make the same choices again
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _fit_of(
+        self,
+        inputs: FitInputs,
+        strategy: Strategy | None,
+        validation: ValidationSet | None,
+        seed: int,
+        progress: FitProgress,
+    ) -> ExactFit | DividedFit:
+        monitor = self._monitor(progress, seed)
+        if strategy is None:
+            return ExactFit(inputs, monitor, self.solver)
+        return DividedFit(
+            inputs,
+            monitor,
+            self.solver,
+            strategy,
+            resolve_engine(self.engine, inputs.threads),
+            max_time=self.max_time,
+            pairwise=self._pairwise,
+            validation=validation,
+            checkpoint=None
+            if self.checkpoint is None
+            else self._checkpoints(inputs, strategy, seed),
+            progress=progress,
         )
 
-    def _fit_task(
+    def _validation(
         self,
-        problem: KernelProblem,
-        task: BinaryTask,
-        previous: Array | None,
-        coef: Array,
-        monitor: Monitor,
-    ) -> FittedProblem:
-        """Solve one binary problem and write its coefficients, also when interrupted."""
-        taking_part = slice(None) if task.rows is None else task.rows
-        start = np.zeros(problem.n_rows)
-        if previous is not None:
-            start = problem.terms.nearest(previous[taking_part] * task.label)
-        try:
-            result = fit_binary(problem, start, self.solver, monitor)
-        except KeyboardInterrupt:
-            if monitor.latest is not None:
-                coef[taking_part] = monitor.latest * task.label
-            raise
-        coef[taking_part] = result.net_dual * task.label
-        return result
+        strategy: Strategy | None,
+        training: TrainingSet,
+        X: Any,
+        X_val: Any,
+        y_val: Any,
+        seed: int,
+    ) -> tuple[TrainingSet, ValidationSet | None]:
+        """Settle the validation rows: given, kept out of the training rows, or none."""
+        fraction = None if strategy is None else strategy.validation_fraction
+        function = self.kernel if callable(self.kernel) else None
+        if X_val is None and y_val is None:
+            if fraction is None:
+                return training, None
+            training, X_val, codes = hold_out(
+                training, X, float(fraction), seed, pairwise=self._pairwise
+            )
+            return training, ValidationSet(X_val, codes, self.multi_class, function)
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val go together; got only one of them.")
+        if strategy is None or fraction is not None:
+            other = "strategy is 'exact'" if strategy is None else "validation_fraction is set too"
+            raise ValueError(
+                f"X_val and y_val choose the level at which a divided fit stops; {other}. Pass "
+                "them with a strategy such as 'sodm' or 'dc', without validation_fraction."
+            )
+        X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted(), order="C")
+        codes = codes_of(y_val, training)
+        return training, ValidationSet(canonical(X_val), codes, self.multi_class, function)
+
+    def _checkpoints(self, inputs: FitInputs, strategy: Strategy, seed: int) -> Checkpoints:
+        """Find the folder that belongs to these data and settings."""
+        assert self.checkpoint is not None
+        settings = self.get_params(deep=False)
+        for name in ("n_jobs", "verbose", "max_time", "checkpoint", "engine", "warm_start"):
+            del settings[name]
+        levels = strategy.get_params()
+        del levels["stop_level"]  # the same levels, stopped elsewhere
+        settings["strategy"] = [type(strategy).__name__, levels]
+        settings["random_state"] = seed
+        settings = {**settings, "estimator": inputs.estimator, "version": __version__}
+        arrays = [inputs.rows, inputs.training.codes, inputs.weights]
+        return Checkpoints(self.checkpoint, identity_of(arrays, settings))
 
     @property
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _accepted(self) -> dict[str, Any]:
+        """Say which forms of X the kernel takes, as scikit-learn's validation asks it."""
+        sparse = isinstance(self.kernel, str) and not self._pairwise
+        return {
+            "accept_sparse": "csr" if sparse else False,
+            "accept_large_sparse": True,
+            "dtype": [np.float64, np.float32],
+        }
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(
             self,
             X,
             y,
-            accept_sparse="csr" if isinstance(self.kernel, str) and not self._pairwise else False,
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
+            **self._accepted(),
             order="C",
         )
         check_classification_targets(y)
@@ -231,9 +305,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (rows,) = drop_unused_columns(X)
         return kernel, rows.astype(np.float64) if precise else rows
 
-    def _monitor(self, progress: FitProgress) -> Monitor:
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
+    def _monitor(self, progress: FitProgress, seed: int) -> Monitor:
         def listener(iteration: int, gap: float, active: int, rows: int) -> None:
             progress.report(iteration, gap, active, rows)
             if self.verbose and iteration % 10 == 0:
@@ -264,111 +336,25 @@ class KernelMachine(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         coef[:, self.support_] = self.dual_coef_
         return coef if training.kept is None else coef[:, training.kept]
 
-    def _set_fitted(self, training: TrainingSet, kernel: Kernel, coef: Array) -> None:
+    def _set_fitted(self, inputs: FitInputs, fit: ExactFit | DividedFit) -> None:
+        training, coef = inputs.training, fit.coef
         support = np.flatnonzero(np.any(coef != 0, axis=0))
         n_classes = len(training.classes)
         self.classes_ = training.classes
         self.support_ = training.given_numbers(support)
         self.support_vectors_ = training.X[support, :0] if self._pairwise else training.X[support]
-        self.n_support_ = np.bincount(training.codes[support], minlength=n_classes).astype(np.int32)
+        self.support_class_ = training.codes[support].astype(np.int32)
+        self.n_support_ = np.bincount(self.support_class_, minlength=n_classes).astype(np.int32)
         self.dual_coef_ = coef[:, support]
-        self.intercept_ = kernel.constant * coef.sum(axis=1) + 0.0  # no -0.0
-        self.strategy_ = "exact"
+        attributes = fit.attributes()
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        part = attributes["support_part_"]
+        self.support_part_ = None if part is None else np.ascontiguousarray(part[:, support])
+        # Where clusters are asked alone, each has a constant of its own, which is in its kernel.
+        constant = 0.0 if attributes["routing_"] is not None else inputs.kernel.constant
+        self.intercept_ = constant * coef.sum(axis=1) + 0.0  # no -0.0
         self.n_samples_fit_ = training.n_given
-
-    def _set_outcome(self, results: list[FittedProblem], n_tasks: int, monitor: Monitor) -> None:
-        complete = len(results) == n_tasks
-        gaps = [r.certificate.gap for r in results]
-        relative = [r.certificate.relative_gap for r in results]
-        self.dual_gap_ = float(np.sum(gaps)) if complete else np.nan
-        self.relative_gap_ = float(np.max(relative)) if complete else np.nan
-        self.history_ = monitor.history()
-        begun = int(self.history_["iteration"].max(initial=0))
-        self.n_iter_ = max([r.iterations for r in results], default=begun)
-        self.converged_ = complete and all(r.outcome.converged for r in results)
-        self.solver_ = monitor.solver
-
-    # ------------------------------------------------------------- prediction
-
-    def decision_function(self, X: Any) -> Array:
-        """Evaluate the decision function.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; kernel values against all training rows when
-            ``kernel="precomputed"``.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
-            ``decision_function_shape="ovo"`` gives one column per pair instead.
-        """
-        decisions = self._decisions(X)
-        if decisions.shape[1] == 1:
-            return np.ravel(decisions)
-        if self.multi_class == "ovo" and self.decision_function_shape == "ovr":
-            return votes(decisions, len(self.classes_))
-        return decisions
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        decisions = self._decisions(X)
-        if decisions.shape[1] == 1:
-            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
-        if self.multi_class == "ovo":
-            decisions = votes(decisions, len(self.classes_))
-        return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
-
-    def _decisions(self, X: Any) -> Array:
-        """Evaluate every binary problem, as (rows, problems)."""
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr" if isinstance(self.kernel, str) and not self._pairwise else False,
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
-        if self.support_.size == 0:
-            values = np.zeros((len(self.dual_coef_), X.shape[0]))
-        elif self._pairwise:
-            values = weighted_sums(X[:, self.support_], self.dual_coef_)
-        elif callable(self.kernel):
-            gram = evaluate_callable(self.kernel, X, self.support_vectors_)
-            values = weighted_sums(gram, self.dual_coef_)
-        else:
-            values = self._kernel_decisions(X)
-        return np.asarray(values.T + self.intercept_)
-
-    def _kernel_decisions(self, X: Any) -> Array:
-        kernel = Kernel(self.kernel, float(self.gamma_), float(self.coef0), int(self.degree))
-        basis = self.support_vectors_
-        single = X.dtype == basis.dtype == np.float32
-        if single and rounding_of_distances(kernel, basis) > FLOAT32_ROUNDING:
-            single = False
-        dtype = np.float32 if single else np.float64
-        X, basis = drop_unused_columns(canonical(X), canonical(basis))
-        return kernel.product(
-            as_rows(X, dtype),
-            as_rows(basis, dtype),
-            self.dual_coef_,
-            threads=thread_count(self.n_jobs),
-        )
 
     # ------------------------------------------------------------ conventions
 

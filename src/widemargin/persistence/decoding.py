@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..strategies import STRATEGIES
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
 from .encoding import MAX_PADDED_CHARACTERS
 
 MAX_DEPTH = 16
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
+_STRATEGIES = {strategy.__name__: strategy for strategy in STRATEGIES.values()}
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -121,6 +123,21 @@ def _decode_csr(node: Any, arrays: Arrays, depth: int) -> Any:
     return matrix
 
 
+def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
+    match node:
+        case [str(name), dict(params)] if name in _STRATEGIES:
+            pass
+        case _:
+            raise _damaged("it names no strategy of this library")
+    decoded = {key: decode_value(item, arrays, depth) for key, item in params.items()}
+    try:
+        strategy = _STRATEGIES[name](**decoded)
+        strategy._validate_params()
+    except (TypeError, ValueError) as error:
+        raise _damaged(f"a strategy has wrong parameters ({error})") from error
+    return strategy
+
+
 def _check_csr(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_rows: int, n_columns: int
 ) -> None:
@@ -163,4 +180,5 @@ _DECODERS: dict[str, Callable[[Any, Arrays, int], Any]] = {
     "$strings": _decode_strings,
     "$objects": _decode_objects,
     "$csr": _decode_csr,
+    "$strategy": _decode_strategy,
 }

@@ -3,16 +3,17 @@
 Text, integers, finite floats, booleans, None, lists and dictionaries with text keys are
 themselves in JSON. Everything else is an object with one key that starts with ``$``:
 
-=============================== =========================================================
-``{"$float": "nan"}``           NaN and the infinities, which JSON lacks
-``{"$scalar": [dtype, value]}`` a NumPy scalar; its type decides how results are promoted
-``{"$tuple": [...]}``           a tuple
-``{"$dict": [[key, value]]}``   a dictionary whose keys are not all text, such as class weights
-``{"$array": name}``            an array of the container
-``{"$strings": [...]}``         a one-dimensional array of fixed-width text
-``{"$objects": [...]}``         the same of dtype object, as pandas makes them
-``{"$csr": {...}}``             a CSR matrix: three arrays of the container, a shape, a kind
-=============================== =========================================================
+================================ =========================================================
+``{"$float": "nan"}``            NaN and the infinities, which JSON lacks
+``{"$scalar": [dtype, value]}``  a NumPy scalar; its type decides how results are promoted
+``{"$tuple": [...]}``            a tuple
+``{"$dict": [[key, value]]}``    a dictionary whose keys are not all text, such as class weights
+``{"$array": name}``             an array of the container
+``{"$strings": [...]}``          a one-dimensional array of fixed-width text
+``{"$objects": [...]}``          the same of dtype object, as pandas makes them
+``{"$csr": {...}}``              a CSR matrix: three arrays of the container, a shape, a kind
+``{"$strategy": [name, {...}]}`` a strategy of this library, by its class and parameters
+================================ =========================================================
 
 `widemargin.persistence.decoding` is the way back.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..strategies import STRATEGIES, Strategy
 from .container import STORABLE_DTYPES, Arrays
 
 # NumPy pads fixed-width text to the longest string. Without a bound, one long string among many
@@ -58,6 +60,8 @@ def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(value, list | tuple):
         items = [encode_value(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]
         return items if isinstance(value, list) else {"$tuple": items}
+    if isinstance(value, Strategy):
+        return _encode_strategy(value, path, arrays)
     if callable(value):
         name = getattr(value, "__qualname__", type(value).__qualname__)
         raise TypeError(
@@ -69,6 +73,17 @@ def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
         f"`{path}` is of type {type(value).__qualname__}, which a model file cannot hold. It "
         "holds text, numbers, None, lists, dictionaries, and arrays of numbers or text."
     )
+
+
+def _encode_strategy(value: Strategy, path: str, arrays: Arrays) -> Any:
+    if type(value) not in STRATEGIES.values():
+        raise TypeError(
+            f"`{path}` is a {type(value).__qualname__}, no strategy of widemargin; a model file "
+            "holds no code, so this model cannot be saved."
+        )
+    params = value.get_params(deep=False)
+    encoded = {key: encode_value(item, f"{path}.{key}", arrays) for key, item in params.items()}
+    return {"$strategy": [type(value).__name__, encoded]}
 
 
 def _encode_float(value: float) -> Any:

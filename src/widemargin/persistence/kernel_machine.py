@@ -10,25 +10,25 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-_INT64_MAX = np.iinfo(np.int64).max
-_REAL = (np.float32, np.float64)
+from .demands import REAL, check_counts, check_matrix, check_reals, demand, is_integer
+from .levels import check_levels
 
 
 def check_kernel_machine(estimator: Any) -> None:
     """Raise ValueError, saying why, if `estimator` could not predict or would predict nonsense."""
     n_classes = _check_classes(_required(estimator, "classes_"))
     n_features = _required(estimator, "n_features_in_")
-    _demand(_is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
+    demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
     n_support = _check_support(estimator, n_classes)
     n_problems = _number_of_problems(n_classes, estimator.multi_class)
     for name, shape in (("dual_coef_", (n_problems, n_support)), ("intercept_", (n_problems,))):
-        _check_reals(_required(estimator, name), name, shape, np.float64)
+        check_reals(_required(estimator, name), name, shape, np.float64)
     _check_support_vectors(estimator, n_support, n_features)
     _check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
     _check_constants(estimator)
     _check_outcome(estimator)
+    check_levels(estimator, n_problems, n_support, n_features)
 
 
 def _required(estimator: Any, name: str) -> Any:
@@ -38,23 +38,13 @@ def _required(estimator: Any, name: str) -> Any:
         raise ValueError(f"`{name}` is missing") from None
 
 
-def _demand(satisfied: bool, name: str, requirement: str) -> None:
-    if not satisfied:
-        raise ValueError(f"`{name}` must be {requirement}")
-
-
-def _is_integer(value: Any) -> bool:
-    integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return integral and -_INT64_MAX <= value <= _INT64_MAX
-
-
 def _check_classes(classes: Any) -> int:
-    _demand(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_", "an array")
-    _demand(classes.dtype.kind in "biufUO", "classes_", "numbers, booleans or text")
+    demand(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_", "an array")
+    demand(classes.dtype.kind in "biufUO", "classes_", "numbers, booleans or text")
     if classes.dtype.kind == "f":
-        _demand(bool(np.isfinite(classes).all()), "classes_", "finite")
+        demand(bool(np.isfinite(classes).all()), "classes_", "finite")
     ascending = classes.size > 1 and bool(np.all(classes[:-1] < classes[1:]))
-    _demand(ascending, "classes_", "at least two labels, each once, in ascending order")
+    demand(ascending, "classes_", "at least two labels, each once, in ascending order")
     return int(classes.size)
 
 
@@ -66,81 +56,62 @@ def _number_of_problems(n_classes: int, multi_class: str) -> int:
 
 def _check_support(estimator: Any, n_classes: int) -> int:
     support = _required(estimator, "support_")
-    _check_counts(support, "support_")
+    check_counts(support, "support_")
     n_support_per_class = _required(estimator, "n_support_")
-    _check_counts(n_support_per_class, "n_support_")
-    _demand(n_support_per_class.size == n_classes, "n_support_", "one count per class")
+    check_counts(n_support_per_class, "n_support_")
+    demand(n_support_per_class.size == n_classes, "n_support_", "one count per class")
     # Python's integers: sums of damaged counts must not wrap around to the right one.
     total = sum(n_support_per_class.tolist())
-    _demand(total == support.size, "n_support_", f"counts that add up to {support.size}")
+    demand(total == support.size, "n_support_", f"counts that add up to {support.size}")
     return int(support.size)
-
-
-def _check_counts(array: Any, name: str) -> None:
-    integers = isinstance(array, np.ndarray) and array.dtype in (np.int32, np.int64)
-    _demand(integers and array.ndim == 1, name, "an array of integers")
-    _demand(bool((array >= 0).all()), name, "integers that are not negative")
-
-
-def _check_reals(array: Any, name: str, shape: tuple[int, ...], *dtypes: type) -> None:
-    names = " or ".join(dtype.__name__ for dtype in dtypes)
-    _demand(isinstance(array, np.ndarray) and array.dtype in dtypes, name, f"an array of {names}")
-    _demand(array.shape == shape, name, f"of shape {shape}; it is {array.shape}")
-    _demand(bool(np.isfinite(array).all()), name, "finite")
 
 
 def _check_support_vectors(estimator: Any, n_support: int, n_features: int) -> None:
     vectors = _required(estimator, "support_vectors_")
     if estimator.kernel == "precomputed":
         below = n_support == 0 or int(estimator.support_.max()) < n_features
-        _demand(below, "support_", f"rows of the {n_features} that the kernel matrix had")
-        _check_reals(vectors, "support_vectors_", (n_support, 0), *_REAL)
+        demand(below, "support_", f"rows of the {n_features} that the kernel matrix had")
+        check_reals(vectors, "support_vectors_", (n_support, 0), *REAL)
         return
-    shape = (n_support, n_features)
-    if sparse.issparse(vectors):
-        _demand(vectors.format == "csr", "support_vectors_", "in CSR format")
-        _demand(vectors.shape == shape, "support_vectors_", f"of shape {shape}")
-        _check_reals(vectors.data, "support_vectors_", vectors.data.shape, *_REAL)
-    else:
-        _check_reals(vectors, "support_vectors_", shape, *_REAL)
+    check_matrix(vectors, "support_vectors_", (n_support, n_features))
 
 
 def _check_constants(estimator: Any) -> None:
     gamma = _required(estimator, "gamma_")
     if estimator.kernel == "precomputed":
-        _demand(gamma is None, "gamma_", "None when the kernel is precomputed")
+        demand(gamma is None, "gamma_", "None when the kernel is precomputed")
     else:
         real = isinstance(gamma, float | np.floating) and 0 <= float(gamma) < math.inf
-        _demand(real, "gamma_", "a finite number that is not negative")
+        demand(real, "gamma_", "a finite number that is not negative")
     # Larger ones pass for integers in Python, but not for the native core's.
     n_jobs = estimator.n_jobs
-    _demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
+    demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
 
 
 def _check_feature_names(names: Any, n_features: int) -> None:
     if names is None:
         return
-    _demand(
+    demand(
         isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n_features,),
         "feature_names_in_",
         f"{n_features} names",
     )
-    _demand(len(set(names.tolist())) == n_features, "feature_names_in_", "unlike each other")
+    demand(len(set(names.tolist())) == n_features, "feature_names_in_", "unlike each other")
 
 
 def _check_outcome(estimator: Any) -> None:
     """Check what a fit reports of itself; predictions do not depend on it."""
     for name, kind in (("strategy_", str), ("solver_", str), ("converged_", bool)):
-        _demand(isinstance(_required(estimator, name), kind), name, f"of type {kind.__name__}")
+        demand(isinstance(_required(estimator, name), kind), name, f"of type {kind.__name__}")
     for name in ("dual_gap_", "relative_gap_"):
-        _demand(isinstance(_required(estimator, name), float), name, "a number")
-    _demand(_is_integer(_required(estimator, "n_iter_")), "n_iter_", "an integer")
+        demand(isinstance(_required(estimator, name), float), name, "a number")
+    demand(is_integer(_required(estimator, "n_iter_")), "n_iter_", "an integer")
     history = _required(estimator, "history_")
     columns: list[Any] = list(history.values()) if isinstance(history, dict) else [None]
     arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
     equal = arrays and len({column.size for column in columns}) <= 1
-    _demand(equal, "history_", "a dictionary of arrays of one length")
+    demand(equal, "history_", "a dictionary of arrays of one length")
     # A warm start puts the coefficients back at their rows of the last training set.
     n_samples = _required(estimator, "n_samples_fit_")
-    fits = _is_integer(n_samples) and bool((estimator.support_ < n_samples).all())
-    _demand(fits, "n_samples_fit_", "more than every row number in `support_`")
+    fits = is_integer(n_samples) and bool((estimator.support_ < n_samples).all())
+    demand(fits, "n_samples_fit_", "more than every row number in `support_`")

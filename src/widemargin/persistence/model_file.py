@@ -28,6 +28,8 @@ from .decoding import decode_value
 from .encoding import encode_value
 from .registry import ESTIMATORS, check_fitted, estimator_class
 
+_NOT_KEPT = {"engine": "local", "checkpoint": None}
+
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted estimator to a ``.wm`` file.
@@ -58,9 +60,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     Notes
     -----
-    A loaded model predicts bit for bit what the saved one does on the same machine. Two things
+    A loaded model predicts bit for bit what the saved one does on the same machine. Some things
     are not kept: a generator given as ``random_state`` becomes None, because its state has moved
-    on since it was passed (an integer is kept), and metadata routing requests.
+    on since it was passed (an integer is kept), and metadata routing requests. ``engine`` and
+    ``checkpoint`` become their defaults.
     """
     write_atomically(path, dumps(estimator))
 
@@ -111,6 +114,9 @@ def dumps(estimator: Any) -> bytes:
     for key, value in params.items():
         if isinstance(value, np.random.RandomState | np.random.Generator):
             params[key] = None
+    # Where a fit ran and kept its levels says nothing about the model, and a file from elsewhere
+    # should not choose a folder that a later fit writes to.
+    params = {**params, **{key: value for key, value in _NOT_KEPT.items() if key in params}}
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
     arrays: Arrays = {}
     header = {

@@ -12,7 +12,8 @@ from .outcome import Outcome, Solution
 
 __all__ = ["Monitor", "Outcome", "Solution", "Solver", "choose"]
 
-Solver = Callable[[KernelProblem, Array, Monitor], Solution]
+# Of a start inside the loss's domain, and its margins where they are known.
+Solver = Callable[[KernelProblem, Array, Monitor, Array | None], Solution]
 
 SOLVERS: dict[str, Solver] = {
     "coordinate": coordinate_descent.solve,

@@ -45,11 +45,16 @@ class _Progress:
     entries: int = 0
 
 
-def solve(problem: KernelProblem, start: Array, monitor: Monitor) -> Solution:
-    """Solve from ``start``, a net dual inside the loss's domain."""
+def solve(
+    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
+) -> Solution:
+    """Solve from ``start``, a net dual inside the loss's domain, with its ``margin`` if known."""
     check_memory(problem, monitor)
     net_dual = np.array(start, dtype=np.float64)
-    margin = problem.margins(net_dual) if np.any(net_dual) else np.zeros_like(net_dual)
+    if margin is not None:
+        margin = np.array(margin, dtype=np.float64)
+    else:
+        margin = problem.margins(net_dual) if np.any(net_dual) else np.zeros_like(net_dual)
     monitor.latest = net_dual
     progress = _Progress()
     target, best_gap = SAFETY * monitor.tol, np.inf

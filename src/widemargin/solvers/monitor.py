@@ -39,6 +39,8 @@ class Monitor:
         For solvers that break ties at random.
     listener : callable, optional
         Called after every iteration.
+    stopping : callable, optional
+        Asked after every iteration; true means give up, as if the time were over.
 
     Attributes
     ----------
@@ -57,19 +59,23 @@ class Monitor:
         memory: int = 2**30,
         seed: int = 0,
         listener: Listener | None = None,
+        stopping: Callable[[], bool] | None = None,
     ) -> None:
         self.tol, self.max_iter, self.memory, self.seed = tol, max_iter, memory, seed
         self.latest: Array | None = None
         self.solver = ""
         self._started = time.perf_counter()
         self._deadline = None if max_time is None else self._started + max_time
-        self._listener = listener
+        self.listener = listener
+        self._stopping = stopping
         self._problem = 0
         self._records: list[tuple[float, ...]] = []
 
     @property
     def out_of_time(self) -> bool:
         """Whether the time budget is used up."""
+        if self._stopping is not None and self._stopping():
+            return True
         return self._deadline is not None and time.perf_counter() >= self._deadline
 
     def next_problem(self) -> None:
@@ -84,8 +90,8 @@ class Monitor:
         gap = (primal - dual) / primal if primal > 0 else 0.0
         seconds = time.perf_counter() - self._started
         self._records.append((self._problem, iteration, seconds, primal, dual, gap, active, passes))
-        if self._listener is not None:
-            self._listener(iteration, gap, active, rows)
+        if self.listener is not None:
+            self.listener(iteration, gap, active, rows)
         return self.out_of_time
 
     def history(self) -> dict[str, Array]:

@@ -27,8 +27,13 @@ from .monitor import Monitor
 from .outcome import Outcome, Solution
 
 
-def solve(problem: KernelProblem, start: Array, monitor: Monitor) -> Solution:
-    """Solve from ``start``; the result is exact to rounding unless stopped before."""
+def solve(
+    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
+) -> Solution:
+    """Solve from ``start``; the result is exact to rounding unless stopped before.
+
+    A known ``margin`` saves nothing here: the dense matrix gives it for free.
+    """
     with single_threaded_blas():  # the number of BLAS threads must not change the result
         return _solve(problem, problem.dense_q(), start, monitor)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ..certificates import Certificate
 from ..losses import Array
 from ..problem import KernelProblem, extreme_eigenvalues
 from ..resources import single_threaded_blas
-from ..solvers import SOLVERS, Monitor, Outcome, choose
-from ..solvers.polish import POLISH_ROWS, polish
+from . import SOLVERS, Monitor, Outcome, choose
+from .polish import POLISH_ROWS, polish
 
 # Eigenvalues this far below zero, relative to the largest, are rounding and not indefiniteness.
 INDEFINITE = 1e-6
@@ -37,6 +35,8 @@ class FittedProblem:
         Of the solver.
     lowest_eigenvalue : float
         Of the kernel matrix if it is indefinite, else 0.
+    solver : str
+        Name of the solver.
     """
 
     net_dual: Array
@@ -44,12 +44,21 @@ class FittedProblem:
     outcome: Outcome
     iterations: int
     lowest_eigenvalue: float = 0.0
+    solver: str = ""
 
 
 def fit_binary(
-    problem: KernelProblem, start: Array, solver: str, monitor: Monitor
+    problem: KernelProblem,
+    start: Array,
+    solver: str,
+    monitor: Monitor,
+    *,
+    margin: Array | None = None,
+    last_digits: bool = True,
 ) -> FittedProblem:
-    """Solve a problem to the monitor's tolerance, small ones to rounding.
+    """Solve a problem to the monitor's tolerance, and with ``last_digits`` small ones to rounding.
+
+    ``margin`` is that of the start, where it is known already.
 
     An indefinite kernel has no convex problem and no duality. Adding −2 λ_min to the diagonal of
     Q makes one whose solution is found reliably (that direction keeps its weight, with its sign
@@ -57,7 +66,7 @@ def fit_binary(
     by rounding alone are lifted too, but then it is the problem as meant, and certified.
     """
     name = monitor.solver = choose(solver, problem, monitor.memory)
-    if problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
+    if last_digits and problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
         # Costs nothing here, and the last digits need it.
         problem = replace(problem, X=problem.X.astype(np.float64))
     lowest = 0.0
@@ -65,15 +74,16 @@ def fit_binary(
         with single_threaded_blas():  # the shift must not depend on BLAS threads
             lowest, largest = extreme_eigenvalues(problem)
         problem = replace(problem, shift=max(0.0, -2.0 * lowest))
+        margin = None  # of another problem
         if lowest > -INDEFINITE * abs(largest):
             lowest = 0.0
     small = problem.n_rows <= POLISH_ROWS and problem.dense_bytes <= monitor.memory
-    small = small and name != "newton"
+    small = small and last_digits and name != "newton"
     allowed = monitor.max_iter
     if small:
         monitor.max_iter = min(allowed, DESCENT_BEFORE_POLISH)
     try:
-        solution = SOLVERS[name](problem, start, monitor)
+        solution = SOLVERS[name](problem, start, monitor, margin)
     finally:
         monitor.max_iter = allowed
     out_of_iterations = solution.outcome is Outcome.ITERATIONS and solution.iterations >= allowed
@@ -81,29 +91,5 @@ def fit_binary(
         solution = polish(problem, solution, monitor)
     certificate = Certificate(np.nan, np.nan) if lowest < 0 else solution.certificate
     return FittedProblem(
-        solution.net_dual, certificate, solution.outcome, solution.iterations, lowest
+        solution.net_dual, certificate, solution.outcome, solution.iterations, lowest, name
     )
-
-
-def warn_of_outcomes(results: list[FittedProblem], tol: float, estimator: str) -> None:
-    """Say what did not converge, or carries no certificate; once for all binary problems."""
-    lowest = min(r.lowest_eigenvalue for r in results)
-    if lowest < 0:
-        warnings.warn(
-            f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there is "
-            "no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal was "
-            f"shifted by {-2 * lowest:.3g} for training. Use a positive semi-definite kernel "
-            "(rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    failed = [r for r in results if not r.outcome.converged]
-    if failed:
-        worst = max(failed, key=lambda r: np.nan_to_num(r.certificate.relative_gap))
-        count = f" in {len(failed)} of {len(results)} binary problems" if len(results) > 1 else ""
-        warnings.warn(
-            f"{estimator} did not converge{count}: relative gap "
-            f"{worst.certificate.relative_gap:.3g}, wanted tol={tol:g}. {worst.outcome.value}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )

@@ -1,0 +1,229 @@
+"""The loop: divide, solve the parts, merge them, level by level up to the root.
+
+::
+
+    parts = partition(data)                       # the leaves
+    for level in leaves … root:
+        parts = engine.map(solve locally, warm-started)
+        stop here if asked (level, time budget, validation, or no dual moved)
+        parts = regroup(carry(parts))
+
+What differs between methods is in their row of :mod:`widemargin.methods`, where the parts are and
+who works on them is the engine's business. After every level there is a model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from .engines import Engine
+from .level_summary import LevelSummary, summarise
+from .losses import Array
+from .methods import Method
+from .part_solver import PartSettings, solve_part
+from .partition import Divided, NearestGroup
+from .samples import Part, Samples, whole_set
+from .strategies import Plan
+
+
+class Stop(Enum):
+    """Why the loop ended."""
+
+    LEVEL = "the level asked for was reached"
+    TIME = "`max_time` was reached"
+    VALIDATION = "the next level was no better on the validation rows"
+    STILL = "no dual moved"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level whose parts are solved.
+
+    Attributes
+    ----------
+    number : int
+        0 is the root.
+    parts : the engine's parts
+        Solved.
+    n_parts : int
+        How many.
+    router : NearestGroup or None
+        Finds the cluster of a row.
+    summary : LevelSummary
+        Of all parts.
+    """
+
+    number: int
+    parts: Any
+    n_parts: int
+    router: NearestGroup | None
+    summary: LevelSummary
+
+
+class Store(Protocol):
+    """Where finished levels are kept."""
+
+    def save(self, level: Level, records: list[dict[str, float]], engine: Engine) -> None:
+        """Keep a level."""
+        ...
+
+    def load(
+        self, samples: Samples, stop_level: int
+    ) -> tuple[Level, list[dict[str, float]]] | None:
+        """Return the last level kept, not above the one asked for."""
+        ...
+
+
+Judge = Callable[[Level], float]
+
+
+class DivideAndConquer:
+    """One run of the loop on one binary problem.
+
+    Parameters
+    ----------
+    samples : Samples
+        The training set.
+    method : Method
+        The row of the table.
+    plan : Plan
+        Levels.
+    engine : Engine
+        Where the work is done.
+    settings : PartSettings
+        For the solves; memory and threads are those of one machine, shared out here.
+    judge : callable or None
+        Scores a level on validation rows.
+    store : Store or None
+        Keeps finished levels.
+    announce : callable or None
+        Told of the level and its number of parts when it begins.
+    start : array or None
+        Net duals to start from; None starts at zero.
+
+    Attributes
+    ----------
+    complete : Level or None
+        The level to use, also after an interrupt; None while the first is not finished.
+    records : list of dict
+        One per finished level.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        method: Method,
+        plan: Plan,
+        engine: Engine,
+        settings: PartSettings,
+        *,
+        judge: Judge | None = None,
+        store: Store | None = None,
+        announce: Callable[[int, int], None] | None = None,
+        start: Array | None = None,
+    ) -> None:
+        self.samples, self.method, self.plan, self.engine = samples, method, plan, engine
+        self.settings, self.judge, self.store, self.announce = settings, judge, store, announce
+        self.start = start
+        self.complete: Level | None = None
+        self.records: list[dict[str, float]] = []
+        self._began = time.perf_counter()
+        self._aside = 0.0  # seconds spent on validation, which are no part of training
+
+    def run(self) -> Stop:
+        """Go up level by level; the result is in ``complete``."""
+        level = self._resumed()
+        if level is not None and level.number == self.plan.stop_level:
+            return Stop.LEVEL
+        divided = self._leaves() if level is None else self._next(level)
+        number = self.plan.levels if level is None else level.number - 1
+        while True:
+            level = self._solve(number, divided)
+            if level.summary.unfinished:
+                self.complete = self.complete or level  # half a first level is better than nothing
+                return Stop.TIME
+            if not self._improves(level):
+                return Stop.VALIDATION
+            self.complete = level
+            if self.store is not None:
+                self.store.save(level, self.records, self.engine)
+            if number == self.plan.stop_level:
+                return Stop.LEVEL
+            if number < self.plan.levels and level.summary.moved == 0:
+                return Stop.STILL
+            if self.settings.deadline is not None and time.time() >= self.settings.deadline:
+                return Stop.TIME
+            divided = self._next(level)
+            number -= 1
+
+    def _resumed(self) -> Level | None:
+        kept = None if self.store is None else self.store.load(self.samples, self.plan.stop_level)
+        if kept is None:
+            return None
+        self.complete, self.records = kept
+        self._began -= self.records[-1]["seconds"]
+        return self.complete
+
+    def _leaves(self) -> Divided:
+        whole = self.engine.scatter([whole_set(self.samples, self.start)])
+        n_leaves = self.plan.parts(self.plan.levels)
+        if n_leaves == 1:
+            return Divided(whole, 1)
+        random = self._random(self.plan.levels)
+        return self.method.partition(self.engine, whole, 1, n_leaves, random)
+
+    def _next(self, level: Level) -> Divided:
+        carried = self.engine.map(level.parts, self.method.carry)
+        n_to = self.plan.parts(level.number - 1)
+        random = self._random(level.number - 1)
+        return self.method.regroup(self.engine, carried, level.n_parts, n_to, random)
+
+    def _solve(self, number: int, divided: Divided) -> Level:
+        if self.announce is not None:
+            self.announce(number, divided.n_parts)
+        concurrent, threads = self.engine.share(divided.n_parts)
+        settings = replace(
+            self.settings,
+            memory=self.settings.memory // concurrent,
+            threads=threads,
+            root=number == 0,
+            stopping=self.engine.stopping,
+            listener=self.settings.listener if divided.n_parts == 1 else None,
+        )
+        solve = partial(solve_part, method=self.method, settings=settings)
+        parts = self.engine.map(divided.parts, solve)
+        summary = self.engine.reduce(
+            parts,
+            partial(summarise, total=settings.total, blocks=self.method.routed),
+            LevelSummary.__add__,
+        )
+        return Level(number, parts, divided.n_parts, divided.router, summary)
+
+    def _improves(self, level: Level) -> bool:
+        """Record a level; tell whether it is better than the one before, where that is asked."""
+        seconds = time.perf_counter() - self._began - self._aside
+        score, before = np.nan, -np.inf
+        if self.judge is not None:
+            began = time.perf_counter()
+            score = self.judge(level)
+            self._aside += time.perf_counter() - began
+            before = self.records[-1]["validation_score"] if self.records else -np.inf
+        record = {"level": float(level.number), **level.summary.record(), "seconds": seconds}
+        self.records.append({**record, "validation_score": score})
+        return self.judge is None or score > before
+
+    def _random(self, level: int) -> np.random.Generator:
+        """Return chance that depends on the seed and the level only, so that runs can resume."""
+        return np.random.default_rng([self.settings.seed, level])
+
+
+def collect(level: Level, engine: Engine) -> list[Part]:
+    """Bring the parts of a level here, without their rows' values."""
+    return engine.reduce(level.parts, lambda part: [part], lambda a, b: a + b)

@@ -1,0 +1,39 @@
+"""Engines keep the parts of a training set and run work on them, by five verbs.
+
+Algorithms are written once against :class:`Engine`; ``local`` (threads of this process) is the
+engine that is always there.
+
+==========================  =====================================================
+verb                        meaning
+==========================  =====================================================
+``scatter(blocks)``         place the parts
+``map(parts, fn)``          every part, in parallel
+``regroup(parts, split,     break every part into pieces addressed to new parts,
+combine)``                  and put the pieces of each new part together
+``reduce(parts, fn,         one small value from all parts
+combine)``
+``visit(parts, i, fn,       run on one part, pass a value on
+value)``
+==========================  =====================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .engine import Engine, Share
+from .local import LocalEngine
+
+__all__ = ["Engine", "LocalEngine", "Share", "resolve"]
+
+
+def resolve(engine: Any, threads: int) -> Engine:
+    """Turn the ``engine`` parameter of an estimator into an engine."""
+    if isinstance(engine, str) and engine == "local":
+        return LocalEngine(threads)
+    if isinstance(engine, Engine):
+        return engine
+    raise ValueError(
+        "`engine` must be 'local' or an object with the verbs scatter, map, regroup, reduce and "
+        f"visit (see widemargin.engines.Engine); got {engine!r}."
+    )

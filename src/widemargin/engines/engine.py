@@ -1,0 +1,70 @@
+"""What an engine offers to algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+Value = TypeVar("Value")
+
+
+class Share(NamedTuple):
+    """What one part may use while a number of parts are worked on.
+
+    Attributes
+    ----------
+    concurrent : int
+        Parts worked on at the same time on one machine; they share its memory limit.
+    threads : int
+        Threads for each.
+    """
+
+    concurrent: int
+    threads: int
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Where parts live and work is done. ``Parts`` is whatever an engine keeps them in."""
+
+    def share(self, n_parts: int) -> Share:
+        """Tell what each of some parts may use."""
+        ...
+
+    def stopping(self) -> bool:
+        """Tell work in progress whether to give up."""
+        ...
+
+    def scatter(self, blocks: Sequence[Any]) -> Any:
+        """Place the parts."""
+        ...
+
+    def map(self, parts: Any, fn: Callable[[Any], Any]) -> Any:
+        """Apply ``fn`` to every part."""
+        ...
+
+    def regroup(
+        self,
+        parts: Any,
+        split: Callable[[int, Any], list[tuple[int, Any]]],
+        combine: Callable[[list[Any]], Any],
+    ) -> Any:
+        """Redistribute: ``split(number, part)`` gives (new number, piece) pairs.
+
+        The pieces of a new part reach ``combine`` in the order of the parts they came from; new
+        parts are in the order of their numbers, and numbers nobody addressed make no part.
+        """
+        ...
+
+    def reduce(
+        self,
+        parts: Any,
+        fn: Callable[[Any], Value],
+        combine: Callable[[Value, Value], Value],
+    ) -> Value:
+        """Combine ``fn(part)`` over all parts, in their order."""
+        ...
+
+    def visit(self, parts: Any, i: int, fn: Callable[[Any, Value], Value], value: Value) -> Value:
+        """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
+        ...

@@ -1,0 +1,113 @@
+"""The local engine: parts in memory, work on threads of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import reduce as fold
+from typing import Any, TypeVar
+
+from ..resources import single_threaded_blas
+from .engine import Share
+
+Value = TypeVar("Value")
+
+# How often the main thread looks up from waiting, so that Ctrl-C is heard.
+SECONDS_BETWEEN_LOOKS = 0.1
+
+
+class LocalEngine:
+    """Keeps parts in a list and works on them with threads.
+
+    The native core releases the interpreter's lock, so threads are enough. Only the main thread
+    hears Ctrl-C: it waits while others work, tells them to stop, and then raises.
+
+    Parameters
+    ----------
+    threads : int
+        Threads in all. Results do not depend on it.
+
+    Attributes
+    ----------
+    listener : callable or None
+        Called in the main thread with (parts done, parts) while a map goes on.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+        self.listener: Callable[[int, int], None] | None = None
+        self._stop = threading.Event()
+
+    def share(self, n_parts: int) -> Share:
+        """Tell how many of some parts are worked on at a time, and with how many threads each."""
+        concurrent = max(1, min(self.threads, n_parts))
+        return Share(concurrent, max(1, self.threads // concurrent))
+
+    def stopping(self) -> bool:
+        """Tell work in progress whether to give up."""
+        return self._stop.is_set()
+
+    def scatter(self, blocks: Sequence[Any]) -> list[Any]:
+        """Place the parts."""
+        return list(blocks)
+
+    def map(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
+        """Apply ``fn`` to every part, large ones first; a single part in the main thread."""
+        concurrent = self.share(len(parts)).concurrent
+        self._stop.clear()
+        if concurrent == 1:
+            return [self._tell(fn(part), k + 1, len(parts)) for k, part in enumerate(parts)]
+        by_size = sorted(range(len(parts)), key=lambda k: -getattr(parts[k], "n_rows", 0))
+        # The limit on BLAS threads is one for the process: set before the threads start.
+        with single_threaded_blas(), ThreadPoolExecutor(concurrent) as pool:
+            waiting = {k: pool.submit(fn, parts[k]) for k in by_size}
+            try:
+                self._wait(list(waiting.values()))
+            except BaseException:
+                self._stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        return [waiting[k].result() for k in range(len(parts))]
+
+    def regroup(
+        self,
+        parts: list[Any],
+        split: Callable[[int, Any], list[tuple[int, Any]]],
+        combine: Callable[[list[Any]], Any],
+    ) -> list[Any]:
+        """Redistribute pieces of parts to new parts."""
+        pieces: dict[int, list[Any]] = {}
+        for k, part in enumerate(parts):
+            for target, piece in split(k, part):
+                pieces.setdefault(target, []).append(piece)
+        return [combine(pieces[target]) for target in sorted(pieces)]
+
+    def reduce(
+        self,
+        parts: list[Any],
+        fn: Callable[[Any], Value],
+        combine: Callable[[Value, Value], Value],
+    ) -> Value:
+        """Combine a value of every part, in their order."""
+        return fold(combine, (fn(part) for part in parts))
+
+    def visit(
+        self, parts: list[Any], i: int, fn: Callable[[Any, Value], Value], value: Value
+    ) -> Value:
+        """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
+        return fn(parts[i], value)
+
+    def _wait(self, futures: list[Future[Any]]) -> None:
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+            for future in done:
+                future.result()  # raises here what was raised there
+            if self.listener is not None:
+                self.listener(len(futures) - len(pending), len(futures))
+
+    def _tell(self, result: Any, done: int, of: int) -> Any:
+        if self.listener is not None and of > 1:
+            self.listener(done, of)
+        return result

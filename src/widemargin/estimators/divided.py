@@ -1,0 +1,187 @@
+"""Fit one binary problem by divide and conquer, and keep what the estimator needs of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ..divide_and_conquer import DivideAndConquer, Judge, Level, Stop, Store, collect
+from ..engines import Engine
+from ..losses import Array
+from ..part_solver import PartSettings
+from ..partition import NearestGroup
+from ..samples import Samples
+from ..solvers import Outcome
+from ..strategies import STRATEGIES, Clustered, Plan, Strategy
+
+# Up to this many rows strategy="auto" solves the whole set. Beyond, it asks clusters of at most
+# the second number of rows each, whose model costs minutes where the exact one costs hours.
+EXACT_ROWS, PART_ROWS = 100_000, 8_000
+
+
+@dataclass(frozen=True)
+class DividedProblem:
+    """A binary problem after its last level.
+
+    Attributes
+    ----------
+    net_dual : array of shape (n_rows,)
+        Duals as the level's model weighs them; divided where it is a mean.
+    part : array of shape (n_rows,)
+        Part of each row; −1 for rows that were dropped.
+    level : Level
+        The level.
+    plan : Plan
+        The levels there were.
+    records : list of dict
+        One per finished level.
+    stop : Stop or None
+        Why it is the last; None after an interrupt.
+    """
+
+    net_dual: Array
+    part: NDArray[np.int32]
+    level: Level
+    plan: Plan
+    records: list[dict[str, float]]
+    stop: Stop | None
+
+    @property
+    def router(self) -> NearestGroup | None:
+        """Finds the cluster of a row, if the model asks only that."""
+        return self.level.router
+
+    @property
+    def exact(self) -> bool:
+        """Whether the level is the whole problem, so that its gap certifies the model."""
+        return self.level.number == 0 and self.level.summary.rows == self.net_dual.size
+
+
+def resolve_strategy(strategy: Any, n_rows: int, name: str) -> Strategy | None:
+    """Turn the parameter into a strategy; None means the whole set at once."""
+    if isinstance(strategy, Strategy):
+        return strategy
+    if strategy in STRATEGIES:
+        return STRATEGIES[strategy]()
+    if strategy == "exact" or n_rows <= EXACT_ROWS:
+        return None
+    levels = 1
+    while n_rows > PART_ROWS * 4**levels:
+        levels += 1
+    warnings.warn(
+        f"{name} divides {n_rows} training rows into {4**levels} clusters and stops there: a row "
+        "is classified by its nearest cluster. strategy='exact' solves the whole set (hours, at "
+        "this size); strategy=Clustered(...) or Stratified(...) sets how it is divided.",
+        stacklevel=3,
+    )
+    return Clustered(levels=levels, stop_level=levels)
+
+
+def fit_divided(
+    samples: Samples,
+    strategy: Strategy,
+    engine: Engine,
+    settings: PartSettings,
+    start: Array | None,
+    *,
+    judge: Callable[[DividedProblem], float] | None = None,
+    store: Store | None = None,
+    announce: Callable[[int, int], None] | None = None,
+    keep: Callable[[DividedProblem], None],
+) -> DividedProblem:
+    """Run the loop; ``keep`` gets the last complete level, also before an interrupt goes on."""
+    method = strategy.row(samples.loss.name)
+    plan = strategy.plan(samples.n_rows, method.last_level)
+
+    def result(level: Level, stop: Stop | None) -> DividedProblem:
+        net_dual, part = _gathered(level, engine, samples, mean=not method.routed)
+        return DividedProblem(net_dual, part, level, plan, list(loop.records), stop)
+
+    level_judge: Judge | None = None
+    if judge is not None:
+        level_judge = lambda level: judge(result(level, None))  # noqa: E731
+    loop = DivideAndConquer(
+        samples,
+        method,
+        plan,
+        engine,
+        settings,
+        judge=level_judge,
+        store=store,
+        announce=announce,
+        start=start,
+    )
+    try:
+        stop = loop.run()
+    except KeyboardInterrupt:
+        if loop.complete is not None:
+            keep(result(loop.complete, None))
+        raise
+    assert loop.complete is not None
+    problem = result(loop.complete, stop)
+    keep(problem)
+    return problem
+
+
+def _gathered(
+    level: Level, engine: Engine, samples: Samples, mean: bool
+) -> tuple[Array, NDArray[np.int32]]:
+    """Put the duals of all parts in one array, weighed as the level's model does."""
+    net_dual = np.zeros(samples.n_rows)
+    number = np.full(samples.n_rows, -1, dtype=np.int32)
+    parts = collect(level, engine)
+    total = sum(part.mass for part in parts)
+    for k, part in enumerate(parts):
+        net_dual[part.rows] = part.net_dual * (part.mass / total if mean else 1.0)
+        number[part.rows] = k
+    return net_dual, number
+
+
+def level_history(problems: list[DividedProblem]) -> dict[str, NDArray[Any]]:
+    """Lay the records of all binary problems out as arrays of equal length."""
+    rows = [{"problem": k, **record} for k, p in enumerate(problems) for record in p.records]
+    whole = ("problem", "level", "parts", "rows", "largest_part", "support_vectors")
+    names = list(rows[0]) if rows else []
+    return {
+        name: np.array([row[name] for row in rows], dtype=np.int64 if name in whole else np.float64)
+        for name in names
+    }
+
+
+def warn_of_levels(problems: list[DividedProblem], tol: float, estimator: str) -> None:
+    """Say what time ended early, or did not converge; once for all binary problems."""
+    late = [p for p in problems if p.stop is Stop.TIME]
+    if late:
+        highest = max(p.level.number for p in late)
+        warnings.warn(
+            f"{estimator} stopped at level {highest} of {late[0].plan.levels}, before level "
+            f"{late[0].plan.stop_level}: `max_time` was reached. The model is that of the last "
+            "complete level; raise `max_time` to go on.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    lowest = min((p.level.summary.lowest_eigenvalue for p in problems), default=0.0)
+    if lowest < 0:
+        warnings.warn(
+            f"The kernel matrix of a part is indefinite (lowest eigenvalue about {lowest:.3g}), so "
+            "no duality gap certifies its solution. Use a positive semi-definite kernel (rbf, "
+            "laplacian, linear, poly with coef0 >= 0) for a certificate.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    failed = [p for p in problems if p.level.summary.failed and p.stop is not Stop.TIME]
+    if failed:
+        worst = max((p.level.summary for p in failed), key=lambda s: np.nan_to_num(s.worst_gap))
+        warnings.warn(
+            f"{estimator} did not converge in {sum(p.level.summary.failed for p in failed)} of "
+            f"{sum(p.level.summary.parts for p in failed)} parts: relative gap "
+            f"{worst.worst_gap:.3g}, wanted tol={tol:g}. {Outcome[worst.advice].value}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,148 @@
+"""Fit every binary problem by divide and conquer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..engines import Engine
+from ..level_models import LevelModel
+from ..part_solver import PartSettings
+from ..progress import FitProgress
+from ..solvers import Monitor
+from ..strategies import Strategy
+from .divided import DividedProblem, fit_divided, level_history, warn_of_levels
+from .exact_fit import FitInputs
+from .routing import Routing, routing_attribute
+from .validation import ValidationSet
+
+
+class DividedFit:
+    """Takes the binary problems one after another through the levels of a strategy.
+
+    Attributes
+    ----------
+    coef : array of shape (n_problems, n_rows)
+        Coefficients of the last complete level of each problem.
+    """
+
+    def __init__(
+        self,
+        inputs: FitInputs,
+        monitor: Monitor,
+        solver: str,
+        strategy: Strategy,
+        engine: Engine,
+        *,
+        max_time: float | None,
+        pairwise: bool,
+        validation: ValidationSet | None,
+        checkpoint: Any,
+        progress: FitProgress,
+    ) -> None:
+        self.inputs, self.monitor, self.strategy = inputs, monitor, strategy
+        self.engine, self.validation, self.checkpoint = engine, validation, checkpoint
+        self.progress, self.solver, self.pairwise = progress, solver, pairwise
+        self.deadline = None if max_time is None else time.time() + max_time
+        shape = (len(inputs.tasks), len(inputs.weights))
+        self.coef = np.zeros(shape)
+        self.part = np.full(shape, -1, dtype=np.int32)
+        self.results: list[DividedProblem] = []
+
+    def fit_problem(self, k: int) -> None:
+        """Take one problem through the levels."""
+        samples, level = self.inputs.samples(k), [0]
+        settings = PartSettings(
+            total=float(samples.weight.sum()),
+            tol=self.monitor.tol,
+            max_iter=self.monitor.max_iter,
+            solver=self.solver,
+            seed=self.monitor.seed,
+            memory=self.monitor.memory,
+            threads=self.inputs.threads,
+            root=False,
+            deadline=self.deadline,
+            listener=self.monitor.listener,
+        )
+
+        def announce(number: int, n_parts: int) -> None:
+            level[0] = number
+            self.progress.report_parts(number, 0, n_parts)
+
+        def keep(problem: DividedProblem) -> None:
+            rows = self.inputs.rows_of(k)
+            self.coef[k, rows] = problem.net_dual * self.inputs.tasks[k].label
+            self.part[k, rows] = problem.part
+            self.results.append(problem)
+
+        if hasattr(self.engine, "listener"):
+            self.engine.listener = lambda done, of: self.progress.report_parts(level[0], done, of)
+        fit_divided(
+            samples,
+            self.strategy,
+            self.engine,
+            settings,
+            self.inputs.start(k),
+            judge=None if self.validation is None else lambda p: self._score(k, p),
+            store=None if self.checkpoint is None else self.checkpoint.for_problem(k),
+            announce=announce,
+            keep=keep,
+        )
+
+    def _score(self, k: int, problem: DividedProblem) -> float:
+        """Score a level's model of a binary problem on the validation rows."""
+        assert self.validation is not None
+        inputs, rows = self.inputs, self.inputs.rows_of(k)
+        support = np.flatnonzero(problem.net_dual)
+        chosen = rows[support]
+        router = problem.router
+        if router is not None:
+            router = replace(router, basis_rows=rows[router.basis_rows])
+        model = LevelModel(
+            inputs.kernel,
+            None,
+            chosen,
+            problem.net_dual[support] * inputs.tasks[k].label[support],
+            problem.part[support],
+            router,
+        )
+        return self.validation.score(model, inputs, k)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that tell how the fit went."""
+        done = self.results
+        complete = len(done) == len(self.inputs.tasks)
+        exact = complete and all(problem.exact for problem in done)
+        gaps = [p.level.summary.primal - p.level.summary.dual for p in done]
+        return {
+            "dual_gap_": float(np.sum(gaps)) if exact else np.nan,
+            "relative_gap_": (
+                float(np.max([p.level.summary.worst_gap for p in done])) if exact else np.nan
+            ),
+            "history_": level_history(done),
+            "n_iter_": max([p.level.summary.iterations for p in done], default=0),
+            "converged_": complete and not any(p.level.summary.failed for p in done),
+            "solver_": done[0].level.summary.solver if done else "",
+            "strategy_": self.strategy.method().name,
+            "level_": max([p.level.number for p in done], default=0),
+            "support_part_": self.part if any(p.level.n_parts > 1 for p in done) else None,
+            "routing_": self._routing(),
+        }
+
+    def _routing(self) -> list[Routing | None] | None:
+        """Return the routers of all problems; None for those that ask all parts."""
+        routing: list[Routing | None] = [None] * len(self.inputs.tasks)
+        for k, problem in enumerate(self.results):
+            if problem.router is not None:
+                rows = self.inputs.rows_of(k)[problem.router.basis_rows]
+                routing[k] = routing_attribute(
+                    problem.router, rows, self.inputs.training, self.pairwise
+                )
+        return routing if any(each is not None for each in routing) else None
+
+    def warn(self) -> None:
+        """Say what time ended early, or did not converge."""
+        warn_of_levels(self.results, self.monitor.tol, self.inputs.estimator)

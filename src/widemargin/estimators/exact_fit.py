@@ -1,0 +1,128 @@
+"""Fit every binary problem as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import Kernel
+from ..losses import Array, Loss
+from ..samples import Samples
+from ..solvers import Monitor
+from ..solvers.binary import FittedProblem, fit_binary
+from .multiclass import BinaryTask
+from .outcomes import warn_of_outcomes
+from .training_set import TrainingSet
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """What a fit of all binary problems starts from.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the estimator, for messages.
+    training : TrainingSet
+        The checked data.
+    tasks : list of BinaryTask
+        The binary problems.
+    kernel : Kernel
+        The kernel, resolved.
+    rows : array or CSR matrix
+        Training rows as the kernel sees them.
+    weights : array of shape (n_rows,)
+        Weight of each row's loss.
+    loss : Loss
+        The loss.
+    threads : int
+        Threads.
+    previous : array of shape (n_problems, n_rows) or None
+        Coefficients to start from.
+    """
+
+    estimator: str
+    training: TrainingSet
+    tasks: list[BinaryTask]
+    kernel: Kernel
+    rows: Any
+    weights: Array
+    loss: Loss
+    threads: int
+    previous: Array | None
+
+    def rows_of(self, k: int) -> NDArray[np.int64]:
+        """Return the training rows that take part in a problem."""
+        rows = self.tasks[k].rows
+        return np.arange(len(self.weights)) if rows is None else rows
+
+    def samples(self, k: int) -> Samples:
+        """Return the training set of a problem."""
+        task = self.tasks[k]
+        label = np.zeros(len(self.weights))
+        label[self.rows_of(k)] = task.label
+        everything = Samples(self.rows, self.kernel, label, self.weights, self.loss)
+        return everything.take(self.rows_of(k))
+
+    def start(self, k: int) -> Array | None:
+        """Return the net duals to start a problem from, if there are any."""
+        if self.previous is None:
+            return None
+        return np.asarray(self.previous[k, self.rows_of(k)] * self.tasks[k].label)
+
+
+class ExactFit:
+    """Solves the binary problems one after another, each as a whole.
+
+    Attributes
+    ----------
+    coef : array of shape (n_problems, n_rows)
+        Coefficients; also those of a problem that an interrupt cut short.
+    """
+
+    def __init__(self, inputs: FitInputs, monitor: Monitor, solver: str) -> None:
+        self.inputs, self.monitor, self.solver = inputs, monitor, solver
+        self.coef = np.zeros((len(inputs.tasks), len(inputs.weights)))
+        self.results: list[FittedProblem] = []
+
+    def fit_problem(self, k: int) -> None:
+        """Solve one problem."""
+        inputs, rows, label = self.inputs, self.inputs.rows_of(k), self.inputs.tasks[k].label
+        problem = inputs.samples(k).problem(1.0, inputs.threads)
+        start = inputs.start(k)
+        start = np.zeros(problem.n_rows) if start is None else problem.terms.nearest(start)
+        try:
+            result = fit_binary(problem, start, self.solver, self.monitor)
+        except KeyboardInterrupt:
+            if self.monitor.latest is not None:
+                self.coef[k, rows] = self.monitor.latest * label
+            raise
+        self.coef[k, rows] = result.net_dual * label
+        self.results.append(result)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that tell how the fit went."""
+        complete = len(self.results) == len(self.inputs.tasks)
+        history = self.monitor.history()
+        begun = int(history["iteration"].max(initial=0))
+        gaps = [r.certificate.gap for r in self.results]
+        relative = [r.certificate.relative_gap for r in self.results]
+        return {
+            "dual_gap_": float(np.sum(gaps)) if complete else np.nan,
+            "relative_gap_": float(np.max(relative)) if complete else np.nan,
+            "history_": history,
+            "n_iter_": max([r.iterations for r in self.results], default=begun),
+            "converged_": complete and all(r.outcome.converged for r in self.results),
+            "solver_": self.monitor.solver,
+            "strategy_": "exact",
+            "level_": 0,
+            "support_part_": None,
+            "routing_": None,
+        }
+
+    def warn(self) -> None:
+        """Say what did not converge."""
+        warn_of_outcomes(self.results, self.monitor.tol, self.inputs.estimator)

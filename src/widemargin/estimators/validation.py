@@ -1,0 +1,103 @@
+"""Validation rows that decide at which level a divided fit stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernel_matrices import evaluate_callable
+from ..level_models import LevelModel
+from ..problem import take_rows
+from .exact_fit import FitInputs
+from .multiclass import binary_tasks
+from .training_set import TrainingSet
+
+
+@dataclass(frozen=True)
+class ValidationSet:
+    """Rows that are not trained on.
+
+    Attributes
+    ----------
+    X : array or CSR matrix
+        Rows in the user's columns; kernel values with all rows given when precomputed.
+    codes : array of shape (n_rows,)
+        Position of each row's label in the training set's classes.
+    scheme : str
+        How several classes become binary problems.
+    function : callable or None
+        The kernel, if it is a function.
+    """
+
+    X: Any
+    codes: NDArray[np.int64]
+    scheme: str
+    function: Callable[[Any, Any], Any] | None = None
+
+    def score(self, model: LevelModel, inputs: FitInputs, k: int) -> float:
+        """Return the share of rows of a binary problem that a model gets right."""
+        training = inputs.training
+        task = binary_tasks(self.codes, len(training.classes), self.scheme)[k]
+        X = take_rows(self.X, task.rows, pairwise=False)
+        if X.shape[0] == 0:
+            return 0.0
+        router = model.router
+        if self.function is not None:
+            values = evaluate_callable(self.function, X, training.X[model.basis_rows])
+            near = None if router is None else training.X[router.basis_rows]
+            routing = None if near is None else evaluate_callable(self.function, X, near)
+            decision = model.decide_values(values, routing)
+        elif inputs.kernel.name == "precomputed":
+            values = X[:, training.given_numbers(model.basis_rows)]
+            near = None if router is None else training.given_numbers(router.basis_rows)
+            decision = model.decide_values(values, None if near is None else X[:, near])
+        else:
+            precision = inputs.rows.dtype
+            model = replace(
+                model,
+                basis=training.X[model.basis_rows].astype(precision, copy=False),
+                router=None if router is None else router.with_basis(training.X),
+            )
+            decision = model.decide(X.astype(precision, copy=False), inputs.threads)
+        return float(np.mean((decision > 0) == (task.label > 0)))
+
+
+def hold_out(
+    training: TrainingSet, X: Any, fraction: float, seed: int, *, pairwise: bool
+) -> tuple[TrainingSet, Any, NDArray[np.int64]]:
+    """Keep a share of each class out; return what is left, the rows kept out and their codes."""
+    random = np.random.default_rng([seed, 0x5EED])
+    out = np.zeros(len(training.codes), dtype=np.bool_)
+    for code in range(len(training.classes)):
+        rows = np.flatnonzero(training.codes == code)
+        out[random.permutation(rows)[: int(fraction * rows.size)]] = True
+    if not out.any():
+        raise ValueError(
+            f"validation_fraction={fraction} keeps no row out of {out.size}; raise it, or pass "
+            "X_val and y_val."
+        )
+    kept, held = np.flatnonzero(~out), np.flatnonzero(out)
+    left = replace(
+        training,
+        X=take_rows(training.X, kept, pairwise),
+        codes=training.codes[kept],
+        weights=training.weights[kept],
+        kept=training.given_numbers(kept),
+    )
+    return left, X[training.given_numbers(held)], training.codes[held]
+
+
+def codes_of(y_val: Any, training: TrainingSet) -> NDArray[np.int64]:
+    """Turn validation labels into the training set's numbers."""
+    y_val = np.asarray(y_val)
+    unknown = np.setdiff1d(y_val, training.classes)
+    if unknown.size:
+        raise ValueError(
+            f"y_val holds labels that y does not: {unknown[:5].tolist()}. Validation labels must "
+            "be among the training labels."
+        )
+    return np.asarray(np.searchsorted(training.classes, y_val), dtype=np.int64)

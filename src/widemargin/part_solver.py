@@ -1,0 +1,124 @@
+"""Solve the problem of one part, from what its level was given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .losses import Array
+from .methods import Method
+from .problem import KernelProblem, take_rows
+from .samples import Part, PartReport
+from .solvers import Monitor, Outcome
+from .solvers.binary import FittedProblem, fit_binary
+from .solvers.monitor import Listener
+
+
+@dataclass(frozen=True)
+class PartSettings:
+    """What the solves of a level have in common.
+
+    Attributes
+    ----------
+    total : float
+        Weight of all training rows.
+    tol, max_iter, solver, seed
+        As the estimator has them.
+    memory : int
+        Bytes for each part.
+    threads : int
+        Threads for each part.
+    root : bool
+        Whether the part is the whole set.
+    deadline : float or None
+        When to stop, as :func:`time.time` tells it.
+    stopping : callable or None
+        Asked now and then whether to give up.
+    listener : callable or None
+        Told of iterations; at the root only, where there is one part in the main thread.
+    """
+
+    total: float
+    tol: float
+    max_iter: int
+    solver: str
+    seed: int
+    memory: int
+    threads: int
+    root: bool
+    deadline: float | None = None
+    stopping: Callable[[], bool] | None = None
+    listener: Listener | None = None
+
+
+def solve_part(part: Part, method: Method, settings: PartSettings) -> Part:
+    """Solve a part from the duals it was given; the result has a report."""
+    factor = method.weight(settings.total, part.mass)
+    problem = part.samples().problem(factor, settings.threads)
+    carried = part.net_dual
+    if settings.root and method.refine and np.any(carried):
+        carried = _refined(problem, carried, method, settings)
+    start, margin = method.start(problem, carried)
+    result = _solve(problem, start, margin, settings)
+    certificate = result.certificate
+    report = PartReport(
+        certificate.primal,
+        certificate.dual,
+        result.iterations,
+        result.outcome.name,
+        result.solver,
+        moved=float(np.abs(result.net_dual - start).sum()),
+        size=float(np.abs(result.net_dual).sum()),
+        lowest_eigenvalue=result.lowest_eigenvalue,
+    )
+    return replace(part, net_dual=result.net_dual, report=report)
+
+
+def _solve(
+    problem: KernelProblem, start: Array, margin: Array | None, settings: PartSettings
+) -> FittedProblem:
+    left = None if settings.deadline is None else max(1e-3, settings.deadline - time.time())
+    monitor = Monitor(
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        max_time=left,
+        memory=settings.memory,
+        seed=settings.seed,
+        listener=settings.listener,
+        stopping=settings.stopping,
+    )
+    solver = settings.solver
+    if solver == "auto" and not settings.root:
+        solver = "coordinate"  # parts need `tol`, not the last digits that dense algebra gives
+    return fit_binary(problem, start, solver, monitor, margin=margin, last_digits=settings.root)
+
+
+def _refined(
+    problem: KernelProblem, carried: Array, method: Method, settings: PartSettings
+) -> Array:
+    """Solve the rows with a dual alone; the others stay at zero."""
+    rows = np.flatnonzero(carried)
+    if rows.size == problem.n_rows:
+        return carried
+    terms = problem.terms
+    alone = replace(
+        problem,
+        X=take_rows(problem.X, rows, problem.kernel.name == "precomputed"),
+        label=problem.label[rows],
+        terms=replace(
+            terms, below=terms.below[rows], above=terms.above[rows], bound=terms.bound[rows]
+        ),
+    )
+    start, margin = method.start(alone, carried[rows])
+    result = _solve(alone, start, margin, replace(settings, root=False, listener=None))
+    refined = np.zeros_like(carried)
+    refined[rows] = result.net_dual
+    return refined
+
+
+def timed_out(report: PartReport | None) -> bool:
+    """Whether a part was stopped before its solver was done."""
+    return report is None or report.outcome == Outcome.TIME.name
