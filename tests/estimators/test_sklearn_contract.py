@@ -23,7 +23,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import ODMClassifier, SVMClassifier
+from widemargin import Cascade, Clustered, ODMClassifier, Stratified, SVMClassifier
+from widemargin.engines import LocalEngine
 
 CLASSES = (ODMClassifier, SVMClassifier)
 classes = pytest.mark.parametrize("kind", CLASSES)
@@ -45,10 +46,27 @@ VARIANTS = [
     SVMClassifier("linear", fit_intercept=True),
     SVMClassifier("precomputed", fit_intercept=True),
     SVMClassifier(multi_class="ovo", warm_start=True),
+    ODMClassifier(strategy="sodm"),
+    ODMClassifier(strategy=Stratified(levels=1, fan_in=2)),
+    SVMClassifier(strategy=Clustered(levels=1, fan_in=2), multi_class="ovo"),
+    ODMClassifier(strategy=Cascade(levels=1, fan_in=2)),
 ]
+# Models of an unfinished level. A row given twice may go to two parts, a row of weight two cannot.
+UNFINISHED = [
+    SVMClassifier(strategy=Clustered(levels=1, fan_in=2, stop_level=1), fit_intercept=True),
+    ODMClassifier(strategy=Stratified(levels=1, fan_in=2, stop_level=1)),
+]
+NOT_OF_UNFINISHED_LEVELS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "weights and copies make other parts"
+    for kind in ("dense", "sparse")
+}
 
 
-@parametrize_with_checks(VARIANTS)
+def expected_failures(estimator: object) -> dict[str, str]:
+    return NOT_OF_UNFINISHED_LEVELS if any(estimator is each for each in UNFINISHED) else {}
+
+
+@parametrize_with_checks(VARIANTS + UNFINISHED, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 
@@ -66,6 +84,24 @@ def cancer() -> tuple[np.ndarray, np.ndarray]:
 
 
 # Cloning, copying, pickling
+
+
+class SharedEngine(LocalEngine):
+    """An engine that its copies share, as those of a cluster are."""
+
+    def __deepcopy__(self, memo: object) -> "SharedEngine":
+        return self
+
+
+@pytest.mark.xfail(strict=True, reason="a LocalEngine holds a lock, which cannot be copied")
+@classes
+def test_engine_object_survives_a_clone_and_a_pickle(kind: type, iris: tuple) -> None:
+    X, y = iris
+    model = clone(kind(strategy=Stratified(levels=1, fan_in=2), engine=LocalEngine(2)))
+    model.fit(X, y)
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(copied.predict(X), model.predict(X))
+        copied.fit(X, y)
 
 
 @classes
@@ -88,7 +124,7 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "random_state": 3,
         "n_jobs": 1,
         "memory_limit": "10MB",
-        "engine": "local",
+        "engine": SharedEngine(1),
         "checkpoint": "levels",
         "warm_start": True,
         "verbose": 1,
