@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import __version__
 from ..checkpoints import Checkpoints, identity_of
@@ -32,6 +32,7 @@ from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from ..solvers import Monitor
 from ..strategies import STRATEGIES, Strategy
+from .compressed import compressed
 from .divided import resolve_strategy
 from .divided_fit import DividedFit
 from .exact_fit import ExactFit, FitInputs
@@ -357,6 +358,31 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         self.n_samples_fit_ = training.n_given
 
     # ------------------------------------------------------------ conventions
+
+    def compress(self, n_basis: int) -> Self:
+        """Return a fitted classifier that decides alike on fewer points.
+
+        Prediction costs one kernel value per point, so that 2,000 points instead of 40,000 support
+        vectors are twenty times faster. How much was lost is in ``compression_``.
+
+        Parameters
+        ----------
+        n_basis : int
+            Points to keep, at most the number of support vectors; fewer are kept where the kernel
+            cannot tell more apart.
+
+        Returns
+        -------
+        object
+            A new estimator of the same class and parameters, on some of the support vectors. Its
+            gaps are NaN, and ``compression_`` holds n_basis, n_support_before, error (root mean
+            square over the support vectors, relative), largest_error, and same_labels (share of
+            the support vectors that are classified as before).
+        """
+        check_is_fitted(self)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        small: Self = compressed(self, n_basis, seed)
+        return small
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one ``.wm`` file.

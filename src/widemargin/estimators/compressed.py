@@ -1,0 +1,72 @@
+"""A fitted kernel machine on fewer points."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ..compression import compress
+from ..kernel_matrices import evaluate_callable
+from ..kernels import Kernel
+from ..resources import memory_bytes, thread_count
+
+
+def compressed(model: Any, n_basis: int, seed: int) -> Any:
+    """Return a copy of a fitted model whose support vectors are a basis of the old ones."""
+    if model._pairwise:
+        raise ValueError(
+            "A model of a precomputed kernel keeps no rows to compress on. Fit with a kernel by "
+            "name or a function."
+        )
+    if not hasattr(model, "support_class_"):
+        raise ValueError("This model was saved by an older version; fit it again to compress it.")
+    n_support = len(model.support_)
+    if not isinstance(n_basis, int | np.integer) or not 1 <= n_basis <= n_support:
+        raise ValueError(
+            f"`n_basis` must be a number of points from 1 to the {n_support} support vectors; got "
+            f"{n_basis!r}."
+        )
+    vectors = model.support_vectors_
+    decision = np.ascontiguousarray((model._decisions(vectors) - model.intercept_).T)
+    kernel, rows = model._fitted_kernel(), vectors
+    if callable(model.kernel):
+        needed = 8 * n_support**2
+        if needed > memory_bytes(model.memory_limit):
+            raise ValueError(
+                f"A function as kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
+                f"{n_support} support vectors; `memory_limit` is {model.memory_limit!r}."
+            )
+        kernel, rows = Kernel("precomputed"), evaluate_callable(model.kernel, vectors, vectors)
+    threads = thread_count(model.n_jobs)
+    result = compress(
+        kernel,
+        rows,
+        model.dual_coef_,
+        decision,
+        int(n_basis),
+        seed,
+        threads,
+        in_space=getattr(model, "routing_", None) is None,
+    )
+    small = copy.copy(model)
+    small.support_ = model.support_[result.basis]
+    small.support_vectors_ = vectors[result.basis]
+    small.support_class_ = model.support_class_[result.basis]
+    small.n_support_ = np.bincount(small.support_class_, minlength=len(model.classes_)).astype(
+        np.int32
+    )
+    small.dual_coef_ = result.coef
+    small.support_part_ = small.routing_ = None
+    # The gap was that of the model as it was.
+    small.dual_gap_ = small.relative_gap_ = np.nan
+    same = np.mean(small.predict(vectors) == model.predict(vectors))
+    small.compression_ = {
+        "n_basis": len(result.basis),
+        "n_support_before": n_support,
+        "error": result.error,
+        "largest_error": result.largest_error,
+        "same_labels": float(same),
+    }
+    return small
