@@ -3,17 +3,17 @@
 A fit's folder is named by a hash of its data and of the settings that shape its levels, inside the
 folder the user named; a file in it holds one level of one binary problem. Files appear whole or
 not at all, and one that is damaged is passed over. A folder that cannot be written to is reported
-once, and the fit goes on without.
+once, and the fit goes on without. Fits that share a folder write the same levels, each whole.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,16 @@ from .kernels import Kernel
 from .level_summary import LevelSummary
 from .partition import NearestGroup
 from .persistence.atomic_write import write_atomically
-from .persistence.container import ModelFileError, pack, unpack
+from .persistence.container import pack, unpack
+from .persistence.decoding import decode_value
+from .persistence.encoding import encode_value
 from .samples import Part, PartReport, Samples
 
+# A temporary file older than this is what a killed write left; a younger one may be at work.
+SECONDS_OF_A_WRITE = 3600.0
+
 _NAME = re.compile(r"problem-(\d+)-level-(\d+)\.wml")
+_ROUTER_ARRAYS = ("basis_rows", "coef", "group_start", "offset")
 
 Records = list[dict[str, float]]
 
@@ -57,24 +63,20 @@ class Checkpoints:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file, or say once why that is not possible."""
+        path = self.folder / name
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.folder / name, data)
+            write_atomically(path, data)
+            self._remove_leftovers(path.stat().st_mtime)
         except OSError as error:
             if not self._complained:
                 self._complained = True
                 warnings.warn(
-                    f"The level could not be kept in {str(self.folder)!r} ({error.strerror}); the "
-                    "fit goes on without. Free space or name another `checkpoint` folder.",
+                    f"A level could not be kept in {str(self.folder)!r} "
+                    f"({error.strerror or error}); the fit goes on without. Free space or name "
+                    "another `checkpoint` folder.",
                     stacklevel=2,
                 )
-
-    def read(self, name: str) -> bytes | None:
-        """Read a file; None if it cannot be read."""
-        try:
-            return (self.folder / name).read_bytes()
-        except OSError:
-            return None
 
     def names(self) -> list[str]:
         """Return the names of the files there are."""
@@ -82,6 +84,13 @@ class Checkpoints:
             return sorted(entry.name for entry in self.folder.iterdir())
         except OSError:
             return []
+
+    def _remove_leftovers(self, now: float) -> None:
+        """Remove what killed writes left; ``now`` by the clock that stamps these files."""
+        for path in self.folder.glob(".*.wm.tmp"):
+            with suppress(OSError):
+                if now - path.stat().st_mtime > SECONDS_OF_A_WRITE:
+                    path.unlink()
 
 
 class LevelStore:
@@ -91,101 +100,94 @@ class LevelStore:
         self.checkpoints, self.problem = checkpoints, problem
 
     def save(self, level: Level, records: Records, engine: Engine) -> None:
-        """Keep a level."""
-        parts = collect(level, engine)
-        arrays = {
-            "rows": np.concatenate([part.rows for part in parts]),
-            "net_dual": np.concatenate([part.net_dual for part in parts]),
-            "size": np.array([part.n_rows for part in parts], dtype=np.int64),
-            "mass": np.array([part.mass for part in parts]),
-        }
-        header: dict[str, Any] = {
-            "kind": "level",
-            "number": level.number,
-            "records": [_json_numbers(record) for record in records],
-            "summary": _json_numbers(asdict(level.summary)),
-            "router": None,
-        }
-        if level.router is not None:
-            header["router"] = asdict(level.router.kernel)
-            for name in ("basis_rows", "coef", "group_start", "offset"):
-                arrays[f"router.{name}"] = getattr(level.router, name)
-        self.checkpoints.write(
-            f"problem-{self.problem}-level-{level.number}.wml", pack(header, arrays)
-        )
+        """Keep a level, with the records up to it."""
+        name = f"problem-{self.problem}-level-{level.number}.wml"
+        self.checkpoints.write(name, _packed(level, records, collect(level, engine)))
 
     def load(self, samples: Samples, stop_level: int) -> tuple[Level, Records] | None:
-        """Return the last level kept, not above the one asked for."""
+        """Return the last level kept, not above the one asked for, with the records up to it."""
         found = (_NAME.fullmatch(name) for name in self.checkpoints.names())
         levels = sorted(int(match[2]) for match in found if match and int(match[1]) == self.problem)
         for number in levels:
             if number < stop_level:
                 continue
-            name = f"problem-{self.problem}-level-{number}.wml"
+            path = self.checkpoints.folder / f"problem-{self.problem}-level-{number}.wml"
             try:
-                return _level_of(self.checkpoints.read(name), samples)
-            except (ModelFileError, KeyError, TypeError, ValueError, IndexError):
+                level, records = _unpacked(path.read_bytes(), samples)
+            # A checksum guards the contents: what gets past it was written by something else.
+            except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
                 warnings.warn(
-                    f"{str(self.checkpoints.folder / name)!r} is damaged and is passed over.",
-                    stacklevel=2,
+                    f"{str(path)!r} cannot be used and is passed over: {error}.", stacklevel=2
                 )
+            else:
+                return level, [record for record in records if record["level"] >= stop_level]
         return None
 
 
-def _level_of(data: bytes | None, samples: Samples) -> tuple[Level, Records]:
-    if data is None:
-        raise ValueError("unreadable")
+def _packed(level: Level, records: Records, parts: list[Part]) -> bytes:
+    router = None
+    if level.router is not None:
+        router = {name: getattr(level.router, name) for name in _ROUTER_ARRAYS}
+        router["kernel"] = asdict(level.router.kernel)
+    content = {
+        "number": level.number,
+        "n_parts": level.n_parts,
+        "summary": asdict(level.summary),
+        "records": records,
+        "router": router,
+        "rows": np.concatenate([part.rows for part in parts]),
+        "net_dual": np.concatenate([part.net_dual for part in parts]),
+        "size": np.array([part.n_rows for part in parts], dtype=np.int64),
+        "mass": np.array([part.mass for part in parts]),
+    }
+    arrays: dict[str, Any] = {}
+    return pack({"kind": "level", "level": encode_value(content, "level", arrays)}, arrays)
+
+
+def _unpacked(data: bytes, samples: Samples) -> tuple[Level, Records]:
     header, arrays = unpack(data, __version__)
-    rows, net_dual, size = arrays["rows"], arrays["net_dual"], arrays["size"]
-    if not (rows.size == net_dual.size == size.sum() and 0 <= rows.min() <= rows.max()):
-        raise ValueError("arrays differ in size")
-    if rows.max() >= samples.n_rows:
-        raise ValueError("rows beyond the training set")
-    ends = np.cumsum(size)
+    content = decode_value(header["level"], arrays)
+    rows, net_dual, size = content["rows"], content["net_dual"], content["size"]
+    if not rows.size == net_dual.size == size.sum():
+        raise ValueError("its arrays differ in size")
+    if not 0 <= rows.min() <= rows.max() < samples.n_rows:
+        raise ValueError("it has rows that the training set lacks")
+    # The next level asks for rows, duals and masses only; the reports are in the summary.
     report = PartReport(0.0, 0.0, 0, "CONVERGED", "", 0.0, 0.0)
     parts = [
         Part(rows[end - n : end], net_dual[end - n : end], float(mass), samples, report)
-        for n, end, mass in zip(size, ends, arrays["mass"], strict=True)
+        for n, end, mass in zip(size, np.cumsum(size), content["mass"], strict=True)
     ]
-    router = None
-    if header["router"] is not None:
-        basis_rows = arrays["router.basis_rows"]
-        router = NearestGroup(
-            Kernel(**header["router"]),
-            None if samples.pairwise else samples.X[basis_rows],
-            basis_rows,
-            arrays["router.coef"],
-            arrays["router.group_start"],
-            arrays["router.offset"],
-        )
-    summary = LevelSummary(**_numbers(header["summary"]))
-    level = Level(int(header["number"]), parts, len(parts), router, summary)
-    return level, [_numbers(record) for record in header["records"]]
+    router = None if content["router"] is None else _router(content["router"], samples)
+    summary = LevelSummary(**content["summary"])
+    level = Level(content["number"], parts, content["n_parts"], router, summary)
+    return level, content["records"]
 
 
-def _json_numbers(record: dict[str, Any]) -> dict[str, Any]:
-    """Write NaN as None, which JSON has."""
-    return {
-        key: None if isinstance(value, float) and np.isnan(value) else value
-        for key, value in ((key, _plain(value)) for key, value in record.items())
-    }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _numbers(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: np.nan if value is None else value for key, value in record.items()}
+def _router(kept: dict[str, Any], samples: Samples) -> NearestGroup:
+    basis = None if samples.pairwise else samples.X[kept["basis_rows"]]
+    arrays = {name: kept[name] for name in _ROUTER_ARRAYS}
+    return NearestGroup(kernel=Kernel(**kept["kernel"]), basis=basis, **arrays)
 
 
 def identity_of(arrays: Iterable[Any], settings: dict[str, Any]) -> str:
-    """Hash data and settings to a folder name."""
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
+    """Hash data and settings to a folder name.
+
+    Parameters
+    ----------
+    arrays : iterable
+        Arrays and CSR matrices of numbers, or None; their order matters.
+    settings : dict
+        Values whose ``repr`` tells them apart.
+    """
+    digest = hashlib.sha256(repr(sorted(settings.items())).encode())
     for array in arrays:
-        parts = (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,)
+        parts = [] if array is None else [array]
+        if sp.issparse(array):
+            digest.update(f"sparse{array.shape}".encode())
+            parts = [array.data, array.indices, array.indptr]
+        digest.update(f"{len(parts)}".encode())
         for part in parts:
             digest.update(f"{part.dtype.str}{part.shape}".encode())
-            flat = np.ascontiguousarray(part)
-            digest.update(flat.astype("U").tobytes() if part.dtype == object else flat.data)
+            digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()[:32]
