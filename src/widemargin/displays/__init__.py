@@ -1,0 +1,1 @@
+"""The pictures of :mod:`widemargin.plotting`, one file each."""

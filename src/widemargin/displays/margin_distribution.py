@@ -1,0 +1,278 @@
+"""The distribution of margins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..margins import Interval, final_estimator, signed_margins, wanted_margins
+from .canvas import axes_or_new, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+Kind: TypeAlias = Literal["cumulative", "histogram", "both"]
+
+_KINDS = ("cumulative", "histogram", "both")
+
+
+class MarginDistributionDisplay:
+    r"""Distribution of the margins of a classifier.
+
+    The margin of a row is :math:`y f(x)` with labels :math:`\pm 1`: positive where the row is
+    classified rightly, and the larger the surer. With several classes it is the decision for the
+    row's own class minus the largest decision for another one.
+
+    It is recommended to use :meth:`from_estimator` or :meth:`from_predictions`. All parameters are
+    stored as attributes.
+
+    Parameters
+    ----------
+    margins : array-like of shape (n_samples,)
+        Margins.
+    wanted : (float, float) or None, default=None
+        Margins that the loss leaves unpunished: 1 − θ to 1 + θ for ODM, 1 to infinity for SVM. They
+        are marked: a band, or a line where there is no upper end or no width.
+    estimator_name : str, default=None
+        Name in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the picture.
+    figure_ : matplotlib Figure
+        Figure containing the axes.
+    line_ : matplotlib Line2D or None
+        The cumulative curve, if drawn.
+    bars_ : matplotlib BarContainer or None
+        The histogram, if drawn.
+    wanted_ : matplotlib Artist or None
+        Band or line that marks the wanted margins.
+
+    See Also
+    --------
+    MarginDistributionDisplay.from_estimator : Margins of a fitted classifier on given rows.
+    MarginDistributionDisplay.from_predictions : Margins from labels and decisions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from widemargin import MarginDistributionDisplay, ODMClassifier
+    >>> X, y = make_moons(noise=0.2, random_state=0)
+    >>> model = ODMClassifier(C=4.0).fit(X, y)
+    >>> display = MarginDistributionDisplay.from_estimator(model, X, y)
+    >>> display.wanted
+    (0.8, 1.2)
+    """
+
+    ax_: Axes
+    figure_: Figure
+    line_: Line2D | None
+    bars_: BarContainer | None
+    wanted_: Artist | None
+
+    def __init__(
+        self,
+        margins: ArrayLike,
+        *,
+        wanted: Interval | None = None,
+        estimator_name: str | None = None,
+    ) -> None:
+        self.margins = margins
+        self.wanted = wanted
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        wanted: Interval | Literal["auto"] | None = "auto",
+        name: str | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Draw the margins of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted classifier with a ``decision_function``, or a pipeline or search that ends in
+            one. With several classes the decisions must have one column per class.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        wanted : 'auto', (float, float) or None, default='auto'
+            Margins to mark. 'auto' asks the estimator's loss where it knows it (the classifiers
+            of this library, and scikit-learn's SVC, NuSVC and LinearSVC) and there are two
+            classes, else marks none.
+        name : str, default=None
+            Name in the legend; None takes that of the (final) estimator's class.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **plot_options : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+            The display, drawn.
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        check_is_fitted(estimator)
+        final = final_estimator(estimator)
+        if not hasattr(estimator, "decision_function"):
+            raise ValueError(
+                "`estimator` must have a decision_function, which gives margins; "
+                f"{type(final).__name__} has none."
+            )
+        classes = np.asarray(estimator.classes_)
+        if len(classes) > 2 and getattr(final, "decision_function_shape", "ovr") == "ovo":
+            raise ValueError(
+                "Margins of several classes need one decision per class; got "
+                "decision_function_shape='ovo'. Set it to 'ovr'."
+            )
+        margins = signed_margins(y, estimator.decision_function(X), classes)
+        if isinstance(wanted, str):
+            wanted = wanted_margins(final) if len(classes) == 2 else None
+        display = cls(margins, wanted=wanted, estimator_name=name or type(final).__name__)
+        return display.plot(ax=ax, **plot_options)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        decision: ArrayLike,
+        *,
+        wanted: Interval | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Draw margins, given labels and the decisions for them.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels. All classes must occur; the columns of `decision` belong to them in sorted
+            order.
+        decision : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Output of a ``decision_function``; with two classes, positive for the second.
+        wanted : (float, float) or None, default=None
+            Margins to mark.
+        name : str, default=None
+            Name in the legend.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **plot_options : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+            The display, drawn.
+        """
+        require_matplotlib(f"{cls.__name__}.from_predictions")
+        margins = signed_margins(y_true, decision, np.unique(np.asarray(y_true)))
+        return cls(margins, wanted=wanted, estimator_name=name).plot(ax=ax, **plot_options)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Kind = "cumulative",
+        bins: Any = 50,
+        name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        bar_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the distribution.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure. Several displays may share one.
+        kind : {'cumulative', 'histogram', 'both'}, default='cumulative'
+            A curve of the fraction of rows with at most each margin, bars of the fraction of rows
+            in each bin, or both.
+        bins : int or array-like, default=50
+            Number of bins or their edges, for histograms.
+        name : str, default=None
+            Name in the legend; None takes ``estimator_name``.
+        line_kw : dict, default=None
+            Passed to :meth:`matplotlib.axes.Axes.ecdf`.
+        bar_kw : dict, default=None
+            Passed to :meth:`matplotlib.axes.Axes.hist`.
+
+        Returns
+        -------
+        MarginDistributionDisplay
+            Itself.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        if kind not in _KINDS:
+            raise ValueError(f"`kind` must be one of {', '.join(_KINDS)}; got {kind!r}.")
+        margins = _checked_margins(self.margins)
+        ax = axes_or_new(ax)
+        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
+        self.line_ = self.bars_ = self.wanted_ = None
+        label = name or self.estimator_name
+        colour = None
+        if kind != "histogram":
+            self.line_ = ax.ecdf(margins, **{"label": label, **(line_kw or {})})
+            colour = self.line_.get_color()
+        if kind != "cumulative":
+            # With a curve, its legend entry speaks for the bars too.
+            options = {"alpha": 0.45, "label": label if colour is None else None, "color": colour}
+            share = np.full(margins.size, 1.0 / margins.size)
+            bars = ax.hist(margins, bins=bins, weights=share, **{**options, **(bar_kw or {})})[2]
+            self.bars_ = cast("BarContainer", bars)
+            colour = colour or _colour_of(self.bars_[0])
+        self._mark_wanted(colour, label)
+        ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)  # left of it: errors
+        ax.set_xlabel("margin (below 0: misclassified)")
+        cumulative = kind == "cumulative"
+        ax.set_ylabel("fraction of rows" + (" with at most this margin" if cumulative else ""))
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend(fontsize="small")  # several displays on one axes make it long
+        return self
+
+    def _mark_wanted(self, colour: Any, label: str | None) -> None:
+        if self.wanted is None:
+            return
+        low, high = self.wanted
+        who = f"{label} wants" if label else "wanted:"
+        if low < high < np.inf:
+            label = f"{who} {low:g} to {high:g}"
+            self.wanted_ = self.ax_.axvspan(
+                low, high, facecolor=colour, alpha=0.12, linewidth=0, label=label
+            )
+        else:
+            label = f"{who} {low:g}" + (" or more" if high > low else "")
+            self.wanted_ = self.ax_.axvline(
+                low, color=colour, linestyle="--", linewidth=1.0, label=label
+            )
+
+
+def _colour_of(patch: Any) -> Any:
+    return (patch.get_facecolor() if patch.get_fill() else patch.get_edgecolor())[:3]
+
+
+def _checked_margins(margins: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(margins, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values)):
+        raise ValueError(
+            "`margins` must be a non-empty one-dimensional array of finite numbers; got shape "
+            f"{values.shape}."
+        )
+    return values
