@@ -213,7 +213,12 @@ class LevelsDisplay:
                 for number, x, y in zip(level, seconds, accuracy, strict=True)
             ]
         )
+        from matplotlib.ticker import LogLocator, NullFormatter
+
         ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("seconds of training" + (" (numbers: levels)" if self.numbers_ else ""))
         ax.set_ylabel("accuracy")
         if ax.get_legend_handles_labels()[1]:
