@@ -6,16 +6,18 @@ their coefficients, and the coefficients minimise
 
 .. math:: \sum_i w_i\,(f(x_i) - g(x_i))^2 + \mu \lVert f - g \rVert^2
 
-over the support vectors, with more weight near the boundary, :math:`w \propto 1/(0.3 + |f|)`, where
-an error changes the label. The second term, in the kernel's space, keeps :math:`g` close to
+over (a sample of) the support vectors, with more weight near the boundary,
+:math:`w \propto 1/(0.3 + |f|)`, where an error changes the label. The second term, in the kernel's space, keeps :math:`g` close to
 :math:`f` where there are no support vectors.
 
-Costs :math:`O(n\,b)` kernel values and :math:`O(n\,b^2)` multiply-adds for n support vectors and b
-basis points; memory :math:`O(b^2)`.
+With b basis points and at most :math:`p = 20 b` points to compare at, it costs :math:`O(p\,b)`
+kernel values, :math:`O(p\,b^2)` multiply-adds and the model's own decision at the p points; memory is
+:math:`O(b^2)`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +38,8 @@ NEAR = 0.3
 SPACE_WEIGHT = 1.0
 # The same where the model jumps between clusters.
 PIECEWISE_WEIGHT = 0.1
+# Points per basis point at which the two functions are compared.
+POINTS = 20
 BLOCK_BYTES = 1 << 26
 
 
@@ -49,30 +53,39 @@ class Compressed:
         Positions among the support vectors, ascending.
     coef : array of shape (n_problems, n_basis)
         Coefficients.
-    error : float
-        Root mean square of f − g over the support vectors, relative to that of f.
-    largest_error : float
-        Largest |f − g| among them.
+    before, after : array of shape (n_problems, n_points)
+        f and g at the points compared.
     """
 
     basis: NDArray[np.int64]
     coef: Array
-    error: float
-    largest_error: float
+    before: Array
+    after: Array
+
+    @property
+    def error(self) -> float:
+        """Root mean square of f − g, relative to that of f."""
+        size = float(np.sqrt(np.mean(self.before**2))) or 1.0
+        return float(np.sqrt(np.mean((self.after - self.before) ** 2))) / size
+
+    @property
+    def largest_error(self) -> float:
+        """Largest |f − g|."""
+        return float(np.abs(self.after - self.before).max())
 
 
 def compress(
     kernel: Kernel,
     X: Any,
     coef: Array,
-    decision: Array,
+    decide: Callable[[NDArray[np.int64]], Array],
     n_basis: int,
     seed: int,
     threads: int,
     *,
     in_space: bool = True,
 ) -> Compressed:
-    """Fit a smaller expansion to the decisions of a model on its support vectors.
+    """Fit a smaller expansion to the decisions of a model.
 
     Parameters
     ----------
@@ -82,8 +95,8 @@ def compress(
         Support vectors; their square kernel matrix when the kernel is precomputed.
     coef : array of shape (n_problems, n_support)
         Their coefficients.
-    decision : array of shape (n_problems, n_support)
-        The model's values on them.
+    decide : callable
+        Gives the model's values, (n_problems, n_rows), at some of the support vectors.
     n_basis : int
         Points to use; fewer where the kernel matrix has a smaller rank.
     seed : int
@@ -95,14 +108,20 @@ def compress(
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is
         kept small instead.
     """
-    basis = _pick(kernel, X, coef, n_basis, seed, threads)
-    pick = BasisValues(kernel, X, basis, threads)
+    random = np.random.default_rng(seed)
+    basis = _pick(kernel, X, coef, n_basis, random, threads)
+    n_support = coef.shape[1]
+    drawn = random.choice(n_support, min(n_support, POINTS * n_basis), replace=False)
+    points = np.union1d(drawn, basis)
+    decision = decide(points)
+    pick = BasisValues(kernel, X, points, basis, threads)
+    at_basis = np.searchsorted(points, basis)
     weight = 1.0 / (NEAR + np.abs(decision).min(axis=0))
     weight /= weight.mean()
     with single_threaded_blas():
-        corner = pick.block(basis)
+        corner = pick.block(at_basis)
         near = SPACE_WEIGHT if in_space else PIECEWISE_WEIGHT
-        normal, right = near * corner, near * decision[:, basis].T * float(in_space)
+        normal, right = near * corner, near * decision[:, at_basis].T * float(in_space)
         for rows, values in pick.blocks():
             weighted = values * weight[rows, None]
             normal += weighted.T @ values
@@ -110,17 +129,17 @@ def compress(
         ridge = np.full(len(basis), 1e-12 * float(normal.diagonal().max()))
         beta = damped_cholesky(normal, ridge).solve(right).T
     beta = np.ascontiguousarray(beta)
-    error = pick.sums(beta) - decision
-    size = float(np.sqrt(np.mean(decision**2))) or 1.0
-    return Compressed(
-        basis, beta, float(np.sqrt(np.mean(error**2))) / size, float(np.abs(error).max())
-    )
+    return Compressed(basis, beta, decision, pick.sums(beta))
 
 
 def _pick(
-    kernel: Kernel, X: Any, coef: Array, n_basis: int, seed: int, threads: int
+    kernel: Kernel,
+    X: Any,
+    coef: Array,
+    n_basis: int,
+    random: np.random.Generator,
+    threads: int,
 ) -> NDArray[np.int64]:
-    random = np.random.default_rng(seed)
     n = coef.shape[1]
     chance = np.sqrt(np.abs(coef).max(axis=0))
     count = min(int(np.count_nonzero(chance)), CANDIDATES * n_basis)
@@ -138,28 +157,34 @@ def _pick(
 
 
 class BasisValues:
-    """Kernel values between all support vectors and the basis, a block of rows at a time."""
+    """Kernel values between points and basis, a block of points at a time."""
 
-    def __init__(self, kernel: Kernel, X: Any, basis: NDArray[np.int64], threads: int) -> None:
-        self.kernel, self.basis, self.threads, self.X = kernel, basis, threads, X
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        points: NDArray[np.int64],
+        basis: NDArray[np.int64],
+        threads: int,
+    ) -> None:
+        self.kernel, self.points, self.basis, self.threads = kernel, points, basis, threads
         self.rows = as_rows(X, np.float64)
 
-    def block(self, rows: NDArray[np.int64]) -> Array:
-        """Return the values of some rows."""
-        return np.asarray(
-            self.kernel.block(self.rows, self.rows, rows, self.basis, self.threads), np.float64
-        )
+    def block(self, numbers: NDArray[np.int64]) -> Array:
+        """Return the values of some of the points."""
+        rows = self.points[numbers]
+        return self.kernel.block(self.rows, self.rows, rows, self.basis, self.threads)
 
-    def blocks(self) -> Any:
-        """Go through all rows."""
+    def blocks(self) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """Go through all points."""
         step = max(1, BLOCK_BYTES // (8 * len(self.basis)))
-        for first in range(0, self.rows.count, step):
-            rows = np.arange(first, min(first + step, self.rows.count))
-            yield rows, self.block(rows)
+        for first in range(0, len(self.points), step):
+            numbers = np.arange(first, min(first + step, len(self.points)))
+            yield numbers, self.block(numbers)
 
     def sums(self, coef: Array) -> Array:
-        """Evaluate an expansion on the basis at all rows."""
-        out = np.empty((len(coef), self.rows.count))
+        """Evaluate an expansion on the basis at all points."""
+        out = np.empty((len(coef), len(self.points)))
         for rows, values in self.blocks():
             out[:, rows] = np.einsum("ij,kj->ki", values, coef)
         return out

@@ -145,14 +145,19 @@ class Part:
 
     def pieces(self, target: NDArray[np.int64]) -> list[tuple[int, Part]]:
         """Break the part up by a target number per row, its mass shared out by weight."""
+        if self.n_rows == 0:
+            return []
         weight = self.source.weight[self.rows]
-        share = self.mass / float(weight.sum()) if self.n_rows else 0.0
-        out = []
-        for number in np.unique(target):
-            here = target == number
-            piece = self.keep(here)
-            out.append((int(number), replace(piece, mass=share * float(weight[here].sum()))))
-        return out
+        share = self.mass / float(weight.sum())
+        order = np.argsort(target, kind="stable")  # rows stay ascending within a piece
+        numbers, first = np.unique(target[order], return_index=True)
+        return [
+            (
+                int(number),
+                Part(self.rows[here], self.net_dual[here], share * weight[here].sum(), self.source),
+            )
+            for number, here in zip(numbers, np.split(order, first[1:]), strict=True)
+        ]
 
 
 def whole_set(samples: Samples, start: Array | None = None) -> Part:

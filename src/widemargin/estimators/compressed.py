@@ -6,10 +6,12 @@ import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compression import compress
 from ..kernel_matrices import evaluate_callable
 from ..kernels import Kernel
+from ..losses import Array
 from ..resources import memory_bytes, thread_count
 
 
@@ -29,7 +31,10 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
             f"{n_basis!r}."
         )
     vectors = model.support_vectors_
-    decision = np.ascontiguousarray((model._decisions(vectors) - model.intercept_).T)
+
+    def decide(rows: NDArray[np.int64]) -> Array:
+        return np.ascontiguousarray((model._decisions(vectors[rows]) - model.intercept_).T)
+
     kernel, rows = model._fitted_kernel(), vectors
     if callable(model.kernel):
         needed = 8 * n_support**2
@@ -44,7 +49,7 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
         kernel,
         rows,
         model.dual_coef_,
-        decision,
+        decide,
         int(n_basis),
         seed,
         threads,
@@ -61,12 +66,14 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
     small.support_part_ = small.routing_ = None
     # The gap was that of the model as it was.
     small.dual_gap_ = small.relative_gap_ = np.nan
-    same = np.mean(small.predict(vectors) == model.predict(vectors))
+    before, after = (
+        model._labels(values.T + model.intercept_) for values in (result.before, result.after)
+    )
     small.compression_ = {
         "n_basis": len(result.basis),
         "n_support_before": n_support,
         "error": result.error,
         "largest_error": result.largest_error,
-        "same_labels": float(same),
+        "same_labels": float(np.mean(before == after)),
     }
     return small

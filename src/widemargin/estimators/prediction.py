@@ -58,7 +58,9 @@ class KernelPrediction:
         array of shape (n_samples,)
             Labels from ``classes_``.
         """
-        decisions = self._decisions(X)
+        return np.asarray(self._labels(self._decisions(X)))
+
+    def _labels(self: Any, decisions: Array) -> NDArray[Any]:
         if decisions.shape[1] == 1:
             return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
         if self.multi_class == "ovo":
