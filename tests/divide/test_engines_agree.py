@@ -1,0 +1,141 @@
+"""The loop needs nothing but the verbs: an engine that shares no memory gives the same models."""
+
+import io
+import threading
+from contextlib import redirect_stderr
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from engines_under_test import CarryingEngine, cloudpickle
+from parts_to_merge import two_clouds
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin.estimators.kernel_machine import KernelMachine
+
+STRATEGIES = (Stratified, Clustered, Cascade, Preserving)
+strategies = pytest.mark.parametrize("kind", STRATEGIES)
+MODELS = {
+    "hinge": SVMClassifier(random_state=0),
+    "squared_hinge": SVMClassifier(loss="squared_hinge", random_state=0),
+    "odm": ODMClassifier(random_state=0),
+}
+losses = pytest.mark.parametrize("loss", MODELS)
+
+
+def fit_away(model: KernelMachine, engine: CarryingEngine, *data: Any) -> KernelMachine:
+    """Fit a copy of a model on an engine, with a standard error that can be pickled."""
+    with redirect_stderr(io.StringIO()):
+        return clone(model).set_params(engine=engine).fit(*data)
+
+
+def same_model(a: KernelMachine, b: KernelMachine, X: Any) -> None:
+    """To the bit."""
+    np.testing.assert_array_equal(a.support_, b.support_)
+    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    assert a.history_.keys() == b.history_.keys()
+    for name in set(a.history_) - {"seconds"}:
+        np.testing.assert_array_equal(a.history_[name], b.history_[name])
+
+
+@strategies
+@losses
+@pytest.mark.parametrize("stop_level", [0, 1])
+def test_parts_that_travel(kind: type, loss: str, stop_level: int) -> None:
+    X, y = two_clouds(160)
+    model = clone(MODELS[loss]).set_params(strategy=kind(levels=2, fan_in=2, stop_level=stop_level))
+    engine = CarryingEngine()
+    travelled = fit_away(model, engine, X, y)
+    same_model(travelled, model.fit(X, y), X)
+    assert {"map", "regroup", "reduce"} <= set(engine.calls)
+
+
+class Notebook(io.StringIO):
+    """A stream that cannot be pickled, as that of a notebook or a test runner."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+@pytest.mark.xfail(strict=True, reason="the root's work has the progress display in it")
+def test_progress_stays_at_home() -> None:
+    X, y = two_clouds(60)
+    strategy = Stratified(levels=1, fan_in=2)
+    with redirect_stderr(Notebook()):
+        SVMClassifier(strategy=strategy, engine=CarryingEngine()).fit(X, y)
+
+
+@pytest.mark.xfail(strict=True, reason="`stopping` is a method of the engine, which goes with it")
+def test_engine_stays_at_home() -> None:
+    """An engine may hold a connection, which no worker can have."""
+    X, y = two_clouds(60)
+    engine = CarryingEngine()
+    engine.connection = threading.Lock()  # type: ignore[attr-defined]
+    strategy = Stratified(levels=1, fan_in=2, stop_level=1)
+    SVMClassifier(strategy=strategy, engine=engine).fit(X, y)
+
+
+@strategies
+def test_travelling_with_everything(kind: type) -> None:
+    """Several classes, validation, sparse rows, weights."""
+    X, y = load_iris(return_X_y=True)
+    weights = 1.0 + np.arange(150) % 2
+    strategy = kind(levels=2, fan_in=2, validation_fraction=0.2)
+    model = SVMClassifier(strategy=strategy, multi_class="ovo", fit_intercept=True, random_state=0)
+    rows = sp.csr_matrix(X)
+    travelled = fit_away(model, CarryingEngine(), rows, y, weights)
+    same_model(travelled, model.fit(rows, y, weights), X)
+
+
+@pytest.mark.parametrize("kind", [Stratified, Clustered, Cascade])
+def test_travelling_kernel_values(kind: type) -> None:
+    X, y = two_clouds(100)
+    model = ODMClassifier("precomputed", strategy=kind(levels=1, fan_in=2), random_state=0)
+    travelled = fit_away(model, CarryingEngine(), X @ X.T, y)
+    same_model(travelled, model.fit(X @ X.T, y), X @ X.T)
+
+
+class WeighingEngine(CarryingEngine):
+    """Notes the size of everything that is sent to the parts."""
+
+    heaviest = 0
+
+    def _weigh(self, *sent: object) -> None:
+        self.heaviest = max(self.heaviest, *(len(cloudpickle.dumps(each)) for each in sent))
+
+    def map(self, parts: Any, fn: Any) -> Any:
+        self._weigh(fn)
+        return super().map(parts, fn)
+
+    def regroup(self, parts: Any, split: Any, combine: Any) -> Any:
+        self._weigh(split, combine)
+        return super().regroup(parts, split, combine)
+
+    def reduce(self, parts: Any, fn: Any, combine: Any) -> Any:
+        result = super().reduce(parts, fn, combine)
+        self._weigh(fn, combine)
+        return result
+
+    def visit(self, parts: Any, i: int, fn: Any, value: Any) -> Any:
+        result = super().visit(parts, i, fn, value)
+        self._weigh(fn, value, result)
+        return result
+
+
+@pytest.mark.parametrize("kind", [Stratified, Clustered, Cascade])
+def test_no_data_travel_with_the_work(kind: type) -> None:
+    """Samples for landmarks and clusters do, at most; the training set of a megabyte does not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 320))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1, 0)
+    sizes = {Stratified: {"n_strata": 4}, Clustered: {"n_sample": 16}, Cascade: {}}[kind]
+    strategy = kind(levels=1, fan_in=2, **sizes)
+    engine = WeighingEngine()
+    fit_away(SVMClassifier(strategy=strategy, random_state=0), engine, X, y)
+    assert X.nbytes > 1_000_000
+    assert engine.heaviest < 60_000  # sixteen rows of the sample are 40 kB
