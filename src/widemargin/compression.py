@@ -7,12 +7,12 @@ their coefficients, and the coefficients minimise
 .. math:: \sum_i w_i\,(f(x_i) - g(x_i))^2 + \mu \lVert f - g \rVert^2
 
 over (a sample of) the support vectors, with more weight near the boundary,
-:math:`w \propto 1/(0.3 + |f|)`, where an error changes the label. The second term, in the kernel's space, keeps :math:`g` close to
-:math:`f` where there are no support vectors.
+:math:`w \propto 1/(0.3 + |f|)`, where an error changes the label. The second term, in the kernel's
+space, keeps :math:`g` close to :math:`f` where there are no support vectors.
 
 With b basis points and at most :math:`p = 20 b` points to compare at, it costs :math:`O(p\,b)`
-kernel values, :math:`O(p\,b^2)` multiply-adds and the model's own decision at the p points; memory is
-:math:`O(b^2)`.
+kernel values, :math:`O(p\,b^2)` multiply-adds and the model's own decision at the p points; memory
+is :math:`O(b^2)`.
 """
 
 from __future__ import annotations
