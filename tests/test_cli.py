@@ -22,6 +22,7 @@ from widemargin import ODMClassifier, SVMClassifier, load_model
 from widemargin.cli import main
 from widemargin.datafiles import read
 from widemargin.progress import FitProgress
+from widemargin.strategies import STRATEGIES
 
 
 @pytest.fixture
@@ -119,17 +120,17 @@ class TestTrain:
     def test_every_setting_of_the_estimators_has_an_option_or_a_reason(self):
         from widemargin.cli.train import train
 
-        options = {"n_jobs": "jobs", "random_state": "seed"}
+        options = {"n_jobs": "jobs", "random_state": "seed", "n_strata": "strata"}
+        options["n_sample"] = "sample"
         without = {
-            "strategy": "not yet",
-            "checkpoint": "not yet",
+            "printed": "for comparisons with the papers",
             "engine": "one choice so far",
             "decision_function_shape": "concerns Python callers",
             "warm_start": "a command fits once",
             "verbose": "the progress line tells",
         }
-        for estimator in (ODMClassifier, SVMClassifier):
-            for name in inspect.signature(estimator).parameters:
+        for settings in (ODMClassifier, SVMClassifier, *STRATEGIES.values()):
+            for name in inspect.signature(settings).parameters:
                 assert (options.get(name, name) in inspect.signature(train).parameters) != (
                     name in without
                 )

@@ -48,6 +48,51 @@ def test_line_shows_gap_target_and_rows(terminal, at_once):
         assert part in text
 
 
+def test_line_shows_level_and_parts(terminal, at_once):
+    with FitProgress("SVM", tol=1e-3, stream=terminal) as shown:
+        for done in (0, 1200, 4096):
+            shown.report_parts(6, done, 4096)
+    text = terminal.getvalue()
+    for part in ("SVM", "level 6 · parts 0 of 4,096", "1,200 of 4,096", "4,096 of 4,096"):
+        assert part in text
+
+
+def test_the_bar_of_parts_is_their_share(terminal, monkeypatch):
+    clock = iter(range(100, 200))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    drawn = []
+    monkeypatch.setattr(FitProgress, "_draw", lambda self, share, text: drawn.append(share))
+    with FitProgress("SVM", tol=1e-3, stream=terminal) as shown:
+        shown.report_parts(1, 0, 4)  # the first two seconds
+        for done in (1, 2, 4):
+            shown.report_parts(1, done, 4)
+    monkeypatch.undo()
+    assert drawn == [0.25, 0.5, 1.0]
+
+
+def test_parts_are_silent_when_not_a_terminal(at_once):
+    stream = io.StringIO()
+    with FitProgress("SVM", tol=1e-3, stream=stream) as shown:
+        shown.report_parts(1, 1, 4)
+    assert stream.getvalue() == ""
+
+
+def test_a_divided_fit_reports_levels_and_parts(monkeypatch):
+    import numpy as np
+
+    from widemargin import Stratified, SVMClassifier
+
+    told = []
+    monkeypatch.setattr(
+        FitProgress, "report_parts", lambda self, level, done, of: told.append((level, done, of))
+    )
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    SVMClassifier(strategy=Stratified(levels=2, fan_in=2), random_state=0).fit(X, X[:, 0] > 0)
+    assert [call for call in told if call[1] == 0] == [(2, 0, 4), (1, 0, 2), (0, 0, 1)]
+    assert {(2, 4, 4), (1, 2, 2)} <= set(told)
+    assert [call[0] for call in told] == sorted((call[0] for call in told), reverse=True)
+
+
 def test_line_is_erased_at_the_end(terminal, at_once):
     run(terminal)
     assert terminal.getvalue().rstrip().endswith("\x1b[2K")

@@ -25,7 +25,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     described = {
         "estimator": type(estimator).__name__,
-        "parameters": estimator.get_params(deep=False),
+        "parameters": _parameters(estimator),
         "features": estimator.n_features_in_,
         "feature_names": names,
         "classes": estimator.classes_,
@@ -37,9 +37,30 @@ def describe(estimator: Any) -> dict[str, Any]:
         "dual_gap": estimator.dual_gap_,
         "iterations": estimator.n_iter_,
         "strategy": estimator.strategy_,
+        **_level(estimator),
         "solver": estimator.solver_,
+        "compression": getattr(estimator, "compression_", None),
     }
     return {key: plain(value) for key, value in described.items()}
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Return the settings; those of a strategy object as values, with its name."""
+    parameters = estimator.get_params(deep=False)
+    strategy = parameters["strategy"]
+    if not isinstance(strategy, str):
+        parameters["strategy"] = {"name": type(strategy).__name__, **strategy.get_params()}
+    return dict(parameters)
+
+
+def _level(estimator: Any) -> dict[str, Any]:
+    """Return the model's level, that of the leaves, and its parts in every binary problem."""
+    history = estimator.history_
+    if "parts" not in history:  # of an exact fit: one row per iteration
+        return {"level": 0, "levels": 0, "parts": [1] * len(estimator.dual_coef_)}
+    parts = history["parts"][history["level"] == estimator.level_]
+    levels = history["level"].max(initial=0)
+    return {"level": estimator.level_, "levels": levels, "parts": parts}
 
 
 def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -62,9 +83,24 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("support vectors", f"{summary['support_vectors']:,} ({_per_class(classes, counts)})"),
         ("relative gap", "not certified" if gap is None else f"{gap:.2e}"),
         ("converged", "yes" if summary["converged"] else "no"),
+        ("strategy", _progress_of_levels(summary)),
         ("solver", f"{summary['solver']}, {summary['iterations']:,} iterations"),
     ]
+    compression = summary["compression"]
+    if compression is not None:
+        text = f"from {compression['n_support_before']:,} support vectors"
+        lines.append(("compressed", f"{text}, error {compression['error']:.2g}"))
     return lines
+
+
+def _progress_of_levels(summary: dict[str, Any]) -> str:
+    if summary["levels"] == 0:
+        return str(summary["strategy"])
+    fewest, most = min(summary["parts"], default=0), max(summary["parts"], default=0)
+    parts = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    noun = "part" if most == 1 else "parts"
+    level = f"level {summary['level']} of {summary['levels']}"
+    return f"{summary['strategy']}, {level}, {parts} {noun}"
 
 
 def _settings(parameters: dict[str, Any], n_classes: int) -> str:

@@ -29,6 +29,7 @@ from widemargin.cli.messages import (
     usage_error,
     warnings_shown,
 )
+from widemargin.cli.strategy import strategy_with
 
 __all__ = ["train"]
 
@@ -73,6 +74,43 @@ def train(
     multi_class: Annotated[
         str | None, option("--multi-class", help="ovr (one against the rest) or ovo (pairs).")
     ] = None,
+    strategy: Annotated[
+        str | None,
+        option(
+            "--strategy",
+            help="auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
+            "cascade or preserving (dip).",
+        ),
+    ] = None,
+    levels: Annotated[
+        int | None, option("--levels", help="Times the rows are divided, --fan-in parts each time.")
+    ] = None,
+    fan_in: Annotated[
+        int | None, option("--fan-in", help="Parts merged into one from level to level.")
+    ] = None,
+    stop_level: Annotated[
+        int | None, option("--stop-level", help="Level whose model is saved; 0 is the whole set.")
+    ] = None,
+    strata: Annotated[
+        int | None, option("--strata", help="stratified, preserving: strata that are dealt out.")
+    ] = None,
+    sample: Annotated[
+        int | None, option("--sample", help="clustered: rows that clusters are found on.")
+    ] = None,
+    validation_fraction: Annotated[
+        float | None,
+        option(
+            "--validation-fraction",
+            help="Share of the rows kept out; the first level that is no better on them ends it.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        option(
+            "--checkpoint",
+            help="Folder that keeps finished levels; the same command goes on from there.",
+        ),
+    ] = None,
     solver: Annotated[str | None, option("--solver", help="auto, coordinate or newton.")] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
     max_iter: Annotated[
@@ -102,6 +140,9 @@ def train(
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
     complete; any other file only with --force.
+
+    A --strategy that divides the rows solves parts of them and merges these level by level. Its
+    model at --stop-level, when --max-time is over or at Ctrl-C is that of the last complete level.
     """
     given = {
         "C": C,
@@ -115,6 +156,7 @@ def train(
         "coef0": coef0,
         "fit_intercept": fit_intercept,
         "multi_class": multi_class,
+        "checkpoint": None if checkpoint is None else str(checkpoint),
         "solver": solver,
         "tol": tol,
         "max_iter": max_iter,
@@ -126,8 +168,19 @@ def train(
     with faults_reported(), warnings_shown() as warned:
         import numpy as np
 
+        divided = {
+            "levels": levels,
+            "fan_in": fan_in,
+            "stop_level": stop_level,
+            "n_strata": strata,
+            "n_sample": sample,
+            "validation_fraction": validation_fraction,
+        }
+        given["strategy"] = strategy_with(strategy, divided)
         estimator = estimator_with(algorithm, given)
         check_output(model, "--model", (data,))
+        if checkpoint is not None:
+            _check_checkpoint(checkpoint, strategy)
         if model.is_file() and not force and not is_model(model):
             raise usage_error(
                 f"--model {model}: this file exists and is not a model. "
@@ -141,6 +194,8 @@ def train(
         if interrupted and len(getattr(estimator, "support_", ())) == 0:
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
+        if checkpoint is not None and estimator.strategy_ == "exact":
+            say("note: the rows were solved as a whole, which has no levels to keep")
         if table.feature_names is not None:
             # As scikit-learn does for data frames; later files are then matched by name.
             estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
@@ -168,7 +223,17 @@ def train(
             f"interrupted: {model} holds the model as far as it was fitted "
             f"(binary problems begun: {begun.sum()} of {len(begun)})"
         )
+        if checkpoint is not None and estimator.strategy_ != "exact":
+            say(f"the same command goes on from the levels in {checkpoint}")
         raise typer.Exit(INTERRUPTED)
+
+
+def _check_checkpoint(folder: Path, strategy: str | None) -> None:
+    """End with a usage error where no level could be kept, whatever the data."""
+    if strategy == "exact":
+        raise usage_error("--checkpoint keeps the levels of a division; --strategy exact has none.")
+    if folder.exists() and not folder.is_dir():
+        raise usage_error(f"--checkpoint {folder}: expected a folder, found a file.")
 
 
 def _fit(estimator: Any, X: Any, y: Any) -> bool:
