@@ -35,7 +35,14 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "within_subsection_order": ExplicitOrder(
-        ["plot_decision_boundary.py", "plot_margin_distributions.py", "plot_certificate.py"]
+        [
+            "plot_decision_boundary.py",
+            "plot_margin_distributions.py",
+            "plot_certificate.py",
+            "plot_partitions.py",
+            "plot_levels.py",
+            "plot_early_prediction.py",
+        ]
     ),
     "min_reported_time": 1e9,
     "show_memory": False,

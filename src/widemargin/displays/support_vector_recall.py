@@ -199,7 +199,7 @@ class SupportVectorRecallDisplay:
         ticks = np.unique(np.concatenate([line.get_xdata() for line in ax.lines]))
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xlim(ticks[-1] * 1.2, ticks[0] / 1.2)
-        ax.set_ylim(None, 1.02)
+        ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("number of parts (right: the whole set)")
         ax.set_ylabel("share of support vectors")
         ax.legend(fontsize="small")
