@@ -1,7 +1,9 @@
 """Benchmark data from the folder that WIDEMARGIN_DATA names.
 
-A set NAME is NAME.npz (keys ``X, y`` or the CSR parts ``data, indices, indptr, shape, y``, the same
-with ``_test`` for a published test split) or a LIBSVM file NAME with an optional NAME.t.
+A set NAME is NAME.npz or a LIBSVM file NAME with an optional NAME.t. The keys of an .npz are ``X``
+and ``y``; or the CSR parts ``data, indices, indptr, shape`` and ``y``; or ``num, cat, card`` and
+``y``, numeric columns beside columns of category codes, ``card`` categories each, which are read as
+indicators. The same keys with ``_test`` are a published test split.
 """
 
 from __future__ import annotations
@@ -58,7 +60,21 @@ def load(name: str) -> DataSet:
 def _part(parts: Any, suffix: str) -> Any:
     if f"X{suffix}" in parts.files:
         return parts[f"X{suffix}"].astype(np.float32)
-    if f"data{suffix}" not in parts.files:
-        return None
-    arrays = tuple(parts[f"{key}{suffix}"] for key in ("data", "indices", "indptr"))
-    return sp.csr_matrix(arrays, shape=tuple(parts[f"shape{suffix}"])).astype(np.float32)
+    if f"data{suffix}" in parts.files:
+        arrays = tuple(parts[f"{key}{suffix}"] for key in ("data", "indices", "indptr"))
+        return sp.csr_matrix(arrays, shape=tuple(parts[f"shape{suffix}"])).astype(np.float32)
+    if f"num{suffix}" in parts.files:
+        indicators = _indicators(parts[f"cat{suffix}"], parts["card"])
+        numeric = sp.csr_matrix(parts[f"num{suffix}"].astype(np.float32))
+        return sp.hstack([numeric, indicators], format="csr")
+    return None
+
+
+def _indicators(codes: np.ndarray, categories: np.ndarray) -> sp.csr_matrix:
+    """Give each category of each column a column of its own."""
+    rows, columns = codes.shape
+    first = np.concatenate([[0], np.cumsum(categories)[:-1]])
+    ones = np.ones(rows * columns, dtype=np.float32)
+    starts = np.arange(0, rows * columns + 1, columns)
+    shape = (rows, int(categories.sum()))
+    return sp.csr_matrix((ones, (codes + first).ravel(), starts), shape=shape)

@@ -1,0 +1,12 @@
+"""The published tables, ours beside theirs.
+
+::
+
+    WIDEMARGIN_DATA=folder python -m benchmarks.papers sodm [--only SET] [--quick] [--again]
+    WIDEMARGIN_DATA=folder python -m benchmarks.papers dc [--only SET] [--quick] [--again]
+    python -m benchmarks.papers render
+
+Data sets (:mod:`.preparation`), methods (:mod:`.contestants`, :mod:`.combinations`) and the score
+(:mod:`.scoring`) know nothing of each other; :mod:`.sodm_tables` and :mod:`.dc_tables` bring them
+together and keep every cell in a JSON file as soon as it is measured (:mod:`.results`).
+"""
