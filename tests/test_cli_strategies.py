@@ -167,7 +167,7 @@ class TestDescription:
         small.save("small.wm")
         text = self.lines(run("info", "small.wm")[1])
         assert text["support vectors"].split()[0] == "20"
-        assert f"from {len(model.support_)} support vectors, error " in text["compressed"]
+        assert f"n_basis=20, n_support_before={len(model.support_)}, er" in text["compression"]
         summary = json.loads(run("info", "small.wm", "--json")[1])
         assert summary["compression"] == small.compression_
 

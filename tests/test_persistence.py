@@ -47,11 +47,21 @@ def assert_same_model(loaded, fitted, X):
         expected, got = getattr(fitted, method)(X), getattr(loaded, method)(X)
         assert got.dtype.kind == expected.dtype.kind
         assert expected.tolist() == got.tolist()  # bit for bit: no tolerance
-    assert loaded.get_params() == fitted.get_params()
+    assert params_of(loaded) == params_of(fitted)
     saved = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
     assert saved <= set(vars(loaded))
     for name in saved:
         assert_same_value(getattr(loaded, name), getattr(fitted, name))
+
+
+def params_of(estimator):
+    """Return the parameters; a strategy object, which is equal to no other, by its own."""
+    params = estimator.get_params(deep=False)
+    return {**params, "strategy": described_strategy(params["strategy"])}
+
+
+def described_strategy(strategy):
+    return strategy if isinstance(strategy, str) else [type(strategy).__name__, vars(strategy)]
 
 
 def assert_same_value(got, expected):
@@ -72,6 +82,9 @@ def assert_same_value(got, expected):
         assert list(got) == list(expected)
         for key in expected:
             assert_same_value(got[key], expected[key])
+    elif isinstance(expected, list):
+        for one, other in zip(got, expected, strict=True):
+            assert_same_value(one, other)
     else:
         assert type(got) is type(expected)
         both_nan = isinstance(expected, float) and math.isnan(expected) and math.isnan(got)
@@ -745,6 +758,10 @@ def test_golden_files_still_predict_the_same(path):
     assert type(model).__name__ == expected["estimator"]
     for name, value in expected["params"].items():
         assert getattr(model, name) == value
+    for name, value in expected.get("fitted", {}).items():
+        assert getattr(model, name) == value
+    if "strategy" in expected:
+        assert described_strategy(model.strategy) == expected["strategy"]
     X = np.array(expected["X"], dtype=expected["dtype"])
     if expected["sparse"]:
         X = sparse.csr_matrix(X)

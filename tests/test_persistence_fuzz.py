@@ -27,6 +27,7 @@ import safetensors.numpy
 from scipy import sparse
 
 from widemargin import load_model
+from widemargin.cli.description import describe, described_lines
 from widemargin.persistence import ModelFileError, dumps, loads
 from widemargin.persistence.container import METADATA_KEY, pack, unpack
 
@@ -39,6 +40,7 @@ WORDS = [
     *("", "a", "rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed", "nan"),
     *("ovr", "ovo", "auto", "exact", "coordinate", "newton", "scale", "hinge", "balanced"),
     *("squared_hinge", "1GiB", "ODMClassifier", "SVMClassifier", "dual_coef_", "float32", "$dict"),
+    *("local", "dc", "sodm", "cascade", "routing_", "support_part_", "support_class_", "level_"),
 ]
 NODES = [
     *(None, True, False, [], {}, [[]], [0, 1], {"a": 1}, {"$float": "nan"}, {"$float": "inf"}),
@@ -46,6 +48,11 @@ NODES = [
     *({"$scalar": ["float32", 0.5]}, {"$scalar": ["int64", 3]}, {"$scalar": ["bool", True]}),
     *({"$strings": ["a", "b"]}, {"$strings": []}, {"$objects": ["a", "b", "c"]}, {"$no": 1}),
     *({"$array": "dual_coef_"}, {"$array": "support_"}, {"$array": "intercept_"}),
+    *({"$array": "support_part_"}, {"$array": "support_class_"}, {"$array": "routing_.0.coef"}),
+    *({"$strategy": ["Cascade", {}]}, {"$strategy": ["Clustered", {"levels": 20, "fan_in": 1024}]}),
+    *({"$strategy": ["Stratified", {"n_strata": 10**30}]}, {"$strategy": ["Cascade", {"x": 1}]}),
+    *({"$strategy": ["Strategy", {}]}, {"$strategy": "Cascade"}, {"$strategy": ["Cascade"]}),
+    {"$strategy": ["Preserving", {"levels": {"$array": "support_"}}]},
 ]
 TABLE_DTYPES = ["F64", "F32", "F16", "BF16", "F8_E4M3", "I64", "I32", "U8", "U64", "BOOL", "X"]
 ENTRIES = [np.nan, np.inf, -np.inf, 1e308, 5e-324, 0, 1, -1, 3, 255, 2**31 - 1, -(2**31), 2**62]
@@ -257,6 +264,11 @@ def outcome(data, samples):
         model = loads(data)
     except ModelFileError:
         return "refused"
+    assert model.checkpoint is None  # or fits of the loaded model would write there
+    assert model.engine == "local"
+    description = describe(model)  # what the command line tells of it
+    json.dumps(description, allow_nan=False)
+    assert described_lines(description)
     for X in samples:
         if model.kernel == "precomputed" and sparse.issparse(X):
             continue  # refused with a TypeError, rightly

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from widemargin import ODMClassifier, SVMClassifier
+from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 from widemargin.persistence.container import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -48,6 +48,23 @@ def golden_models():
     frame = pd.DataFrame(X, columns=["length", "größe", "x.y"])
     model = ODMClassifier("poly", degree=2, coef0=1.0).fit(frame, words.astype(object)[y])
     yield "odm_feature_names", model, frame
+    # Unfinished levels: clusters with what finds the nearest one, and the mean of local models.
+    clusters = Clustered(levels=1, fan_in=2, stop_level=1, n_sample=16)
+    settings = {"strategy": clusters, "random_state": 0}
+    yield "odm_routed", ODMClassifier(**settings).fit(X, words[y]), X
+    single = sparse.csr_array(single)
+    model = SVMClassifier(**settings, multi_class="ovo", fit_intercept=True).fit(single, y)
+    yield "svm_routed_sparse", model, single
+    yield "svm_routed_precomputed", SVMClassifier("precomputed", **settings).fit(gram, y > 0), gram
+    strata = Stratified(levels=1, fan_in=2, stop_level=1, n_strata=4, validation_fraction=0.2)
+    model = ODMClassifier(strategy=strata, random_state=0, fit_intercept=True).fit(X, y)
+    yield "odm_mean_level", model, X
+    yield "odm_compressed", ODMClassifier(strategy="dc", random_state=0).fit(X, y).compress(6), X
+
+
+def strategy_of(model):
+    strategy = model.strategy
+    return strategy if isinstance(strategy, str) else [type(strategy).__name__, vars(strategy)]
 
 
 def main() -> None:
@@ -61,6 +78,8 @@ def main() -> None:
         expected = {
             "estimator": type(model).__name__,
             "params": {key: getattr(model, key) for key in ("kernel", "C", "class_weight")},
+            "strategy": strategy_of(model),
+            "fitted": {key: getattr(model, key) for key in ("strategy_", "level_")},
             "dtype": dense.dtype.name,
             "sparse": sparse.issparse(rows),
             "columns": list(getattr(rows, "columns", [])),

@@ -56,7 +56,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 def _level(estimator: Any) -> dict[str, Any]:
     """Return the model's level, that of the leaves, and its parts in every binary problem."""
     history = estimator.history_
-    if "parts" not in history:  # of an exact fit: one row per iteration
+    if not {"level", "parts"} <= set(history):  # of an exact fit: one row per iteration
         return {"level": 0, "levels": 0, "parts": [1] * len(estimator.dual_coef_)}
     parts = history["parts"][history["level"] == estimator.level_]
     levels = history["level"].max(initial=0)
@@ -88,8 +88,7 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     compression = summary["compression"]
     if compression is not None:
-        text = f"from {compression['n_support_before']:,} support vectors"
-        lines.append(("compressed", f"{text}, error {compression['error']:.2g}"))
+        lines.append(("compression", _numbers(compression)))
     return lines
 
 
@@ -122,6 +121,11 @@ def _settings(parameters: dict[str, Any], n_classes: int) -> str:
     if n_classes > 2:
         shown["multi_class"] = parameters["multi_class"]
     shown["tol"] = parameters["tol"]
+    return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def _numbers(named: dict[str, Any]) -> str:
+    shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in named.items()}
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 
 

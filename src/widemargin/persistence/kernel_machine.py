@@ -111,6 +111,10 @@ def _check_outcome(estimator: Any) -> None:
     arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
     equal = arrays and len({column.size for column in columns}) <= 1
     demand(equal, "history_", "a dictionary of arrays of one length")
+    compression = getattr(estimator, "compression_", {})
+    lost: list[Any] = list(compression.values()) if isinstance(compression, dict) else [None]
+    numbers = all(isinstance(value, int | float) for value in lost)
+    demand(numbers, "compression_", "a dictionary of numbers")
     # A warm start puts the coefficients back at their rows of the last training set.
     n_samples = _required(estimator, "n_samples_fit_")
     fits = is_integer(n_samples) and bool((estimator.support_ < n_samples).all())

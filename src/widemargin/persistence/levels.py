@@ -24,8 +24,14 @@ def check_levels(estimator: Any, n_problems: int, n_support: int, n_features: in
     demand(is_integer(level) and level >= 0, "level_", "an integer that is not negative")
     if "support_class_" in vars(estimator):
         check_counts(estimator.support_class_, "support_class_")
+        # Before they are counted: a damaged number must not ask for all the memory.
+        known = bool((estimator.support_class_ < estimator.n_support_.size).all())
+        demand(known, "support_class_", "positions in `classes_`")
         counted = np.bincount(estimator.support_class_, minlength=estimator.n_support_.size)
         demand(np.array_equal(counted, estimator.n_support_), "support_class_", "as in n_support_")
+    for name in ("level", "parts"):
+        if name in estimator.history_:
+            check_counts(estimator.history_[name], f"history_ {name}")
     part = estimator.support_part_
     if part is not None:
         whole = isinstance(part, np.ndarray) and part.dtype == np.int32

@@ -114,9 +114,7 @@ def dumps(estimator: Any) -> bytes:
     for key, value in params.items():
         if isinstance(value, np.random.RandomState | np.random.Generator):
             params[key] = None
-    # Where a fit ran and kept its levels says nothing about the model, and a file from elsewhere
-    # should not choose a folder that a later fit writes to.
-    params = {**params, **{key: value for key, value in _NOT_KEPT.items() if key in params}}
+    params = _without_places(params)
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
     arrays: Arrays = {}
     header = {
@@ -140,7 +138,7 @@ def loads(data: bytes) -> Any:
     header, arrays = unpack(data, __version__)
     params, fitted = _parts_of(header)
     name = header["estimator"]
-    params = {key: decode_value(node, arrays) for key, node in params.items()}
+    params = _without_places({key: decode_value(node, arrays) for key, node in params.items()})
     fitted = {key: decode_value(node, arrays) for key, node in fitted.items()}
     if arrays:
         raise ModelFileError(f"the file is damaged: nothing uses array {min(arrays)!r}")
@@ -159,6 +157,15 @@ def loads(data: bytes) -> Any:
             f"{__version__}): {error}"
         ) from error
     return estimator
+
+
+def _without_places(params: dict[str, Any]) -> dict[str, Any]:
+    """Leave out where a fit ran and kept its levels.
+
+    That says nothing about the model, and a file from elsewhere should not choose a folder that a
+    later fit writes to.
+    """
+    return {key: _NOT_KEPT.get(key, value) for key, value in params.items()}
 
 
 def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
