@@ -61,6 +61,5 @@ plt.show()
 # Clusters (DC) are good at once, because each sees every row of its region. The means of dealt-out
 # parts (SODM, SSVM, Cascade, DiP) begin lower and rise as parts grow. SSVM, SODM and both DC
 # methods end at the exact solution; Cascade and DiP dropped rows on the way and need not. At this
-# size the exact solver takes only seconds, and the last level is hardly worth the detour. What
-# division buys is the early levels, and they grow cheaper relative to the exact solve as rows are
-# added.
+# size the exact solver is quicker than any level that comes near it: division pays on sets that the
+# exact solver cannot afford, where early levels are all there is time for.
