@@ -28,7 +28,7 @@ from ..kernels import Kernel, as_rows
 from ..losses import Array
 from ..samples import Part, join
 from .division import Divided, Drawn, draw
-from .nearest_group import NearestGroup, Numbers, nearest_mean
+from .nearest_group import NearestGroup, Numbers, group_sums, nearest_mean
 
 # A cluster of the sample may hold this many times its share, a part of the rows the second.
 SLACK, LARGEST = 1.5, 2.0
@@ -163,9 +163,7 @@ def cluster_rows(
     seeds = _spread(gram, n_clusters, random)
     group = _assignment(2.0 * gram[:, seeds] - gram.diagonal()[seeds], slack)
     for _ in range(STEPS):
-        means = nearest_mean(kernel, None, np.arange(len(gram)), group, gram)
-        scores = _scores(means, gram)
-        moved = _assignment(scores, slack)
+        moved = _assignment(_scores(gram, group), slack)
         if np.array_equal(moved, group):
             break
         group = moved
@@ -189,9 +187,10 @@ def _spread(gram: Array, n_clusters: int, random: np.random.Generator) -> Number
     return np.array(seeds, dtype=np.int64)
 
 
-def _scores(means: NearestGroup, gram: Array) -> Array:
-    sums = np.add.reduceat(gram[:, means.basis_rows] * means.coef, means.group_start[:-1], axis=1)
-    return np.asarray(sums + means.offset)
+def _scores(gram: Array, group: Numbers) -> Array:
+    """Score every row with the mean of every cluster, as in :class:`NearestGroup`."""
+    sums, within, counts = group_sums(gram, group)
+    return np.asarray((2.0 / counts * sums.T) - within / counts**2.0)
 
 
 def _assignment(scores: Array, slack: float | None) -> Numbers:

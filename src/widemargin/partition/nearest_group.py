@@ -126,14 +126,21 @@ def nearest_mean(
     kernel: Kernel, X: Any, rows: Numbers, group: Numbers, gram: Array
 ) -> NearestGroup:
     """Make groups of rows, given their numbers 0 … n_groups − 1 and kernel values."""
-    counts = np.bincount(group)
+    _, within, counts = group_sums(gram, group)
     order = np.argsort(group, kind="stable")
-    start = _starts(counts)
-    sums = np.add.reduceat(gram[np.ix_(order, order)], start[:-1], axis=1)
-    within = np.add.reduceat(sums, start[:-1], axis=0).diagonal()
     coef = np.repeat(2.0 / counts, counts)
     basis = None if X is None else X[order]
-    return NearestGroup(kernel, basis, rows[order], coef, start, -within / counts**2.0)
+    offset = -within / counts**2.0
+    return NearestGroup(kernel, basis, rows[order], coef, _starts(counts), offset)
+
+
+def group_sums(gram: Array, group: Numbers) -> tuple[Array, Array, Numbers]:
+    """Sum kernel values over groups: (groups, rows), within each group, and its rows counted."""
+    n = len(group)
+    member = sp.csr_matrix((np.ones(n), (group, np.arange(n))))
+    sums = np.asarray(member @ gram)
+    within = np.bincount(group, sums[group, np.arange(n)]).astype(np.float64)
+    return sums, within, np.bincount(group).astype(np.int64)
 
 
 def _starts(counts: Numbers) -> Numbers:

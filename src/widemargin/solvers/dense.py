@@ -28,7 +28,8 @@ def damped_cholesky(matrix: Array, diagonal: Array) -> CholeskyFactor:
     total = matrix.diagonal() + diagonal
     scale = float(np.abs(total).max(initial=0.0)) or 1.0
     for damping in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8):
-        system = matrix.copy()
+        # Symmetric, so its transpose is itself in the order that LAPACK works on without a copy.
+        system = matrix.copy().T
         system[np.diag_indices_from(system)] = total + damping * scale
         try:
             return CholeskyFactor(
