@@ -188,14 +188,15 @@ class DivideAndConquer:
     def _solve(self, number: int, divided: Divided) -> Level:
         if self.announce is not None:
             self.announce(number, divided.n_parts)
-        concurrent, threads = self.engine.share(divided.n_parts)
+        sharers, threads = self.engine.share(divided.n_parts)
+        here = self.engine.in_process
         settings = replace(
             self.settings,
-            memory=self.settings.memory // concurrent,
+            memory=self.settings.memory // sharers,
             threads=threads,
             root=number == 0,
-            stopping=self.engine.stopping,
-            listener=self.settings.listener if divided.n_parts == 1 else None,
+            stopping=self.engine.stopping if here else None,
+            listener=self.settings.listener if here and divided.n_parts == 1 else None,
         )
         solve = partial(solve_part, method=self.method, settings=settings)
         parts = self.engine.map(divided.parts, solve)

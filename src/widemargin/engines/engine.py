@@ -13,19 +13,29 @@ class Share(NamedTuple):
 
     Attributes
     ----------
-    concurrent : int
-        Parts worked on at the same time on one machine; they share its memory limit.
+    sharers : int
+        Parts that share the memory limit of one machine; a matter of the parts alone, so that
+        results do not depend on threads.
     threads : int
         Threads for each.
     """
 
-    concurrent: int
+    sharers: int
     threads: int
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Where parts live and work is done. ``Parts`` is whatever an engine keeps them in."""
+    """Where parts live and work is done. ``Parts`` is whatever an engine keeps them in.
+
+    Attributes
+    ----------
+    in_process : bool
+        Whether work is done by threads of this process, which can report progress and be told to
+        stop; otherwise nothing of this process goes along with the work.
+    """
+
+    in_process: bool
 
     def share(self, n_parts: int) -> Share:
         """Tell what each of some parts may use."""

@@ -15,6 +15,8 @@ Value = TypeVar("Value")
 
 # How often the main thread looks up from waiting, so that Ctrl-C is heard.
 SECONDS_BETWEEN_LOOKS = 0.1
+# Parts worked on at the same time at the most; they share the memory limit, on any machine.
+MOST_SHARERS = 8
 
 
 class LocalEngine:
@@ -34,15 +36,26 @@ class LocalEngine:
         Called in the main thread with (parts done, parts) while a map goes on.
     """
 
+    in_process = True
+
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
         self.listener: Callable[[int, int], None] | None = None
         self._stop = threading.Event()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"threads": self.threads}  # an event cannot be copied, a listener should not
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        LocalEngine.__init__(self, state["threads"])
+
     def share(self, n_parts: int) -> Share:
-        """Tell how many of some parts are worked on at a time, and with how many threads each."""
-        concurrent = max(1, min(self.threads, n_parts))
-        return Share(concurrent, max(1, self.threads // concurrent))
+        """Tell how many of some parts share the memory, and how many threads each has."""
+        sharers = max(1, min(n_parts, MOST_SHARERS))
+        return Share(sharers, max(1, self.threads // self._concurrent(n_parts)))
+
+    def _concurrent(self, n_parts: int) -> int:
+        return max(1, min(self.threads, n_parts, MOST_SHARERS))
 
     def stopping(self) -> bool:
         """Tell work in progress whether to give up."""
@@ -54,7 +67,7 @@ class LocalEngine:
 
     def map(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
         """Apply ``fn`` to every part, large ones first; a single part in the main thread."""
-        concurrent = self.share(len(parts)).concurrent
+        concurrent = self._concurrent(len(parts))
         self._stop.clear()
         if concurrent == 1:
             return [self._tell(fn(part), k + 1, len(parts)) for k, part in enumerate(parts)]

@@ -24,6 +24,18 @@ from ..strategies import STRATEGIES, Clustered, Plan, Strategy
 # the second number of rows each, whose model costs minutes where the exact one costs hours.
 EXACT_ROWS, PART_ROWS = 100_000, 8_000
 
+# Columns of ``history_``.
+WHOLE = ("problem", "level", "parts", "rows", "largest_part", "support_vectors")
+MEASURED = (
+    "seconds",
+    "objective",
+    "gap",
+    "relative_gap",
+    "worst_gap",
+    "movement",
+    "validation_score",
+)
+
 
 @dataclass(frozen=True)
 class DividedProblem:
@@ -56,6 +68,16 @@ class DividedProblem:
     def router(self) -> NearestGroup | None:
         """Finds the cluster of a row, if the model asks only that."""
         return self.level.router
+
+    @property
+    def converged(self) -> bool:
+        """Whether the loop ended by itself, every part of its last level within ``tol``."""
+        return self.stop not in (None, Stop.TIME) and not self.level.summary.failed
+
+    @property
+    def divided(self) -> bool:
+        """Whether the model has parts to tell apart."""
+        return self.level.n_parts > 1 or self.router is not None
 
     @property
     def exact(self) -> bool:
@@ -146,11 +168,9 @@ def _gathered(
 def level_history(problems: list[DividedProblem]) -> dict[str, NDArray[Any]]:
     """Lay the records of all binary problems out as arrays of equal length."""
     rows = [{"problem": k, **record} for k, p in enumerate(problems) for record in p.records]
-    whole = ("problem", "level", "parts", "rows", "largest_part", "support_vectors")
-    names = list(rows[0]) if rows else []
     return {
-        name: np.array([row[name] for row in rows], dtype=np.int64 if name in whole else np.float64)
-        for name in names
+        name: np.array([row[name] for row in rows], dtype=np.int64 if name in WHOLE else np.float64)
+        for name in (*WHOLE, *MEASURED)
     }
 
 

@@ -124,11 +124,11 @@ class DividedFit:
             ),
             "history_": level_history(done),
             "n_iter_": max([p.level.summary.iterations for p in done], default=0),
-            "converged_": complete and not any(p.level.summary.failed for p in done),
+            "converged_": complete and all(p.converged for p in done),
             "solver_": done[0].level.summary.solver if done else "",
             "strategy_": self.strategy.method().name,
             "level_": max([p.level.number for p in done], default=0),
-            "support_part_": self.part if any(p.level.n_parts > 1 for p in done) else None,
+            "support_part_": self.part if any(p.divided for p in done) else None,
             "routing_": self._routing(),
         }
 

@@ -61,7 +61,7 @@ class Clusters:
             )
         kernel = engine.visit(parts, 0, lambda part, _: part.source.kernel, None)
         router = cluster_rows(clustering_kernel(kernel, drawn), drawn, n_to, random, slack=SLACK)
-        return _split_by(engine, parts, router, LARGEST * n_rows / n_to, random)
+        return _split_by(engine, parts, router, int(LARGEST * n_rows / n_to), random)
 
 
 def _counts(part: Part) -> tuple[int, int]:
@@ -69,7 +69,7 @@ def _counts(part: Part) -> tuple[int, int]:
 
 
 def _split_by(
-    engine: Engine, parts: Any, router: NearestGroup, largest: float, random: np.random.Generator
+    engine: Engine, parts: Any, router: NearestGroup, largest: int, random: np.random.Generator
 ) -> Divided:
     """Send rows to their nearest centre, with more centres where too many rows go."""
     threads = engine.share(1).threads
@@ -86,16 +86,19 @@ def _split_by(
     dealt = np.ceil(counts[occupied] / largest).astype(np.int64)
     further = occupied.sum() + np.cumsum(dealt - 1) - dealt
 
-    def split(_: int, pair: tuple[Part, Numbers]) -> list[tuple[int, Part]]:
+    def split(number: int, pair: tuple[Part, Numbers]) -> list[tuple[int, Part]]:
         part, target = pair[0], renumbered[pair[1]]
+        label = part.source.label[part.rows]
         for group in np.flatnonzero(dealt > 1):
             here = np.flatnonzero(target == group)
-            turn = np.arange(here.size) % dealt[group]
+            here = here[np.argsort(label[here], kind="stable")]  # each part gets of every label
+            turn = (number + np.arange(here.size)) % dealt[group]
             target[here] = np.where(turn == 0, group, further[group] + turn)
         return part.pieces(target)
 
     divided = engine.regroup(assigned, split, join)
-    return Divided(divided, int(dealt.sum()), router.only(occupied))
+    n_parts = engine.reduce(divided, lambda _: 1, lambda a, b: a + b)
+    return Divided(divided, n_parts, router.only(occupied))
 
 
 def _assign(part: Part, router: NearestGroup, threads: int) -> tuple[Part, Numbers]:
@@ -115,7 +118,7 @@ def _split_groups(
     assigned: Any,
     router: NearestGroup,
     counts: Numbers,
-    largest: float,
+    largest: int,
     random: np.random.Generator,
 ) -> NearestGroup:
     """Replace every group that is too large by several, found among its own rows."""
@@ -178,10 +181,11 @@ def _spread(gram: Array, n_clusters: int, random: np.random.Generator) -> Number
     distance = np.full(len(gram), np.inf)
     while len(seeds) < n_clusters:
         last = seeds[-1]
-        distance = np.minimum(distance, diagonal + diagonal[last] - 2.0 * gram[last])
+        apart = np.maximum(diagonal + diagonal[last] - 2.0 * gram[last], 0.0)
+        distance = np.minimum(distance, apart)
         distance[seeds] = 0.0
-        chance = np.cumsum(np.maximum(distance, 0.0))
-        if not chance[-1] > 1e-12 * diagonal.max():
+        chance = np.cumsum(distance)
+        if not chance[-1] > 1e-12 * np.abs(diagonal).max():
             break  # every row left coincides with a seed
         seeds.append(int(np.searchsorted(chance, random.random() * chance[-1], side="right")))
     return np.array(seeds, dtype=np.int64)

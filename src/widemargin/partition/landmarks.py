@@ -49,7 +49,11 @@ def landmarks(kernel: Kernel, drawn: Drawn, n_strata: int, threads: int = 1) -> 
     """Choose landmarks among some rows; fewer if the kernel sees fewer distinct ones."""
     kernel = replace(kernel, constant=0.0)  # an intercept moves no row
     rows = as_rows(drawn.X)
-    pivots = pivoted_cholesky(kernel, rows, n_strata, threads=threads).pivots
+    # Residuals below the precision of the values are rounding, not new directions.
+    tol = 1e-12 if drawn.X.dtype == np.float64 else 1e-6
+    pivots = pivoted_cholesky(kernel, rows, n_strata, tol=tol, threads=threads).pivots
+    if pivots.size == 0:  # κ(x, x) is nowhere positive: one stratum
+        pivots = np.zeros(1, dtype=np.int64)
     diagonal = kernel.diagonal(rows)[pivots]
     basis = None if kernel.name == "precomputed" else drawn.X[pivots]
     return nearest_landmark(kernel, basis, drawn.rows[pivots], diagonal)
