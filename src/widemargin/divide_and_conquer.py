@@ -140,8 +140,8 @@ class DivideAndConquer:
     def run(self) -> Stop:
         """Go up level by level; the result is in ``complete``."""
         level = self._resumed()
-        if level is not None and level.number == self.plan.stop_level:
-            return Stop.LEVEL
+        if level is not None and (reason := self._reason_to_stop(level)):
+            return reason
         divided = self._leaves() if level is None else self._next(level)
         number = self.plan.levels if level is None else level.number - 1
         while True:
@@ -149,17 +149,13 @@ class DivideAndConquer:
             if level.summary.unfinished:
                 self.complete = self.complete or level  # half a first level is better than nothing
                 return Stop.TIME
-            if not self._improves(level):
-                return Stop.VALIDATION
-            self.complete = level
+            if self._improves(level):
+                self.complete = level
+            assert self.complete is not None
             if self.store is not None:
-                self.store.save(level, self.records, self.engine)
-            if number == self.plan.stop_level:
-                return Stop.LEVEL
-            if number < self.plan.levels and level.summary.moved == 0:
-                return Stop.STILL
-            if self.settings.deadline is not None and time.time() >= self.settings.deadline:
-                return Stop.TIME
+                self.store.save(self.complete, self.records, self.engine)
+            if reason := self._reason_to_stop(level):
+                return reason
             divided = self._next(level)
             number -= 1
 
@@ -170,6 +166,19 @@ class DivideAndConquer:
         self.complete, self.records = kept
         self._began -= self.records[-1]["seconds"]
         return self.complete
+
+    def _reason_to_stop(self, level: Level) -> Stop | None:
+        """Tell why a level, just solved or found on disk, is the last one."""
+        assert self.complete is not None
+        if self.records[-1]["level"] < self.complete.number:
+            return Stop.VALIDATION  # it was solved, and was no better
+        if level.number <= self.plan.stop_level:
+            return Stop.LEVEL
+        if level.number < self.plan.levels and level.summary.moved == 0:
+            return Stop.STILL
+        if self.settings.deadline is not None and time.time() >= self.settings.deadline:
+            return Stop.TIME
+        return None
 
     def _leaves(self) -> Divided:
         whole = self.engine.scatter([whole_set(self.samples, self.start)])

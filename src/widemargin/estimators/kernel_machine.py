@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -190,7 +191,17 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
     ) -> ExactFit | DividedFit:
         monitor = self._monitor(progress, seed)
         if strategy is None:
+            for name, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
+                if value not in (None, "local"):
+                    warnings.warn(
+                        f"`{name}` is for a training set that is divided; this one is solved as a "
+                        "whole. Set `strategy` to 'sodm' or 'dc', for example.",
+                        stacklevel=3,
+                    )
             return ExactFit(inputs, monitor, self.solver)
+        store = None
+        if self.checkpoint is not None:
+            store = self._checkpoints(inputs, strategy, validation, seed)
         return DividedFit(
             inputs,
             monitor,
@@ -200,9 +211,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
             max_time=self.max_time,
             pairwise=self._pairwise,
             validation=validation,
-            checkpoint=None
-            if self.checkpoint is None
-            else self._checkpoints(inputs, strategy, seed),
+            checkpoint=store,
             progress=progress,
         )
 
@@ -237,7 +246,13 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         codes = codes_of(y_val, training)
         return training, ValidationSet(canonical(X_val), codes, self.multi_class, function)
 
-    def _checkpoints(self, inputs: FitInputs, strategy: Strategy, seed: int) -> Checkpoints:
+    def _checkpoints(
+        self,
+        inputs: FitInputs,
+        strategy: Strategy,
+        validation: ValidationSet | None,
+        seed: int,
+    ) -> Checkpoints:
         """Find the folder that belongs to these data and settings."""
         assert self.checkpoint is not None
         settings = self.get_params(deep=False)
@@ -247,8 +262,14 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         del levels["stop_level"]  # the same levels, stopped elsewhere
         settings["strategy"] = [type(strategy).__name__, levels]
         settings["random_state"] = seed
+        if callable(self.kernel):
+            settings["kernel"] = "function"  # what it computes is among the data
         settings = {**settings, "estimator": inputs.estimator, "version": __version__}
         arrays = [inputs.rows, inputs.training.codes, inputs.weights]
+        if inputs.previous is not None:
+            arrays.append(inputs.previous)
+        if validation is not None:
+            arrays += [validation.X, validation.codes]
         return Checkpoints(self.checkpoint, identity_of(arrays, settings))
 
     @property
