@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import (
     Cascade,
@@ -329,6 +330,36 @@ def test_history_goes_on(tmp_path):
     assert np.all(np.diff(after["seconds"]) > 0)
 
 
+def test_threads_do_not_matter_to_a_resumed_fit(tmp_path, solved):
+    X, y = blobs()
+    expected = bits(estimator_of("clustered", n_jobs=2).fit(X, y))
+    estimator = estimator_of("clustered", n_jobs=1, checkpoint=tmp_path)
+    estimator.strategy.stop_level = 1
+    estimator.fit(X, y)
+    solved.clear()
+    estimator.strategy.stop_level = 0
+    assert bits(estimator.set_params(n_jobs=2).fit(X, y)) == expected
+    assert len(solved) == 1
+
+
+def test_a_fit_goes_on_where_its_time_was_over(tmp_path, monkeypatch, solved):
+    write = checkpoints.Checkpoints.write
+
+    def slow_write(self, name, data):
+        write(self, name, data)
+        time.sleep(1.0)
+
+    X, y = blobs()
+    with monkeypatch.context() as slow:
+        slow.setattr(checkpoints.Checkpoints, "write", slow_write)
+        with pytest.warns(ConvergenceWarning, match="stopped at level 2 of 2"):
+            estimator_of("stratified", checkpoint=tmp_path, max_time=1.0).fit(X, y)
+    solved.clear()
+    resumed = estimator_of("stratified", checkpoint=tmp_path).fit(X, y)
+    assert len(solved) == 3
+    assert bits(resumed) == bits(estimator_of("stratified").fit(X, y))
+
+
 def test_a_generator_makes_the_choices_of_its_state(tmp_path, solved):
     X, y = blobs()
     for state in (3, np.random.RandomState(3)):
@@ -347,17 +378,11 @@ def test_without_a_seed_the_choices_are_the_same_again(tmp_path, solved):
 
 # --- a checkpoint changes nothing but the time ----------------------------------------------
 
-in_the_estimator = pytest.mark.xfail(
-    strict=True, reason="the estimator leaves this out of what it hashes"
-)
-in_the_loop = pytest.mark.xfail(strict=True, reason="the loop looks at this before a resume only")
-
 
 def product_kernel(A, B):
     return A @ B.T
 
 
-@in_the_estimator
 def test_functions_of_equal_values_are_the_same_kernel(tmp_path, solved):
     """A function is another object in every process."""
     X, y = blobs()
@@ -373,7 +398,6 @@ def judged_fit(X, y, stop_level=0, **params):
     return estimator.fit(X[:180], y[:180], X_val=X[180:], y_val=y[180:])
 
 
-@in_the_estimator
 def test_validation_rows_are_part_of_a_fit(tmp_path):
     X, y = blobs()
     early = estimator_of("stratified", checkpoint=tmp_path)
@@ -383,7 +407,6 @@ def test_validation_rows_are_part_of_a_fit(tmp_path):
     assert bits(resumed) == bits(judged_fit(X, y))
 
 
-@in_the_estimator
 def test_the_start_is_part_of_a_fit(tmp_path):
     X, y = blobs()
     models = []
@@ -393,7 +416,6 @@ def test_the_start_is_part_of_a_fit(tmp_path):
     assert models[0] == models[1]
 
 
-@in_the_loop
 def test_a_level_that_validation_refused_is_not_solved_again(tmp_path, solved):
     X, y = blobs()
     first = judged_fit(X, y, checkpoint=tmp_path)
@@ -406,7 +428,6 @@ def test_a_level_that_validation_refused_is_not_solved_again(tmp_path, solved):
     assert bits(stopped) == bits(judged_fit(X, y, stop_level=first.level_))
 
 
-@in_the_loop
 def test_a_fit_that_stood_still_stays_there(tmp_path):
     X, y = blobs()
     expected = estimator_of("cascade", tol=0.5).fit(X, y)
@@ -626,8 +647,10 @@ def test_damaged_files_are_passed_over(damage, tmp_path, solved):
     damage(last)
     expected = bits(estimator_of("clustered").fit(X, y))
     solved.clear()
-    with pytest.warns(UserWarning, match="problem-0-level-1.wml' cannot be used and is passed"):
+    message = "problem-0-level-1.wml' cannot be used and is passed over"
+    with pytest.warns(UserWarning, match=message) as caught:
         estimator.fit(X, y)
+    assert len(caught) == 1 + (damage is replaced_by_a_folder)  # where no file can be written
     assert len(solved) == 3  # from the level before, which is whole
     assert bits(estimator) == expected
     if damage is not replaced_by_a_folder:

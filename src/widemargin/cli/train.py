@@ -194,8 +194,6 @@ def train(
         if interrupted and len(getattr(estimator, "support_", ())) == 0:
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
-        if checkpoint is not None and estimator.strategy_ == "exact":
-            say("note: the rows were solved as a whole, which has no levels to keep")
         if table.feature_names is not None:
             # As scikit-learn does for data frames; later files are then matched by name.
             estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
