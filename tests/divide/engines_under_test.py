@@ -60,6 +60,8 @@ class CarryingEngine:
     What algorithms do with it they could do on a cluster: they see no part but through a verb.
     """
 
+    in_process = False
+
     def __init__(self) -> None:
         self.calls: list[str] = []
 

@@ -62,7 +62,6 @@ class Notebook(io.StringIO):
         self.lock = threading.Lock()
 
 
-@pytest.mark.xfail(strict=True, reason="the root's work has the progress display in it")
 def test_progress_stays_at_home() -> None:
     X, y = two_clouds(60)
     strategy = Stratified(levels=1, fan_in=2)
@@ -70,7 +69,6 @@ def test_progress_stays_at_home() -> None:
         SVMClassifier(strategy=strategy, engine=CarryingEngine()).fit(X, y)
 
 
-@pytest.mark.xfail(strict=True, reason="`stopping` is a method of the engine, which goes with it")
 def test_engine_stays_at_home() -> None:
     """An engine may hold a connection, which no worker can have."""
     X, y = two_clouds(60)

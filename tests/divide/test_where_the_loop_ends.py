@@ -104,7 +104,6 @@ def test_threads_do_not_change_a_bit(kind: type, loss: str, stop_level: int) -> 
     assert stop_level == 0 or not np.array_equal(one.dual_coef_, other.dual_coef_)
 
 
-@pytest.mark.xfail(strict=True, reason="a part's cache, and so its path, depends on the threads")
 @pytest.mark.parametrize("kind", [Stratified, Clustered])
 def test_threads_share_the_memory_and_not_the_result(kind: type) -> None:
     """Where kernel rows of a part do not all fit into its share of the limit."""
@@ -176,7 +175,6 @@ def test_time_left_over_is_no_news() -> None:
     assert model.level_ == 0
 
 
-@pytest.mark.xfail(strict=True, reason="`converged_` looks at the parts of the level only")
 def test_stopped_by_time_is_not_converged() -> None:
     X, y = two_clouds(160)
     model = model_of(Stratified).set_params(engine=ListeningEngine(gives_up_after=1))
@@ -186,7 +184,6 @@ def test_stopped_by_time_is_not_converged() -> None:
     assert not model.converged_
 
 
-@pytest.mark.xfail(strict=True, reason="the history has no columns where there is no level")
 def test_history_has_its_columns_without_a_level() -> None:
     X, y = two_clouds(160)
     model = model_of(Stratified).set_params(engine=ListeningEngine(gives_up_after=0))
@@ -272,7 +269,6 @@ def test_interrupt_between_classes(kind: type) -> None:
     assert not interrupted.converged_
 
 
-@pytest.mark.xfail(strict=True, reason="`converged_` looks at the parts of the level only")
 def test_interrupted_is_not_converged() -> None:
     X, y = two_clouds(80)
     model = model_of(Stratified).set_params(engine=interrupt_at(1))

@@ -93,7 +93,6 @@ class SharedEngine(LocalEngine):
         return self
 
 
-@pytest.mark.xfail(strict=True, reason="a LocalEngine holds a lock, which cannot be copied")
 @classes
 def test_engine_object_survives_a_clone_and_a_pickle(kind: type, iris: tuple) -> None:
     X, y = iris
