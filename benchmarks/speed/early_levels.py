@@ -1,0 +1,83 @@
+"""Early levels against the exact solve of the same problem, in one run.
+
+WIDEMARGIN_DATA=... python -m benchmarks.speed.early_levels [--sets ijcnn1 ...] [--repeats 1]
+
+SODM (mean of models on landmark strata) beside exact ODM, DC-SVM (nearest of 64 clusters) beside
+exact SVM, all at tol=1e-3. ijcnn1 has its published test part, the others a random fifth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from benchmarks.datasets import load
+from benchmarks.papers.preparation import Split, random_split, whole_set
+from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
+
+# C, gamma, parts of SODM.
+SETTINGS = {
+    "ijcnn1": (32.0, 2.0, 24),
+    "cod-rna": (32.0, 4.0, 32),
+    "skin_nonskin": (32.0, 8.0, 64),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--repeats", type=int, default=1, help="fits of each; the fastest counts")
+    options = parser.parse_args()
+    print(f"{'set':>13} {'model':>22} {'fit s':>7} {'faster':>7} {'accuracy':>8} {'points':>7}")
+    for name in options.sets:
+        C, gamma, parts = SETTINGS[name]
+        split = data_of(name)
+        common = {"C": C, "gamma": gamma, "random_state": 0}
+        pairs = [
+            (
+                ODMClassifier(strategy="exact", **common),
+                ODMClassifier(strategy=Stratified(1, parts, 1), **common),
+                f"SODM, {parts} parts",
+            ),
+            (
+                SVMClassifier(strategy="exact", **common),
+                SVMClassifier(strategy=Clustered(3, 4, 3), **common),
+                "DC-SVM, 64 clusters",
+            ),
+        ]
+        for exact, early, label in pairs:
+            compare(name, exact, early, label, split, options.repeats)
+
+
+def data_of(name: str) -> Split:
+    """Return training and test rows."""
+    if name == "ijcnn1":  # as published, with its own scaling
+        data = load(name)
+        assert data.y_test is not None
+        return Split(data.X, data.y, data.X_test, data.y_test)
+    return random_split(*whole_set(name), 0)
+
+
+def compare(name: str, exact: Any, early: Any, label: str, split: Split, repeats: int) -> None:
+    """Fit both, interleaved, and print their times and accuracies."""
+    seconds = {"exact": [], "early": []}  # type: dict[str, list[float]]
+    for _ in range(repeats):
+        for which, model in (("exact", exact), ("early", early)):
+            start = time.perf_counter()
+            model.fit(split.X, split.y)
+            seconds[which].append(time.perf_counter() - start)
+    scores = {
+        w: m.score(split.X_test, split.y_test) for w, m in (("exact", exact), ("early", early))
+    }
+    for which, text in (("exact", type(exact).__name__), ("early", label)):
+        best = min(seconds[which])
+        print(
+            f"{name:>13} {text:>22} {best:7.2f} {min(seconds['exact']) / best:6.1f}x "
+            f"{scores[which]:8.4f} {100 * (scores[which] - scores['exact']):+7.2f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What a merged part starts from: the rules of widemargin.starts compared.
+
+WIDEMARGIN_DATA=... python -m benchmarks.speed.start_rules [--sets ijcnn1 ...] [--rows 20000]
+
+For each rule the dual suboptimality of the root's start (0 optimal, 1 = zero) and the seconds of
+the last level, start included. Landmark strata and clusters, ODM and hinge, 16 parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.papers.preparation import random_split, whole_set
+from widemargin import ODMClassifier, SVMClassifier, starts
+from widemargin.certificates import certify
+from widemargin.methods import Method
+from widemargin.problem import KernelProblem
+from widemargin.strategies import Clustered, Stratified
+
+RULES = ("from_zero", "as_carried", "best_multiple", "from_margins")
+SETTINGS = {"ijcnn1": (32.0, 2.0), "cod-rna": (32.0, 4.0), "covtype_binary": (32.0, 32.0)}
+
+
+class Observed:
+    """A start rule that notes the dual of the last start it made."""
+
+    def __init__(self, rule: starts.Start) -> None:
+        self.rule, self.dual = rule, np.nan
+
+    def __call__(
+        self, problem: KernelProblem, carried: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Make a start."""
+        start, margin = self.rule(problem, carried)
+        at = problem.margins(start) if margin is None else margin
+        self.dual = certify(problem.terms, start, at).dual
+        return start, margin
+
+
+def strategy_with(kind: type, rule: Observed, refine: bool) -> Stratified | Clustered:
+    """Make a strategy whose row has another start."""
+
+    class Changed(kind):  # type: ignore[misc]
+        def method(self) -> Method:
+            """Return the row with another start."""
+            return replace(super().method(), start=rule, refine=refine)
+
+    return Changed(levels=1, fan_in=16)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--rows", type=int, default=20_000)
+    options = parser.parse_args()
+    for name in options.sets:
+        C, gamma = SETTINGS[name]
+        split = random_split(*whole_set(name, options.rows), 0)
+        for loss in (ODMClassifier, SVMClassifier):
+            common = {"C": C, "gamma": gamma, "random_state": 0}
+            exact = loss(strategy="exact", tol=1e-5, **common).fit(split.X, split.y)
+            best = exact.history_["dual"][-1]
+            for kind in (Stratified, Clustered):
+                for refine in (False, True) if kind is Clustered else (False,):
+                    for rule in RULES:
+                        observed = Observed(getattr(starts, rule))
+                        strategy = strategy_with(kind, observed, refine)
+                        model = loss(strategy=strategy, **common).fit(split.X, split.y)
+                        seconds = np.diff(model.history_["seconds"])[-1]
+                        print(
+                            f"{name:>14} {loss.__name__:>13} {kind.__name__:>10} "
+                            f"{'refined' if refine else '':>7} {rule:>13}: start "
+                            f"{(best - observed.dual) / best:7.3f}, root {seconds:6.2f} s",
+                            flush=True,
+                        )
+
+
+if __name__ == "__main__":
+    main()
