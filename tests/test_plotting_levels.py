@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -178,9 +179,12 @@ def test_recall_and_precision_are_drawn_by_parts(models, exact):
     assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["1", "4", "16"]
 
 
-def test_recall_of_an_estimator_is_fitted(models, exact, moons):
-    model = SVMClassifier(gamma=2.0, strategy=Clustered(levels=2), random_state=0)
-    display = SupportVectorRecallDisplay.from_estimator(model, *moons)
+def test_recall_of_an_estimator_is_fitted(models, exact, moons, tmp_path):
+    strategy = Clustered(levels=2)
+    model = SVMClassifier(gamma=2.0, strategy=strategy, random_state=0, checkpoint=tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the exact fit has no use for a checkpoint
+        display = SupportVectorRecallDisplay.from_estimator(model, *moons)
     again = SupportVectorRecallDisplay.from_models(models, exact, ax=display.ax_)
     assert np.array_equal(display.recall, again.recall)
     assert display.recall_.get_color() == display.precision_.get_color()

@@ -42,8 +42,8 @@ class PartitionQuality:
     class_shares : array of shape (n_parts, n_classes)
         Share of each class in each part.
     share_distance : array of shape (n_parts,)
-        Half the sum of |share in the part − share in the set|: the share of a part's rows that
-        would have to change class.
+        Half the sum of the absolute differences between a part's class shares and the set's: the
+        share of the part's rows that would have to change class.
     first_moment, second_moment : array of shape (n_parts,)
         Distance of the part's mean and second moment from those of the set, in the kernel's
         space, in standard deviations.
@@ -100,7 +100,7 @@ def partition_quality(
         Part of each row, as in :attr:`Partition.part`.
     kernel : Kernel
         Kernel whose space is meant, such as :attr:`Partition.kernel`; ``Kernel("linear")`` looks
-        at means and covariances of the features themselves.
+        at means and second moments of the features themselves.
     stratum : array-like of int of shape (n_rows,), optional
         Stratum of each row, for ``angle``.
     max_rows : int, default=10000

@@ -114,7 +114,8 @@ class SupportVectorRecallDisplay:
         from ..diagnostics import fit_levels
 
         models = fit_levels(estimator, X, y)
-        exact = clone(estimator).set_params(strategy="exact").fit(X, y)
+        whole = {"strategy": "exact", "checkpoint": None, "engine": "local"}
+        exact = clone(estimator).set_params(**whole).fit(X, y)
         name = name or type(estimator).__name__
         return cls.from_models(models, exact, name=name, ax=ax, **plot_options)
 
