@@ -17,7 +17,7 @@ POOLED = ("svmguide1", "ijcnn1")
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows, every feature scaled to [0, 1] on the training rows."""
+    """Training and test rows; features scaled to [0, 1] on the training rows, unless published."""
 
     X: Any
     y: np.ndarray
@@ -44,10 +44,14 @@ def random_split(X: Any, y: np.ndarray, number: int) -> Split:
 
 
 def published_split(data: DataSet, quick_rows: int | None = None) -> Split:
-    """Return the published training and test part."""
+    """Return the published training and test part, with the scaling of the published file.
+
+    [DC-SVM] says that features are scaled to [0, 1], but its figures for ijcnn1 are those of the
+    file as it is: SVC with the printed C and gamma gives .9870 on it, and .9710 once scaled.
+    """
     assert data.y_test is not None
     train, test = _some(len(data.y), quick_rows), _some(len(data.y_test), quick_rows)
-    return _scaled(data.X[train], data.y[train], data.X_test[test], data.y_test[test])
+    return Split(data.X[train], data.y[train], data.X_test[test], data.y_test[test])
 
 
 def _some(rows: int, at_most: int | None) -> np.ndarray:
