@@ -10,7 +10,15 @@ from parts_to_merge import two_clouds
 
 from oracle import solve_with_clarabel
 from reference import kernels as naive
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+    part_solver,
+)
 from widemargin.estimators.kernel_machine import KernelMachine
 from widemargin.samples import Part
 
@@ -157,3 +165,26 @@ def test_only_support_vectors_go_up_a_cascade(loss: str) -> None:
             carried = np.concatenate([each.rows[each.net_dual != 0] for each in pair])
             np.testing.assert_array_equal(part.rows, np.sort(carried))
             assert part.mass == pytest.approx(sum(each.mass for each in pair))
+
+
+def test_support_vectors_are_solved_alone_before_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refinement of the clustered method, once; no other method has it."""
+    refined = part_solver._refined
+    asked: list[int] = []
+
+    def listening(problem: Any, carried: np.ndarray, method: Any, settings: Any) -> np.ndarray:
+        result: np.ndarray = refined(problem, carried, method, settings)
+        asked.append(problem.n_rows)
+        support, bound = np.flatnonzero(carried), problem.terms.bound
+        assert 0 < support.size < carried.size
+        np.testing.assert_array_equal(result[carried == 0], 0.0)
+        margin = problem.dense_q()[support] @ result
+        free = (result[support] > 1e-6) & (result[support] < bound[support] - 1e-6)
+        np.testing.assert_allclose(margin[free], 1.0, atol=1e-3)  # solved, among themselves
+        return result
+
+    monkeypatch.setattr(part_solver, "_refined", listening)
+    for kind in STRATEGIES:
+        fitted(kind, "hinge")
+        assert asked == ([N_ROWS] if kind is Clustered else [])
+        asked.clear()

@@ -71,6 +71,7 @@ def test_intercept_moves_no_row() -> None:
     lifted = divide(Clusters(100), samples(X, label, Kernel("rbf", 0.1, constant=1.0)), 4)
     for a, b in zip(plain.parts, lifted.parts, strict=True):
         np.testing.assert_array_equal(a.rows, b.rows)
+    assert router_of(lifted).kernel == router_of(plain).kernel
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
