@@ -12,11 +12,11 @@ from reference.certificate import dual, primal
 from reference.losses import make_loss
 from reference.problems import random_problem
 from tolerances import POLISHED_OBJECTIVE, TOLERANCES
-from widemargin.solvers.binary import fit_binary
 from widemargin.kernels import Kernel
 from widemargin.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.problem import KernelProblem, extreme_eigenvalues
 from widemargin.solvers import SOLVERS, Monitor, Outcome, Solution, choose
+from widemargin.solvers.binary import fit_binary
 
 UPSILON, THETA, C = 0.4, 0.1, 2.0
 LOSSES: dict[str, Loss] = {

@@ -26,6 +26,7 @@ import numpy as np
 from .engines import Engine
 from .level_summary import LevelSummary, summarise
 from .losses import Array
+from .merge import every_dual
 from .methods import Method
 from .part_solver import PartSettings, solve_part
 from .partition import Divided, NearestGroup
@@ -189,7 +190,9 @@ class DivideAndConquer:
         return self.method.partition(self.engine, whole, 1, n_leaves, random)
 
     def _next(self, level: Level) -> Divided:
-        carried = self.engine.map(level.parts, self.method.carry)
+        carried = level.parts
+        if self.method.carry is not every_dual:
+            carried = self.engine.map(carried, self.method.carry)
         n_to = self.plan.parts(level.number - 1)
         random = self._random(level.number - 1)
         return self.method.regroup(self.engine, carried, level.n_parts, n_to, random)
@@ -236,4 +239,8 @@ class DivideAndConquer:
 
 def collect(level: Level, engine: Engine) -> list[Part]:
     """Bring the parts of a level here, without their rows' values."""
-    return engine.reduce(level.parts, lambda part: [part], lambda a, b: a + b)
+    return engine.reduce(level.parts, _without_rows, lambda a, b: a + b)
+
+
+def _without_rows(part: Part) -> list[Part]:
+    return [replace(part, source=part.source.only(part.rows[:0]))]

@@ -65,7 +65,7 @@ class Fold:
             return [(number * n_to // n_from, part)]
 
         combine = partial(_merge, divided=self.divided)
-        return Divided(engine.regroup(parts, split, combine), n_to)
+        return Divided(engine.regroup(parts, split, combine, n_to), n_to)
 
 
 def _merge(parts: list[Part], divided: bool) -> Part:

@@ -59,6 +59,25 @@ class Samples:
             weight=self.weight[rows],
         )
 
+    # Parts share one training set here. Where parts own their rows, as on a cluster, a source of
+    # the same form keeps those alone: `only` narrows it and `joined` puts sources together.
+
+    def labels(self, rows: NDArray[np.int64]) -> Array:
+        """Return the labels of some rows."""
+        return self.label[rows]
+
+    def weights(self, rows: NDArray[np.int64]) -> Array:
+        """Return the weights of some rows."""
+        return self.weight[rows]
+
+    def only(self, rows: NDArray[np.int64]) -> Samples:
+        """Return a source of some rows, by the same numbers."""
+        return self
+
+    def joined(self, others: list[Samples]) -> Samples:
+        """Return a source of the rows of several."""
+        return self
+
     def values(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[Any]:
         """Look up precomputed kernel values."""
         return np.asarray(self.X[np.ix_(rows, columns)])
@@ -141,23 +160,23 @@ class Part:
 
     def keep(self, mask: NDArray[np.bool_]) -> Part:
         """Drop rows; the mass stays, because the part still stands for them."""
-        return replace(self, rows=self.rows[mask], net_dual=self.net_dual[mask], report=None)
+        rows = self.rows[mask]
+        return Part(rows, self.net_dual[mask], self.mass, self.source.only(rows))
 
     def pieces(self, target: NDArray[np.int64]) -> list[tuple[int, Part]]:
         """Break the part up by a target number per row, its mass shared out by weight."""
         if self.n_rows == 0:
             return []
-        weight = self.source.weight[self.rows]
+        weight = self.source.weights(self.rows)
         share = self.mass / float(weight.sum())
         order = np.argsort(target, kind="stable")  # rows stay ascending within a piece
         numbers, first = np.unique(target[order], return_index=True)
-        return [
-            (
-                int(number),
-                Part(self.rows[here], self.net_dual[here], share * weight[here].sum(), self.source),
-            )
-            for number, here in zip(numbers, np.split(order, first[1:]), strict=True)
-        ]
+        pieces = []
+        for number, here in zip(numbers, np.split(order, first[1:]), strict=True):
+            rows, mass = self.rows[here], share * float(weight[here].sum())
+            piece = Part(rows, self.net_dual[here], mass, self.source.only(rows))
+            pieces.append((int(number), piece))
+        return pieces
 
 
 def whole_set(samples: Samples, start: Array | None = None) -> Part:
@@ -172,4 +191,5 @@ def join(parts: list[Part]) -> Part:
     order = np.argsort(rows, kind="stable")
     net_dual = np.concatenate([part.net_dual for part in parts])
     mass = float(sum(part.mass for part in parts))
-    return Part(rows[order], net_dual[order], mass, parts[0].source)
+    source = parts[0].source.joined([part.source for part in parts[1:]])
+    return Part(rows[order], net_dual[order], mass, source)

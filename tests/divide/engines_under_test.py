@@ -83,6 +83,7 @@ class CarryingEngine:
         parts: list[bytes],
         split: Callable[[int, Any], list[tuple[int, Any]]],
         combine: Callable[[list[Any]], Any],
+        n_to: int,
     ) -> list[bytes]:
         self.calls.append("regroup")
         sent: dict[int, list[bytes]] = {}

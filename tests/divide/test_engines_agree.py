@@ -110,9 +110,9 @@ class WeighingEngine(CarryingEngine):
         self._weigh(fn)
         return super().map(parts, fn)
 
-    def regroup(self, parts: Any, split: Any, combine: Any) -> Any:
+    def regroup(self, parts: Any, split: Any, combine: Any, n_to: int) -> Any:
         self._weigh(split, combine)
-        return super().regroup(parts, split, combine)
+        return super().regroup(parts, split, combine, n_to)
 
     def reduce(self, parts: Any, fn: Any, combine: Any) -> Any:
         result = super().reduce(parts, fn, combine)

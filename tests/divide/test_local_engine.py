@@ -79,10 +79,10 @@ def test_regroup_equals_a_loop(n_threads: int) -> None:
     for number, part in enumerate(parts):
         for target, piece in split(number, part):
             expected.setdefault(target, []).append(piece)
-    result = engine.regroup(parts, split, list)
+    result = engine.regroup(parts, split, list, 20)
     assert result == [expected[target] for target in sorted(expected)]  # numbers left out: no part
-    assert engine.regroup(parts, lambda number, part: [(0, number)], list) == [list(range(7))]
-    assert engine.regroup(parts, lambda number, part: [], list) == []
+    assert engine.regroup(parts, lambda number, part: [(0, number)], list, 1) == [list(range(7))]
+    assert engine.regroup(parts, lambda number, part: [], list, 3) == []
 
 
 @threads
@@ -137,7 +137,7 @@ def test_errors_in_regroup(verb: str) -> None:
     split: Callable[..., list[tuple[int, int]]] = fail if verb == "split" else lambda k, p: [(0, p)]
     combine = fail if verb == "combine" else list
     with pytest.raises(RuntimeError, match="no"):
-        LocalEngine(2).regroup([1, 2], split, combine)
+        LocalEngine(2).regroup([1, 2], split, combine, 2)
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 9, 1000])

@@ -39,12 +39,12 @@ class Slices:
         def split(_: int, part: Part) -> list[tuple[int, Part]]:
             return part.pieces(np.searchsorted(edges, part.source.X[part.rows, self.feature]))
 
-        return Divided(engine.regroup(parts, split, join), n_to)
+        return Divided(engine.regroup(parts, split, join, n_to), n_to)
 
 
 def first_come(engine: Engine, parts: Any, n_from: int, n_to: int, random: Any) -> Divided:
     """Merge part k with parts k + n_to, k + 2 n_to, … instead of its neighbours."""
-    return Divided(engine.regroup(parts, lambda k, part: [(k % n_to, part)], join), n_to)
+    return Divided(engine.regroup(parts, lambda k, part: [(k % n_to, part)], join, n_to), n_to)
 
 
 def larger_half(part: Part) -> Part:

@@ -168,7 +168,6 @@ def copies_in_every_second_part(first: int = 1) -> list[Part]:
     return [piece for _, piece in whole_set(samples(X, labels_of(31))).pieces(owner)]
 
 
-@pytest.mark.xfail(strict=True, reason="where a part begins to deal depends on its number alone")
 def test_copies_in_some_parts_are_dealt_evenly() -> None:
     parts = copies_in_every_second_part()
     divided = Clusters(31)(LocalEngine(1), parts, 16, 8, np.random.default_rng(0))
@@ -176,7 +175,6 @@ def test_copies_in_some_parts_are_dealt_evenly() -> None:
     assert max(part.n_rows for part in divided.parts) <= 2 * 31 / 8
 
 
-@pytest.mark.xfail(strict=True, reason="a group whose rows all go further loses its number")
 def test_copies_are_routed_to_a_part_that_has_them() -> None:
     for first in (0, 1):
         parts = copies_in_every_second_part(first)

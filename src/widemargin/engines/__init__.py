@@ -9,7 +9,7 @@ verb                        meaning
 ``scatter(blocks)``         place the parts
 ``map(parts, fn)``          every part, in parallel
 ``regroup(parts, split,     break every part into pieces addressed to new parts,
-combine)``                  and put the pieces of each new part together
+combine, n_to)``            and put the pieces of each new part together
 ``reduce(parts, fn,         one small value from all parts
 combine)``
 ``visit(parts, i, fn,       run on one part, pass a value on

@@ -58,11 +58,13 @@ class Engine(Protocol):
         parts: Any,
         split: Callable[[int, Any], list[tuple[int, Any]]],
         combine: Callable[[list[Any]], Any],
+        n_to: int,
     ) -> Any:
         """Redistribute: ``split(number, part)`` gives (new number, piece) pairs.
 
-        The pieces of a new part reach ``combine`` in the order of the parts they came from; new
-        parts are in the order of their numbers, and numbers nobody addressed make no part.
+        New numbers are below ``n_to``. The pieces of a new part reach ``combine`` in the order of
+        the parts they came from; new parts are in the order of their numbers, and numbers nobody
+        addressed make no part.
         """
         ...
 

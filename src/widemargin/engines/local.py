@@ -88,13 +88,14 @@ class LocalEngine:
         parts: list[Any],
         split: Callable[[int, Any], list[tuple[int, Any]]],
         combine: Callable[[list[Any]], Any],
+        n_to: int,
     ) -> list[Any]:
         """Redistribute pieces of parts to new parts."""
-        pieces: dict[int, list[Any]] = {}
+        pieces: list[list[Any]] = [[] for _ in range(n_to)]
         for k, part in enumerate(parts):
             for target, piece in split(k, part):
-                pieces.setdefault(target, []).append(piece)
-        return [combine(pieces[target]) for target in sorted(pieces)]
+                pieces[target].append(piece)
+        return [combine(each) for each in pieces if each]
 
     def reduce(
         self,

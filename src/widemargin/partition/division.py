@@ -46,29 +46,37 @@ class Division(Protocol):
         ...
 
 
-def deal(strata: Numbers, label: Array, n_parts: int, random: np.random.Generator) -> Numbers:
+def deal(
+    strata: Numbers, label: Array, n_parts: int, random: np.random.Generator, first: int = 0
+) -> Numbers:
     """Deal every stratum out over the parts, by label within the stratum.
 
-    Rows are ordered by stratum, label and chance, then dealt out in turns. So parts differ by at
-    most one row in size, in each stratum, and in each label of each stratum.
+    Rows are ordered by stratum, label and chance, then dealt out in turns, to part ``first`` first.
+    So parts differ by at most one row in size, in each stratum, and in each label of each stratum.
     """
     order = np.lexsort((random.random(strata.size), label, strata))
     target = np.empty(strata.size, dtype=np.int64)
-    target[order] = np.arange(strata.size) % n_parts
+    target[order] = (first + np.arange(strata.size)) % n_parts
     return target
 
 
 def deal_out(
     engine: Engine, parts: Any, n_to: int, strata_of: Any, random: np.random.Generator
 ) -> Divided:
-    """Divide parts by dealing out the strata that ``strata_of(part)`` tells."""
+    """Divide parts by dealing out the strata that ``strata_of(part)`` tells.
+
+    Each part goes on dealing where the one before it ended, so that the new parts are even.
+    """
     seed = int(random.integers(2**31))
+    sizes = engine.reduce(parts, lambda part: [part.n_rows], lambda a, b: a + b)
+    dealt_before = np.cumsum([0, *sizes])
 
     def split(number: int, part: Part) -> list[tuple[int, Part]]:
         chance = np.random.default_rng([seed, number])
-        return part.pieces(deal(strata_of(part), part.source.label[part.rows], n_to, chance))
+        label, first = part.source.labels(part.rows), int(dealt_before[number])
+        return part.pieces(deal(strata_of(part), label, n_to, chance, first))
 
-    return Divided(engine.regroup(parts, split, join), n_to)
+    return Divided(engine.regroup(parts, split, join, n_to), n_to)
 
 
 @dataclass(frozen=True)

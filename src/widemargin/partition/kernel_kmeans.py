@@ -50,7 +50,7 @@ class Clusters:
     ) -> Divided:
         """Divide parts anew."""
         if n_to == 1:
-            return Divided(engine.regroup(parts, lambda _, part: [(0, part)], join), 1)
+            return Divided(engine.regroup(parts, lambda _, part: [(0, part)], join, 1), 1)
         n_rows, n_support = engine.reduce(parts, _counts, lambda a, b: (a[0] + b[0], a[1] + b[1]))
         size = min(max(self.n_sample, ROWS_PER_CLUSTER * n_to), LARGEST_SAMPLE)
         drawn = draw(engine, parts, size, random, support_only=n_support >= size)
@@ -85,20 +85,21 @@ def _split_by(
     renumbered = np.cumsum(occupied) - 1
     dealt = np.ceil(counts[occupied] / largest).astype(np.int64)
     further = occupied.sum() + np.cumsum(dealt - 1) - dealt
+    large = np.flatnonzero(dealt > 1)
+    before = _dealt_before(engine, assigned, np.flatnonzero(occupied)[large])
 
     def split(number: int, pair: tuple[Part, Numbers]) -> list[tuple[int, Part]]:
         part, target = pair[0], renumbered[pair[1]]
-        label = part.source.label[part.rows]
-        for group in np.flatnonzero(dealt > 1):
+        label = part.source.labels(part.rows)
+        for k, group in enumerate(large):
             here = np.flatnonzero(target == group)
             here = here[np.argsort(label[here], kind="stable")]  # each part gets of every label
-            turn = (number + np.arange(here.size)) % dealt[group]
+            turn = (before[number, k] + np.arange(here.size)) % dealt[group]
             target[here] = np.where(turn == 0, group, further[group] + turn)
         return part.pieces(target)
 
-    divided = engine.regroup(assigned, split, join)
-    n_parts = engine.reduce(divided, lambda _: 1, lambda a, b: a + b)
-    return Divided(divided, n_parts, router.only(occupied))
+    divided = engine.regroup(assigned, split, join, int(dealt.sum()))
+    return Divided(divided, int(dealt.sum()), router.only(occupied))
 
 
 def _assign(part: Part, router: NearestGroup, threads: int) -> tuple[Part, Numbers]:
@@ -107,6 +108,18 @@ def _assign(part: Part, router: NearestGroup, threads: int) -> tuple[Part, Numbe
 
 def _sizes(pair: tuple[Part, Numbers], n_groups: int) -> Numbers:
     return np.bincount(pair[1], minlength=n_groups)
+
+
+def _dealt_before(engine: Engine, assigned: Any, groups: Numbers) -> Numbers:
+    """Count the rows of some groups in all parts before each, as (parts, groups)."""
+    if groups.size == 0:
+        return np.zeros((0, 0), dtype=np.int64)
+
+    def counts(pair: tuple[Part, Numbers]) -> list[Numbers]:
+        return [np.array([np.count_nonzero(pair[1] == group) for group in groups])]
+
+    per_part = np.array(engine.reduce(assigned, counts, lambda a, b: a + b))
+    return np.asarray(np.cumsum(per_part, axis=0) - per_part)
 
 
 def _members(pair: tuple[Part, Numbers], group: int) -> Part:
