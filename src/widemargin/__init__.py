@@ -16,7 +16,10 @@ _PUBLIC = {
     "Clustered": "strategies",
     "Preserving": "strategies",
     "Stratified": "strategies",
+    "LevelsDisplay": "plotting",
     "MarginDistributionDisplay": "plotting",
+    "PartitionDisplay": "plotting",
+    "SupportVectorRecallDisplay": "plotting",
     "load_model": "persistence",
     "show_versions": "versions",
 }
@@ -24,11 +27,14 @@ _PUBLIC = {
 __all__ = [
     "Cascade",
     "Clustered",
+    "LevelsDisplay",
     "MarginDistributionDisplay",
     "ODMClassifier",
+    "PartitionDisplay",
     "Preserving",
     "SVMClassifier",
     "Stratified",
+    "SupportVectorRecallDisplay",
     "__version__",
     "load_model",
     "show_versions",
@@ -37,7 +43,12 @@ __all__ = [
 if TYPE_CHECKING:
     from .estimators import ODMClassifier, SVMClassifier
     from .persistence import load_model
-    from .plotting import MarginDistributionDisplay
+    from .plotting import (
+        LevelsDisplay,
+        MarginDistributionDisplay,
+        PartitionDisplay,
+        SupportVectorRecallDisplay,
+    )
     from .strategies import Cascade, Clustered, Preserving, Stratified
     from .versions import show_versions
 

@@ -38,9 +38,7 @@ def best_multiple(problem: KernelProblem, carried: Array) -> tuple[Array, Array 
     carried = problem.terms.nearest(carried)
     if not np.any(carried):
         return from_zero(problem, carried)
-    margin = problem.margins(carried)
-    t = _best_factor(problem.terms, carried, margin)
-    return t * carried, t * margin
+    return _scaled(problem.terms, carried, problem.margins(carried))
 
 
 def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
@@ -49,16 +47,23 @@ def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array |
     What was carried, divided by the number merged, has the averaged margins of the local models.
     Kept only if its dual is better than that of :func:`best_multiple`.
     """
-    start, margin = best_multiple(problem, carried)
-    if margin is None or not np.any(start):
-        return start, margin
-    implied = problem.terms.nearest(problem.terms.implied_dual(problem.margins(carried)))
-    implied_margin = problem.margins(implied)
-    t = _best_factor(problem.terms, implied, implied_margin)
-    implied, implied_margin = t * implied, t * implied_margin
     terms = problem.terms
-    better = certify(terms, implied, implied_margin).dual > certify(terms, start, margin).dual
-    return (implied, implied_margin) if better else (start, margin)
+    carried = terms.nearest(carried)
+    if not np.any(carried):
+        return from_zero(problem, carried)
+    averaged = problem.margins(carried)
+    start = _scaled(terms, carried, averaged)
+    if not np.any(start[0]):  # duals worse than none have no margins worth asking
+        return start
+    implied = terms.nearest(terms.implied_dual(averaged))
+    other = _scaled(terms, implied, problem.margins(implied))
+    return max(start, other, key=lambda choice: certify(terms, *choice).dual)
+
+
+def _scaled(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array, Array]:
+    """Take the multiple with the best dual."""
+    t = _best_factor(terms, net_dual, margin)
+    return t * net_dual, t * margin
 
 
 def _best_factor(terms: LossTerms, net_dual: Array, margin: Array) -> float:
