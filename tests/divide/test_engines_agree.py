@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engines_under_test import CarryingEngine, cloudpickle
+from engines_under_test import CarryingEngine, OwningEngine, cloudpickle
 from parts_to_merge import two_clouds
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -52,6 +52,19 @@ def test_parts_that_travel(kind: type, loss: str, stop_level: int) -> None:
     travelled = fit_away(model, engine, X, y)
     same_model(travelled, model.fit(X, y), X)
     assert {"map", "regroup", "reduce"} <= set(engine.calls)
+
+
+@strategies
+@losses
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_parts_that_own_their_rows(kind: type, loss: str, form: str) -> None:
+    """No part is asked for rows of another, and none keeps more than its own."""
+    X, y = two_clouds(160)
+    rows = sp.csr_matrix(X) if form == "csr" else X
+    weights = 1.0 + np.arange(160) % 3
+    model = clone(MODELS[loss]).set_params(strategy=kind(levels=2, fan_in=2))
+    travelled = fit_away(model, OwningEngine(), rows, y, weights)
+    same_model(travelled, model.fit(rows, y, weights), X)
 
 
 class Notebook(io.StringIO):
