@@ -230,7 +230,7 @@ class DivideAndConquer:
             before = self.records[-1]["validation_score"] if self.records else -np.inf
         record = {"level": float(level.number), **level.summary.record(), "seconds": seconds}
         self.records.append({**record, "validation_score": score})
-        return self.judge is None or score > before
+        return self.judge is None or not score <= before  # NaN: nothing to judge by
 
     def _random(self, level: int) -> np.random.Generator:
         """Return chance that depends on the seed and the level only, so that runs can resume."""

@@ -117,7 +117,6 @@ def test_every_class_has_its_own_level(kind: type, scheme: str) -> None:
     assert model.score(X[judge], y[judge]) > 0.9
 
 
-@pytest.mark.xfail(strict=True, reason="a pair without validation rows scores 0, twice, and stops")
 def test_pair_that_nobody_can_judge_goes_on() -> None:
     """Validation rows of the first class only say nothing of the second against the third."""
     X, y = load_iris(return_X_y=True)
@@ -255,7 +254,6 @@ def test_refusals(kind: type, strategy: Any, data: dict, message: str) -> None:
         kind(strategy=strategy).fit(X, Y, **data)
 
 
-@pytest.mark.xfail(strict=True, reason="a strategy's parameters are looked at after they are used")
 def test_fraction_that_is_no_number() -> None:
     with pytest.raises(ValueError, match="'validation_fraction' parameter of Cascade must"):
         ODMClassifier(strategy=Cascade(validation_fraction="a tenth")).fit(X, Y)

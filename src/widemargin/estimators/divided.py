@@ -88,6 +88,7 @@ class DividedProblem:
 def resolve_strategy(strategy: Any, n_rows: int, name: str) -> Strategy | None:
     """Turn the parameter into a strategy; None means the whole set at once."""
     if isinstance(strategy, Strategy):
+        strategy._validate_params()
         return strategy
     if strategy in STRATEGIES:
         return STRATEGIES[strategy]()

@@ -15,8 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .. import __version__
-from ..checkpoints import Checkpoints, identity_of
 from ..engines import Engine
 from ..engines import resolve as resolve_engine
 from ..kernel_matrices import check_symmetric, evaluate_callable
@@ -40,8 +38,9 @@ from .exact_fit import ExactFit, FitInputs
 from .feature_scales import warn_if_one_feature_dominates
 from .multiclass import binary_tasks
 from .prediction import FLOAT32_ROUNDING, KernelPrediction
+from .resuming import checkpoints_of
 from .training_set import TrainingSet, class_weights, training_set
-from .validation import ValidationSet, codes_of, hold_out
+from .validation import ValidationSet, validation_rows
 
 
 class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -147,7 +146,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         )
         strategy = resolve_strategy(self.strategy, len(training.codes), type(self).__name__)
         seed = self._seed()
-        training, validation = self._validation(strategy, training, X, X_val, y_val, seed)
+        training, validation = validation_rows(self, strategy, training, X, X_val, y_val, seed)
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights = self._row_weight(float(training.weights.sum())) * training.weights
         weights *= class_weights(self.class_weight, training)
@@ -201,7 +200,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
             return ExactFit(inputs, monitor, self.solver)
         store = None
         if self.checkpoint is not None:
-            store = self._checkpoints(inputs, strategy, validation, seed)
+            store = checkpoints_of(self, inputs, strategy, validation, seed)
         return DividedFit(
             inputs,
             monitor,
@@ -214,63 +213,6 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
             checkpoint=store,
             progress=progress,
         )
-
-    def _validation(
-        self,
-        strategy: Strategy | None,
-        training: TrainingSet,
-        X: Any,
-        X_val: Any,
-        y_val: Any,
-        seed: int,
-    ) -> tuple[TrainingSet, ValidationSet | None]:
-        """Settle the validation rows: given, kept out of the training rows, or none."""
-        fraction = None if strategy is None else strategy.validation_fraction
-        function = self.kernel if callable(self.kernel) else None
-        if X_val is None and y_val is None:
-            if fraction is None:
-                return training, None
-            training, X_val, codes = hold_out(
-                training, X, float(fraction), seed, pairwise=self._pairwise
-            )
-            return training, ValidationSet(X_val, codes, self.multi_class, function)
-        if X_val is None or y_val is None:
-            raise ValueError("X_val and y_val go together; got only one of them.")
-        if strategy is None or fraction is not None:
-            other = "strategy is 'exact'" if strategy is None else "validation_fraction is set too"
-            raise ValueError(
-                f"X_val and y_val choose the level at which a divided fit stops; {other}. Pass "
-                "them with a strategy such as 'sodm' or 'dc', without validation_fraction."
-            )
-        X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted(), order="C")
-        codes = codes_of(y_val, training)
-        return training, ValidationSet(canonical(X_val), codes, self.multi_class, function)
-
-    def _checkpoints(
-        self,
-        inputs: FitInputs,
-        strategy: Strategy,
-        validation: ValidationSet | None,
-        seed: int,
-    ) -> Checkpoints:
-        """Find the folder that belongs to these data and settings."""
-        assert self.checkpoint is not None
-        settings = self.get_params(deep=False)
-        for name in ("n_jobs", "verbose", "max_time", "checkpoint", "engine", "warm_start"):
-            del settings[name]
-        levels = strategy.get_params()
-        del levels["stop_level"]  # the same levels, stopped elsewhere
-        settings["strategy"] = [type(strategy).__name__, levels]
-        settings["random_state"] = seed
-        if callable(self.kernel):
-            settings["kernel"] = "function"  # what it computes is among the data
-        settings = {**settings, "estimator": inputs.estimator, "version": __version__}
-        arrays = [inputs.rows, inputs.training.codes, inputs.weights]
-        if inputs.previous is not None:
-            arrays.append(inputs.previous)
-        if validation is not None:
-            arrays += [validation.X, validation.codes]
-        return Checkpoints(self.checkpoint, identity_of(arrays, settings))
 
     @property
     def _pairwise(self) -> bool:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from ..kernel_matrices import evaluate_callable
+from ..kernels import canonical
 from ..level_models import LevelModel
 from ..problem import take_rows
+from ..strategies import Strategy
 from .exact_fit import FitInputs
 from .multiclass import binary_tasks
 from .training_set import TrainingSet
@@ -44,7 +47,7 @@ class ValidationSet:
         task = binary_tasks(self.codes, len(training.classes), self.scheme)[k]
         X = take_rows(self.X, task.rows, pairwise=False)
         if X.shape[0] == 0:
-            return 0.0
+            return np.nan  # nobody to judge a pair of classes
         router = model.router
         if self.function is not None:
             values = evaluate_callable(self.function, X, training.X[model.basis_rows])
@@ -64,6 +67,40 @@ class ValidationSet:
             )
             decision = model.decide(X.astype(precision, copy=False), inputs.threads)
         return float(np.mean((decision > 0) == (task.label > 0)))
+
+
+def validation_rows(
+    estimator: Any,
+    strategy: Strategy | None,
+    training: TrainingSet,
+    X: Any,
+    X_val: Any,
+    y_val: Any,
+    seed: int,
+) -> tuple[TrainingSet, ValidationSet | None]:
+    """Settle the validation rows: given, kept out of the training rows, or none."""
+    fraction = None if strategy is None else strategy.validation_fraction
+    function = estimator.kernel if callable(estimator.kernel) else None
+    scheme = estimator.multi_class
+    if X_val is None and y_val is None:
+        if fraction is None:
+            return training, None
+        training, X_val, codes = hold_out(
+            training, X, float(fraction), seed, pairwise=estimator._pairwise
+        )
+        return training, ValidationSet(X_val, codes, scheme, function)
+    if X_val is None or y_val is None:
+        raise ValueError("X_val and y_val go together; got only one of them.")
+    if strategy is None or fraction is not None:
+        other = "strategy is 'exact'" if strategy is None else "validation_fraction is set too"
+        raise ValueError(
+            f"X_val and y_val choose the level at which a divided fit stops; {other}. Pass "
+            "them with a strategy such as 'sodm' or 'dc', without validation_fraction."
+        )
+    X_val, y_val = validate_data(
+        estimator, X_val, y_val, reset=False, **estimator._accepted(), order="C"
+    )
+    return training, ValidationSet(canonical(X_val), codes_of(y_val, training), scheme, function)
 
 
 def hold_out(
