@@ -93,7 +93,7 @@ def test_decisions_from_kernel_values(constant: float, routed: bool) -> None:
 
 def test_part_that_has_no_basis_rows_decides_nothing() -> None:
     """A cluster whose duals are all zero has no opinion."""
-    model, X, Z, values, coef, nearest = expansion("dense", True, 1.0)
+    model, X, Z, _, coef, nearest = expansion("dense", True, 1.0)
     kept = PART != 2
     fewer = LevelModel(
         model.kernel, X[kept], np.flatnonzero(kept), coef[kept], PART[kept], model.router
