@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,34 +24,8 @@ def level_model(classifier: Any) -> LevelModel:
 
 
 def local_decisions(model: LevelModel, X: Any) -> np.ndarray:
-    """Evaluate every part's model alone.
-
-    Part by part, because each then costs its own support vectors only;
-    ``LevelModel.local_decisions`` multiplies every kernel value by a weight for each part.
-    """
-    return np.array([_decide_alone(model, k, X) for k in range(_n_parts(model))])
-
-
-def _n_parts(model: LevelModel) -> int:
-    assert model.part is not None
-    supported = int(model.part.max(initial=-1)) + 1
-    return supported if model.router is None else max(supported, model.router.n_groups)
-
-
-def _decide_alone(model: LevelModel, k: int, X: Any) -> np.ndarray:
-    assert model.part is not None
-    own = np.flatnonzero(model.part == k)
-    if not own.size:
-        return np.zeros(X.shape[0])
-    alone = replace(
-        model,
-        basis=model.basis[own],
-        basis_rows=model.basis_rows[own],
-        coef=model.coef[own],
-        part=None,
-        router=None,
-    )
-    return alone.decide(X, thread_count(None))
+    """Evaluate every part's model alone."""
+    return model.local_decisions(X, thread_count(None))
 
 
 def naive_sum(members: np.ndarray) -> np.ndarray:
@@ -80,12 +53,12 @@ def committee_slopes(model: LevelModel, X: Any, positive: np.ndarray, prior: flo
     assert model.router is not None
     group = model.router.assign(X, thread_count(None))
     random = np.random.default_rng(0)
-    slopes = np.zeros(_n_parts(model))  # zero, hence no say, for a part that is nearest to no row
+    slopes = np.zeros(model.n_parts)  # zero, hence no say, for a part that is nearest to no row
     for k in np.unique(group):
         own = np.flatnonzero(group == k)
         if len(own) > CALIBRATION_ROWS:
             own = random.choice(own, CALIBRATION_ROWS, replace=False)
-        slopes[k] = _slope(_decide_alone(model, k, X[own]), positive[own], prior)
+        slopes[k] = _slope(model.alone(k).decide(X[own], thread_count(None)), positive[own], prior)
     return slopes
 
 

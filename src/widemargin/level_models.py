@@ -8,7 +8,7 @@ and both are the plain model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,28 @@ class LevelModel:
         return self._routed(X, self.router.assign(X, threads), threads)
 
     def local_decisions(self, X: Any, threads: int = 1) -> Array:
-        """Evaluate the sum of each part alone, as (parts, rows)."""
+        """Evaluate each part alone, as (parts, rows); each costs its own vectors only."""
         if self.part is None:
             return self._sums(X, self.coef[None], threads)
-        coef = np.zeros((int(self.part.max(initial=-1)) + 1, self.coef.size))
-        coef[self.part, np.arange(self.coef.size)] = self.coef
-        return self._sums(X, coef, threads)
+        return np.array([self.alone(k).decide(X, threads) for k in range(self.n_parts)])
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts, also of those without a coefficient."""
+        supported = 1 if self.part is None else int(self.part.max(initial=-1)) + 1
+        return supported if self.router is None else max(supported, self.router.n_groups)
+
+    def alone(self, number: int) -> LevelModel:
+        """Return the model of one part."""
+        own = np.flatnonzero(self.part == number)
+        return replace(
+            self,
+            basis=self.basis[own],
+            basis_rows=self.basis_rows[own],
+            coef=self.coef[own],
+            part=None,
+            router=None,
+        )
 
     def _sums(self, X: Any, coef: Array, threads: int) -> Array:
         X, basis = _same_columns(X, self.basis)
