@@ -29,6 +29,13 @@ def main(arguments: list[str] | None = None) -> None:
             command.add_argument(
                 "--splits", type=int, default=sodm_tables.SPLITS, help="random splits"
             )
+            command.add_argument(
+                "--columns",
+                nargs="+",
+                choices=sodm_tables.COLUMNS,
+                default=sodm_tables.COLUMNS,
+                help="which fits; a run may be made column by column",
+            )
     writer = commands.add_parser("render", help="write the tables into docs/benchmarks")
     writer.add_argument("--results", type=Path, default=FOLDER, help="folder of the JSON files")
     writer.add_argument("--to", type=Path, default=render.FOLDER, help="folder of the tables")
@@ -43,6 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
     settings = {"quick": options.quick, "max_time": options.max_time}
     if options.command == "sodm":
         settings["splits"] = 1 if options.quick else options.splits
+        settings["columns"] = options.columns
     tables.run(results, names, **settings)
 
 
