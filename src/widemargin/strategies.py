@@ -73,11 +73,20 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         "printed": ["boolean"],
     }
 
-    levels: int | None
-    fan_in: int
-    stop_level: int
-    validation_fraction: float | None
-    printed: bool
+    def __init__(
+        self,
+        levels: int | None = None,
+        fan_in: int = 4,
+        stop_level: int = 0,
+        *,
+        validation_fraction: float | None = None,
+        printed: bool = False,
+    ) -> None:
+        self.levels = levels
+        self.fan_in = fan_in
+        self.stop_level = stop_level
+        self.validation_fraction = validation_fraction
+        self.printed = printed
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -156,12 +165,10 @@ class Stratified(Strategy):
         validation_fraction: float | None = None,
         printed: bool = False,
     ) -> None:
-        self.levels = levels
-        self.fan_in = fan_in
-        self.stop_level = stop_level
+        super().__init__(
+            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
+        )
         self.n_strata = n_strata
-        self.validation_fraction = validation_fraction
-        self.printed = printed
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -222,12 +229,10 @@ class Clustered(Strategy):
         validation_fraction: float | None = None,
         printed: bool = False,
     ) -> None:
-        self.levels = levels
-        self.fan_in = fan_in
-        self.stop_level = stop_level
+        super().__init__(
+            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
+        )
         self.n_sample = n_sample
-        self.validation_fraction = validation_fraction
-        self.printed = printed
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -252,21 +257,6 @@ class Cascade(Strategy):
     Graf, Cosatto, Bottou, Dourdanovic and Vapnik (2004), "Parallel support vector machines: the
     cascade SVM".
     """
-
-    def __init__(
-        self,
-        levels: int | None = None,
-        fan_in: int = 4,
-        stop_level: int = 0,
-        *,
-        validation_fraction: float | None = None,
-        printed: bool = False,
-    ) -> None:
-        self.levels = levels
-        self.fan_in = fan_in
-        self.stop_level = stop_level
-        self.validation_fraction = validation_fraction
-        self.printed = printed
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -304,12 +294,10 @@ class Preserving(Strategy):
         validation_fraction: float | None = None,
         printed: bool = False,
     ) -> None:
-        self.levels = levels
-        self.fan_in = fan_in
-        self.stop_level = stop_level
+        super().__init__(
+            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
+        )
         self.n_strata = n_strata
-        self.validation_fraction = validation_fraction
-        self.printed = printed
 
     def method(self) -> Method:
         """Return the row of the table."""
