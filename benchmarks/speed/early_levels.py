@@ -20,7 +20,7 @@ from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 SETTINGS = {
     "ijcnn1": (32.0, 2.0, 24),
     "cod-rna": (32.0, 4.0, 32),
-    "skin_nonskin": (1.0, 8.0, 64),
+    "skin_nonskin": (8.0, 32.0, 64),
 }
 
 
