@@ -195,7 +195,7 @@ class Clustered(Strategy):
         Parts merged into one from level to level.
     stop_level : int, default=0
         Stop here; 0 goes on to the whole set and its exact solution.
-    n_sample : int, default=1000
+    n_sample : int, default=500
         Rows that clusters are found on; at least eight per cluster are taken.
     validation_fraction : float or None, default=None
         Keep this share of the training rows out, score the model of each level on it, and stop at
@@ -225,7 +225,7 @@ class Clustered(Strategy):
         fan_in: int = 4,
         stop_level: int = 0,
         *,
-        n_sample: int = 1000,
+        n_sample: int = 500,
         validation_fraction: float | None = None,
         printed: bool = False,
     ) -> None:

@@ -43,7 +43,7 @@ ROWS_FOR_MEDIAN = 200
 class Clusters:
     """Divide by clusters found on ``n_sample`` rows; on support vectors once there are some."""
 
-    n_sample: int = 1000
+    n_sample: int = 500
 
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
@@ -73,12 +73,15 @@ def _split_by(
 ) -> Divided:
     """Send rows to their nearest centre, with more centres where too many rows go."""
     threads = engine.share(1).threads
+    assigned = engine.map(parts, partial(_assign, router=router, threads=threads))
     for round_number in range(ROUNDS + 1):
-        assigned = engine.map(parts, partial(_assign, router=router, threads=threads))
         counts = engine.reduce(assigned, partial(_sizes, n_groups=router.n_groups), np.add)
         if counts.max() <= largest or round_number == ROUNDS:
             break
         router = _split_groups(engine, assigned, router, counts, largest, random)
+        renumbered = np.where(counts <= largest, np.cumsum(counts <= largest) - 1, -1)
+        again = partial(_reassign, renumbered=renumbered, router=router, threads=threads)
+        assigned = engine.map(assigned, again)
     # Part g is group g of the router; groups nobody went to are dropped, and rows of a group that
     # no split could divide are dealt out over further parts, after those of the router.
     occupied = counts > 0
@@ -104,6 +107,16 @@ def _split_by(
 
 def _assign(part: Part, router: NearestGroup, threads: int) -> tuple[Part, Numbers]:
     return part, router.assign_samples(part.source, part.rows, threads)
+
+
+def _reassign(
+    pair: tuple[Part, Numbers], renumbered: Numbers, router: NearestGroup, threads: int
+) -> tuple[Part, Numbers]:
+    """Assign the rows of groups that were split; the others stay, new centres are far from them."""
+    part, target = pair[0], renumbered[pair[1]]
+    lost = np.flatnonzero(target < 0)
+    target[lost] = router.assign_samples(part.source, part.rows[lost], threads)
+    return part, target
 
 
 def _sizes(pair: tuple[Part, Numbers], n_groups: int) -> Numbers:
