@@ -127,10 +127,21 @@ def test_rows_that_coincide_are_one_point() -> None:
     np.testing.assert_array_equal(small.predict(rows), model.predict(rows))
 
 
-@pytest.mark.parametrize("n_basis", [0, -1, 10_000, 2.5, "ten"])
+@pytest.mark.parametrize("n_basis", [0, -1, 2.5, "ten"])
 def test_number_of_points_that_makes_no_sense(n_basis: object) -> None:
-    with pytest.raises(ValueError, match=r"`n_basis` must be .* support vectors; got"):
+    with pytest.raises(ValueError, match=r"`n_basis` must be .* at least 1; got"):
         model_of().compress(n_basis)
+
+
+def test_more_points_than_there_are() -> None:
+    model = model_of()
+    assert len(model.compress(10_000).support_) <= len(model.support_)
+
+
+def test_too_few_points_are_worth_a_warning() -> None:
+    with pytest.warns(UserWarning, match="the same label as before. Take more points"):
+        small = model_of().compress(2)
+    assert small.compression_["same_labels"] < 0.9
 
 
 def test_precomputed_is_refused() -> None:

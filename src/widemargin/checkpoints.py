@@ -54,8 +54,14 @@ class Checkpoints:
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
-        self.folder = Path(folder) / identity
+        if not os.fspath(folder):
+            raise ValueError("`checkpoint` must name a folder; got an empty name.")
+        self.folder = Path(folder).expanduser() / identity
         self._complained = False
+        try:  # now, not after the hours that a first level may take
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._complain(error)
 
     def for_problem(self, k: int) -> LevelStore:
         """Return the store of one binary problem."""
@@ -69,14 +75,16 @@ class Checkpoints:
             write_atomically(path, data)
             self._remove_leftovers(path.stat().st_mtime)
         except OSError as error:
-            if not self._complained:
-                self._complained = True
-                warnings.warn(
-                    f"A level could not be kept in {str(self.folder)!r} "
-                    f"({error.strerror or error}); the fit goes on without. Free space or name "
-                    "another `checkpoint` folder.",
-                    stacklevel=2,
-                )
+            self._complain(error)
+
+    def _complain(self, error: OSError) -> None:
+        if not self._complained:
+            self._complained = True
+            warnings.warn(
+                f"A level could not be kept in {str(self.folder)!r} ({error.strerror or error}); "
+                "the fit goes on without. Make room there, or name another `checkpoint` folder.",
+                stacklevel=2,
+            )
 
     def names(self) -> list[str]:
         """Return the names of the files there are."""

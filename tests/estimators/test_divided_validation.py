@@ -232,7 +232,7 @@ TWO = Stratified(levels=1, fan_in=2)
         (Stratified, {}, r"'strategy' parameter of \w+ must be"),
         (TWO, {"X_val": X}, r"X_val and y_val go together; got only one"),
         (TWO, {"y_val": Y}, r"X_val and y_val go together; got only one"),
-        ("exact", {"X_val": X, "y_val": Y}, r"choose the level .* strategy is 'exact'"),
+        ("exact", {"X_val": X, "y_val": Y}, r"choose the level .* strategy='exact' solves"),
         (
             Stratified(levels=1, fan_in=2, validation_fraction=0.1),
             {"X_val": X, "y_val": Y},

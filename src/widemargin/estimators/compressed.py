@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from ..kernel_matrices import evaluate_callable
 from ..kernels import Kernel
 from ..losses import Array
 from ..resources import memory_bytes, thread_count
+
+# Below this share of unchanged labels among support vectors, which lie where it is hard.
+WORTH_A_WARNING = 0.9
 
 
 def compressed(model: Any, n_basis: int, seed: int) -> Any:
@@ -25,11 +29,9 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
     if not hasattr(model, "support_class_"):
         raise ValueError("This model was saved by an older version; fit it again to compress it.")
     n_support = len(model.support_)
-    if not isinstance(n_basis, int | np.integer) or not 1 <= n_basis <= n_support:
-        raise ValueError(
-            f"`n_basis` must be a number of points from 1 to the {n_support} support vectors; got "
-            f"{n_basis!r}."
-        )
+    if not isinstance(n_basis, int | np.integer) or n_basis < 1:
+        raise ValueError(f"`n_basis` must be a number of points, at least 1; got {n_basis!r}.")
+    n_basis = min(int(n_basis), n_support)
     vectors = model.support_vectors_
 
     def decide(rows: NDArray[np.int64]) -> Array:
@@ -76,4 +78,11 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
         "largest_error": result.largest_error,
         "same_labels": float(np.mean(before == after)),
     }
+    if small.compression_["same_labels"] < WORTH_A_WARNING:
+        warnings.warn(
+            f"The model on {len(result.basis)} points gives only "
+            f"{small.compression_['same_labels']:.1%} of the rows compared the same label as "
+            "before. Take more points; a model of clusters, which jumps between them, needs many.",
+            stacklevel=3,
+        )
     return small

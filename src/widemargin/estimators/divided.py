@@ -18,10 +18,11 @@ from ..part_solver import PartSettings
 from ..partition import NearestGroup
 from ..samples import Samples
 from ..solvers import Outcome
+from ..solvers.coordinate_descent import FEWEST_CACHED_ROWS
 from ..strategies import STRATEGIES, Clustered, Plan, Strategy
 
 # Up to this many rows strategy="auto" solves the whole set. Beyond, it asks clusters of at most
-# the second number of rows each, whose model costs minutes where the exact one costs hours.
+# the second number of rows each, whose cost grows with the rows and not with their square.
 EXACT_ROWS, PART_ROWS = 100_000, 8_000
 
 # Columns of ``history_``.
@@ -99,8 +100,9 @@ def resolve_strategy(strategy: Any, n_rows: int, name: str) -> Strategy | None:
         levels += 1
     warnings.warn(
         f"{name} divides {n_rows} training rows into {4**levels} clusters and stops there: a row "
-        "is classified by its nearest cluster. strategy='exact' solves the whole set (hours, at "
-        "this size); strategy=Clustered(...) or Stratified(...) sets how it is divided.",
+        "is classified by its nearest cluster. strategy='exact' solves the whole set, which takes "
+        "longer and is often a little better; strategy=Clustered(...) or Stratified(...) sets how "
+        "it is divided.",
         stacklevel=3,
     )
     return Clustered(levels=levels, stop_level=levels)
@@ -121,6 +123,7 @@ def fit_divided(
     """Run the loop; ``keep`` gets the last complete level, also before an interrupt goes on."""
     method = strategy.row(samples.loss.name)
     plan = strategy.plan(samples.n_rows, method.last_level)
+    _check_memory(plan, samples, engine, settings)
 
     def result(level: Level, stop: Stop | None) -> DividedProblem:
         net_dual, part = _gathered(level, engine, samples, mean=not method.routed)
@@ -152,6 +155,22 @@ def fit_divided(
     return problem
 
 
+def _check_memory(plan: Plan, samples: Samples, engine: Engine, settings: PartSettings) -> None:
+    """Refuse a memory limit that some level will not do with, before any is solved."""
+    for level in range(plan.levels, plan.stop_level - 1, -1):
+        parts = plan.parts(level)
+        rows = -(-samples.n_rows // parts)
+        sharers = engine.share(parts).sharers
+        needed = FEWEST_CACHED_ROWS * rows * int(samples.X.dtype.itemsize) * sharers
+        if needed > settings.memory:
+            raise ValueError(
+                f"`memory_limit` must be at least {needed} bytes for level {level}, where "
+                f"{sharers} parts of {rows} rows share it and each must hold at least "
+                f"{FEWEST_CACHED_ROWS} kernel rows; got {settings.memory}. Raise it, or stop at a "
+                "higher level."
+            )
+
+
 def _gathered(
     level: Level, engine: Engine, samples: Samples, mean: bool
 ) -> tuple[Array, NDArray[np.int32]]:
@@ -180,10 +199,13 @@ def warn_of_levels(problems: list[DividedProblem], tol: float, estimator: str) -
     late = [p for p in problems if p.stop is Stop.TIME]
     if late:
         highest = max(p.level.number for p in late)
+        model = "The model is that of the last complete level"
+        if any(not p.records for p in late):
+            model = "Not even the leaves were complete: the model is that of unfinished parts"
         warnings.warn(
             f"{estimator} stopped at level {highest} of {late[0].plan.levels}, before level "
-            f"{late[0].plan.stop_level}: `max_time` was reached. The model is that of the last "
-            "complete level; raise `max_time` to go on.",
+            f"{late[0].plan.stop_level}: `max_time` was reached. {model}; raise `max_time` to go "
+            "on.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -42,10 +42,12 @@ class DividedFit:
         validation: ValidationSet | None,
         checkpoint: Any,
         progress: FitProgress,
+        verbose: int,
     ) -> None:
         self.inputs, self.monitor, self.strategy = inputs, monitor, strategy
         self.engine, self.validation, self.checkpoint = engine, validation, checkpoint
         self.progress, self.solver, self.pairwise = progress, solver, pairwise
+        self.verbose = verbose
         self.deadline = None if max_time is None else time.time() + max_time
         shape = (len(inputs.tasks), len(inputs.weights))
         self.coef = np.zeros(shape)
@@ -71,6 +73,9 @@ class DividedFit:
         def announce(number: int, n_parts: int) -> None:
             level[0] = number
             self.progress.report_parts(number, 0, n_parts)
+            if self.verbose:
+                name = self.inputs.estimator
+                print(f"[{name}] problem {k}: level {number}, {n_parts} parts")
 
         def keep(problem: DividedProblem) -> None:
             rows = self.inputs.rows_of(k)
@@ -110,6 +115,11 @@ class DividedFit:
             router,
         )
         return self.validation.score(model, inputs, k)
+
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: some level is complete."""
+        return bool(self.results)
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that tell how the fit went."""

@@ -103,6 +103,11 @@ class ExactFit:
         self.coef[k, rows] = result.net_dual * label
         self.results.append(result)
 
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model; an unfinished descent is one."""
+        return True
+
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that tell how the fit went."""
         complete = len(self.results) == len(self.inputs.tasks)

@@ -168,8 +168,9 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
                 for k in range(len(inputs.tasks)):
                     fit.fit_problem(k)
                     fit.monitor.next_problem()
-            except KeyboardInterrupt:  # what is complete is a usable model
-                self._set_fitted(inputs, fit)
+            except KeyboardInterrupt:
+                if fit.usable:  # else an earlier fit, or none, is better than nothing
+                    self._set_fitted(inputs, fit)
                 raise
         self._set_fitted(inputs, fit)
         fit.warn()
@@ -212,6 +213,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
             validation=validation,
             checkpoint=store,
             progress=progress,
+            verbose=self.verbose,
         )
 
     @property
@@ -254,16 +256,14 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
                     f"{X.shape[0]} rows; `memory_limit` is {self.memory_limit!r}. Raise it, use "
                     "fewer rows, or a kernel by name."
                 )
-            self.gamma_ = None
             gram = evaluate_callable(self.kernel, X, X)
             check_symmetric(gram)
             return Kernel("precomputed", constant=constant), gram
         if self._pairwise:
-            self.gamma_ = None
             check_symmetric(X)
             return Kernel("precomputed", constant=constant), X
-        self.gamma_ = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, self.gamma_, float(self.coef0), int(self.degree), constant)
+        gamma = resolve_gamma(self.gamma, X, weights)
+        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree), constant)
         warn_if_one_feature_dominates(X, self.kernel)
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(X)
@@ -305,6 +305,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         support = np.flatnonzero(np.any(coef != 0, axis=0))
         n_classes = len(training.classes)
         self.classes_ = training.classes
+        self.gamma_ = None if inputs.kernel.name == "precomputed" else inputs.kernel.gamma
         self.support_ = training.given_numbers(support)
         self.support_vectors_ = training.X[support, :0] if self._pairwise else training.X[support]
         self.support_class_ = training.codes[support].astype(np.int32)

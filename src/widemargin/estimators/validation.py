@@ -92,11 +92,13 @@ def validation_rows(
     if X_val is None or y_val is None:
         raise ValueError("X_val and y_val go together; got only one of them.")
     if strategy is None or fraction is not None:
-        other = "strategy is 'exact'" if strategy is None else "validation_fraction is set too"
-        raise ValueError(
-            f"X_val and y_val choose the level at which a divided fit stops; {other}. Pass "
-            "them with a strategy such as 'sodm' or 'dc', without validation_fraction."
+        other = (
+            f"strategy={estimator.strategy!r} solves this training set as a whole. Pass them with "
+            "a strategy such as 'sodm' or 'dc'."
+            if strategy is None
+            else "validation_fraction is set too. Give one of them."
         )
+        raise ValueError(f"X_val and y_val choose the level at which a divided fit stops; {other}")
     X_val, y_val = validate_data(
         estimator, X_val, y_val, reset=False, **estimator._accepted(), order="C"
     )
