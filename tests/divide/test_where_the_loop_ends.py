@@ -119,7 +119,7 @@ def test_parts_refuse_a_memory_limit_that_is_too_small_for_them() -> None:
     X, y = two_clouds(400)
     strategy = Stratified(levels=1, fan_in=2)
     model = SVMClassifier(strategy=strategy, memory_limit="30kB", n_jobs=2)
-    with pytest.raises(ValueError, match=r"`memory_limit` must be at least .* for level 1, where 2"):
+    with pytest.raises(ValueError, match=r"`memory_limit` must be at least .* level 1, where 2"):
         model.fit(X, y)
 
 
