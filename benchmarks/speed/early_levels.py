@@ -18,7 +18,7 @@ from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 
 # C, gamma, parts of SODM, clusters of DC-SVM and the rows they are found on.
 SETTINGS = {
-    "ijcnn1": (32.0, 2.0, 24, 64, 500),
+    "ijcnn1": (32.0, 2.0, 32, 64, 500),
     "cod-rna": (32.0, 4.0, 32, 64, 500),
     "skin_nonskin": (8.0, 32.0, 64, 32, 256),
 }

@@ -21,6 +21,8 @@ from benchmarks.papers.preparation import random_split, whole_set
 from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 
 PART_ROWS, TEST_ROWS, BASIS = 2000, 20_000, 2000
+# The papers' scale: with it a part of a given size is the same problem however large the set is.
+LAM = 64_000.0
 
 
 def main() -> None:
@@ -65,7 +67,7 @@ def scaling(sizes: list[int]) -> None:
     for rows in sizes:
         X, y = generated(rows, 0)
         strategy = Stratified(1, rows // PART_ROWS, 1)
-        model = ODMClassifier(C=1.0, gamma=0.05, strategy=strategy, random_state=0)
+        model = ODMClassifier(lam=LAM, gamma=0.05, strategy=strategy, random_state=0)
         start = time.perf_counter()
         model.fit(X, y)
         seconds = time.perf_counter() - start
