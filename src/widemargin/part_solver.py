@@ -18,7 +18,7 @@ from .solvers.monitor import Listener
 
 # On 744 to 3,000 rows of cod-rna and ijcnn1: descent converged within the first number of working
 # sets, or Newton was faster up to the second number of rows.
-STEPS_BEFORE_NEWTON, NEWTON_PART_ROWS = 20, 2000
+STEPS_BEFORE_NEWTON, NEWTON_PART_ROWS = 20, 1500
 
 
 @dataclass(frozen=True)
