@@ -22,7 +22,7 @@ from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 
 PART_ROWS, TEST_ROWS, BASIS = 2000, 20_000, 2000
 # The papers' scale: with it a part of a given size is the same problem however large the set is.
-LAM = 160_000.0
+LAM = 64_000.0
 
 
 def main() -> None:
