@@ -204,7 +204,8 @@ def test_dc_tables_end_to_end(folder, monkeypatch):
     cells = Results(folder / "dc.json").cells
     names = ("clusters/16", "clusters/1", "exact", "printed", "svc/100", "bagging/16")
     assert set(cells) == {f"ijcnn1/{name}" for name in names}
-    assert all(cell["accuracy"] > 0.7 for cell in cells.values())
+    least = {"ijcnn1/svc/100": 0.7}  # scikit-learn's SVC on a hundred rows as they come
+    assert all(cell["accuracy"] > least.get(name, 0.8) for name, cell in cells.items())
     whole = cells["ijcnn1/clusters/1"]
     assert whole["history"]["level"] == [2, 1, 0]
     assert whole["fit_seconds"] > cells["ijcnn1/clusters/16"]["fit_seconds"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
@@ -10,7 +11,7 @@ LOSSES: dict[str, Any] = {"odm": ODMClassifier, "svm": SVMClassifier}
 STRATEGIES: dict[str, Any] = {
     "cascade": Cascade,
     "preserving": Preserving,
-    "clustered": Clustered,
+    "clustered": partial(Clustered, n_sample=1000),  # the paper's sample
     "stratified": Stratified,
 }
 VARIANTS = ("early", "root", "printed")

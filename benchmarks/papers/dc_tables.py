@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.datasets import load
-from widemargin import Cascade, Clustered, SVMClassifier
+from widemargin import Cascade, SVMClassifier
 
 from . import combinations, contestants, preparation, published, scoring, search
 from .results import Results
@@ -53,7 +53,7 @@ class _DataSet:
         self._ladder()
         if self.name in EXACT:
             self._cell("exact", lambda: self._measured(contestants.exact("svm", **self.settings)))
-            printed = Clustered(levels=LEVELS, printed=True)
+            printed = contestants.STRATEGIES["clustered"](levels=LEVELS, printed=True)
             self._cell("printed", lambda: self._measured(self._classifier(printed)))
         for rows in SVC_ROWS[self.name]:
             self._cell(f"svc/{rows}", partial(self._svc, rows))
@@ -95,7 +95,9 @@ class _DataSet:
                 self._cell(f"clusters/{4**stop}", partial(self._rung, stop, folder))
 
     def _rung(self, stop: int, folder: str) -> scoring.Cell:
-        model = self._classifier(Clustered(levels=LEVELS, stop_level=stop), checkpoint=folder)
+        model = self._classifier(
+            contestants.STRATEGIES["clustered"](levels=LEVELS, stop_level=stop), checkpoint=folder
+        )
         return scoring.measure_levels(model, self.split())
 
     def _svc(self, rows: int) -> scoring.Cell:
@@ -115,7 +117,7 @@ class _DataSet:
 
     def _combined(self, clusters: int) -> scoring.Cell:
         """Train one level of clusters; predict by the sum, by a committee, by the nearest."""
-        strategy = Clustered(levels=1, fan_in=clusters, stop_level=1)
+        strategy = contestants.STRATEGIES["clustered"](levels=1, fan_in=clusters, stop_level=1)
         model, split = self._classifier(strategy), self.split()
         facts = scoring.fit(model, split)
         level = combinations.level_model(model)
