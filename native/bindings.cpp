@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinate_descent.hpp"
+#include "block_descent.hpp"
 #include "grouped_bindings.hpp"
 #include "kernel_evaluation.hpp"
 #include "python_arrays.hpp"
@@ -166,7 +166,7 @@ void bind_precision(nb::module_& m, const char* name) {
 
 NB_MODULE(_native, m) {
     using namespace widemargin;
-    m.doc() = "Native core of widemargin: kernel evaluation and coordinate descent.";
+    m.doc() = "Native core of widemargin: kernel evaluation and block descent.";
     m.def("instruction_set", &instruction_set);
     nb::class_<KernelSpec>(m, "KernelSpec")
         .def(
@@ -180,13 +180,13 @@ NB_MODULE(_native, m) {
         .def(
             "__init__",
             [](DescentOptions* self, double relative_gap, std::int64_t max_iterations,
-               std::int64_t working_set, std::int64_t cache_bytes, bool shrinking, int threads,
-               std::uint64_t seed) {
-                new (self) DescentOptions{relative_gap, max_iterations, working_set, cache_bytes,
-                                          shrinking,    threads,        seed};
+               std::int64_t block, std::int64_t working_set, std::int64_t cache_bytes,
+               bool shrinking, int threads, std::uint64_t seed) {
+                new (self) DescentOptions{relative_gap, max_iterations, block,   working_set,
+                                          cache_bytes,  shrinking,      threads, seed};
             },
-            nb::kw_only(), "relative_gap"_a, "max_iterations"_a, "working_set"_a, "cache_bytes"_a,
-            "shrinking"_a, "threads"_a, "seed"_a);
+            nb::kw_only(), "relative_gap"_a, "max_iterations"_a, "block"_a, "working_set"_a,
+            "cache_bytes"_a, "shrinking"_a, "threads"_a, "seed"_a);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
 }

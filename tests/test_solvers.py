@@ -30,6 +30,9 @@ KERNELS = {
     "linear": Kernel("linear"),
 }
 SOLVER_AND_LOSS = [
+    ("blocks", "hinge"),
+    ("blocks", "squared_hinge"),
+    ("blocks", "odm"),
     ("coordinate", "hinge"),
     ("coordinate", "squared_hinge"),
     ("coordinate", "odm"),
@@ -383,9 +386,9 @@ def test_choice_of_solver() -> None:
         np.zeros((1001, 1)), KERNELS["rbf"], np.ones(1001), LOSSES["odm"].terms(np.ones(1001))
     )
     assert choose("auto", small, 2**30) == "newton"
-    assert choose("auto", small, small.dense_bytes - 1) == "coordinate"
-    assert choose("auto", hinge, 2**30) == "coordinate"
-    assert choose("auto", large, 2**30) == "coordinate"
+    assert choose("auto", small, small.dense_bytes - 1) == "blocks"
+    assert choose("auto", hinge, 2**30) == "blocks"
+    assert choose("auto", large, 2**30) == "blocks"
     assert choose("newton", large, large.dense_bytes) == "newton"
     with pytest.raises(ValueError, match=r"needs \d+ bytes .* `memory_limit` is 1000"):
         choose("newton", large, 1000)

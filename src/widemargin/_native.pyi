@@ -56,6 +56,7 @@ class DescentOptions:
         *,
         relative_gap: float,
         max_iterations: int,
+        block: int,
         working_set: int,
         cache_bytes: int,
         shrinking: bool,

@@ -10,7 +10,7 @@ import numpy as np
 
 from .losses import Array
 from .methods import Method
-from .problem import KernelProblem, take_rows
+from .problem import KernelProblem
 from .samples import Part, PartReport
 from .solvers import Monitor, Outcome
 from .solvers.binary import FittedProblem, fit_binary
@@ -114,7 +114,7 @@ def _descent_or_newton(
     allowed = monitor.max_iter
     if small and problem.terms.smooth:
         monitor.max_iter = min(allowed, STEPS_BEFORE_NEWTON)
-    result = fit_binary(problem, start, "coordinate", monitor, margin=margin, last_digits=False)
+    result = fit_binary(problem, start, "blocks", monitor, margin=margin, last_digits=False)
     if result.outcome is not Outcome.ITERATIONS or result.iterations >= allowed:
         return result
     monitor.max_iter = allowed
@@ -128,15 +128,7 @@ def _refined(
     rows = np.flatnonzero(carried)
     if rows.size == problem.n_rows:
         return carried
-    terms = problem.terms
-    alone = replace(
-        problem,
-        X=take_rows(problem.X, rows, problem.kernel.name == "precomputed"),
-        label=problem.label[rows],
-        terms=replace(
-            terms, below=terms.below[rows], above=terms.above[rows], bound=terms.bound[rows]
-        ),
-    )
+    alone = problem.only(rows)
     start, margin = method.start(alone, carried[rows])
     result = _solve(alone, start, margin, replace(settings, root=False, listener=None))
     refined = np.zeros_like(carried)

@@ -38,7 +38,7 @@ def best_multiple(problem: KernelProblem, carried: Array) -> tuple[Array, Array 
     carried = problem.terms.nearest(carried)
     if not np.any(carried):
         return from_zero(problem, carried)
-    return _scaled(problem.terms, carried, problem.margins(carried))
+    return best_on_ray(problem.terms, carried, problem.margins(carried))
 
 
 def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
@@ -52,16 +52,16 @@ def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array |
     if not np.any(carried):
         return from_zero(problem, carried)
     averaged = problem.margins(carried)
-    start = _scaled(terms, carried, averaged)
+    start = best_on_ray(terms, carried, averaged)
     if not np.any(start[0]):  # duals worse than none have no margins worth asking
         return start
     implied = terms.nearest(terms.implied_dual(averaged))
-    other = _scaled(terms, implied, problem.margins(implied))
+    other = best_on_ray(terms, implied, problem.margins(implied))
     return max(start, other, key=lambda choice: certify(terms, *choice).dual)
 
 
-def _scaled(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array, Array]:
-    """Take the multiple with the best dual."""
+def best_on_ray(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array, Array]:
+    """Take the multiple with the best dual, zero and one among them."""
     t = _best_factor(terms, net_dual, margin)
     return t * net_dual, t * margin
 

@@ -118,7 +118,7 @@ def test_threads_share_the_memory_and_not_the_result(kind: type) -> None:
 def test_parts_refuse_a_memory_limit_that_is_too_small_for_them() -> None:
     X, y = two_clouds(400)
     strategy = Stratified(levels=1, fan_in=2)
-    model = SVMClassifier(strategy=strategy, memory_limit="30kB", n_jobs=2)
+    model = SVMClassifier(strategy=strategy, memory_limit="20kB", n_jobs=2)
     with pytest.raises(ValueError, match=r"`memory_limit` must be at least .* level 1, where 2"):
         model.fit(X, y)
 

@@ -201,7 +201,7 @@ def test_attributes_of_several_problems(kind: type, iris: tuple) -> None:
     assert model.intercept_.shape == (3,)
     assert list(np.unique(model.history_["problem"])) == [0, 1, 2]
     assert model.strategy_ == "exact"
-    assert model.solver_ == ("newton" if kind is ODMClassifier else "coordinate")
+    assert model.solver_ == ("newton" if kind is ODMClassifier else "blocks")
     assert model.n_iter_ >= 1
     assert model.n_samples_fit_ == 150
 

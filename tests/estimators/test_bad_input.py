@@ -254,15 +254,15 @@ def test_memory_limit(kind: type, limit: str, X: np.ndarray, y: np.ndarray) -> N
 
 
 @classes
-def test_memory_for_hardly_any_kernel_row(kind: type) -> None:
+def test_memory_for_hardly_any_block(kind: type) -> None:
     X = np.random.default_rng(0).normal(size=(1100, 2))
     y = np.arange(1100) % 2
-    message = r"`memory_limit` must hold at least 16 kernel rows, 140800 bytes .*; got 1000 bytes"
+    message = r"`memory_limit` must be at least 32768 bytes for 1100 training rows; got 1000 bytes"
     with pytest.raises(ValueError, match=message):
         kind(memory_limit=1000).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kind(memory_limit="140.8kB", C=0.01, tol=0.1).fit(X, y)
+        kind(memory_limit="32768", C=0.01, tol=0.1).fit(X, y)
 
 
 @classes

@@ -111,7 +111,9 @@ def train(
             help="Folder that keeps finished levels; the same command goes on from there.",
         ),
     ] = None,
-    solver: Annotated[str | None, option("--solver", help="auto, coordinate or newton.")] = None,
+    solver: Annotated[
+        str | None, option("--solver", help="auto, blocks, coordinate or newton.")
+    ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
     max_iter: Annotated[
         int | None, option("--max-iter", help="Iterations allowed per binary problem.")

@@ -18,7 +18,7 @@ from ..part_solver import PartSettings
 from ..partition import NearestGroup
 from ..samples import Samples
 from ..solvers import Outcome
-from ..solvers.coordinate_descent import FEWEST_CACHED_ROWS
+from ..solvers.block_descent import least_memory
 from ..strategies import STRATEGIES, Clustered, Plan, Strategy
 
 # Up to this many rows strategy="auto" solves the whole set. Beyond, it asks clusters of at most
@@ -161,13 +161,12 @@ def _check_memory(plan: Plan, samples: Samples, engine: Engine, settings: PartSe
         parts = plan.parts(level)
         rows = -(-samples.n_rows // parts)
         sharers = engine.share(parts).sharers
-        needed = FEWEST_CACHED_ROWS * rows * int(samples.X.dtype.itemsize) * sharers
+        needed = sharers * least_memory(rows, int(samples.X.dtype.itemsize), samples.pairwise)
         if needed > settings.memory:
             raise ValueError(
                 f"`memory_limit` must be at least {needed} bytes for level {level}, where "
-                f"{sharers} parts of {rows} rows share it and each must hold at least "
-                f"{FEWEST_CACHED_ROWS} kernel rows; got {settings.memory}. Raise it, or stop at a "
-                "higher level."
+                f"{sharers} parts of {rows} rows share it; got {settings.memory}. Raise it, or "
+                "stop at a higher level."
             )
 
 

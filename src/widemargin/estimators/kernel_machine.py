@@ -54,7 +54,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
-        "solver": [StrOptions({"auto", "coordinate", "newton"})],
+        "solver": [StrOptions({"auto", "blocks", "coordinate", "newton"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],

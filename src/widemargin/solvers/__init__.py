@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..losses import Array
 from ..problem import KernelProblem
-from . import coordinate_descent, newton
+from . import block_descent, clustered_descent, newton
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
@@ -16,7 +16,8 @@ __all__ = ["Monitor", "Outcome", "Solution", "Solver", "choose"]
 Solver = Callable[[KernelProblem, Array, Monitor, Array | None], Solution]
 
 SOLVERS: dict[str, Solver] = {
-    "coordinate": coordinate_descent.solve,
+    "blocks": clustered_descent.solve,
+    "coordinate": block_descent.solve_without_blocks,
     "newton": newton.solve,
 }
 
@@ -28,20 +29,20 @@ def choose(name: str, problem: KernelProblem, memory: int) -> str:
     """Resolve ``"auto"`` and refuse what a solver cannot do.
 
     Newton for small problems whose loss has curvature everywhere it is positive (ODM, squared
-    hinge) if ``memory`` allows; coordinate descent otherwise.
+    hinge) if ``memory`` allows; block descent otherwise.
     """
     fits = problem.dense_bytes <= memory
     if name == "auto":
         small = problem.n_rows <= NEWTON_ROWS and fits
-        return "newton" if small and problem.terms.smooth else "coordinate"
+        return "newton" if small and problem.terms.smooth else "blocks"
     if name == "newton" and not problem.terms.smooth:
         raise ValueError(
             "solver='newton' needs a loss with curvature (ODM or loss='squared_hinge'); got the "
-            "hinge loss. Use solver='coordinate' or 'auto'."
+            "hinge loss. Use solver='blocks' or 'auto'."
         )
     if name == "newton" and not fits:
         raise ValueError(
             f"solver='newton' needs {problem.dense_bytes} bytes for {problem.n_rows} rows; "
-            f"`memory_limit` is {memory}. Raise it, or use solver='coordinate'."
+            f"`memory_limit` is {memory}. Raise it, or use solver='blocks'."
         )
     return name

@@ -78,6 +78,13 @@ class Monitor:
             return True
         return self._deadline is not None and time.perf_counter() >= self._deadline
 
+    @property
+    def time_left(self) -> float | None:
+        """Seconds left of the time budget, a little more than none; None without a budget."""
+        if self._deadline is None:
+            return None
+        return max(1e-3, self._deadline - time.perf_counter())
+
     def next_problem(self) -> None:
         """Begin the next binary problem of the fit."""
         self._problem += 1

@@ -1,0 +1,117 @@
+r"""Block descent, started from clusters that were solved on their own.
+
+Rows far apart in the kernel's space hardly know of each other, so a large problem is divided into
+clusters of about ``CLUSTER_ROWS`` rows, the clusters are solved in parallel as blocks of the one
+problem, and :mod:`block_descent` starts from their duals put together (or the best multiple of
+them). That saves most of the work where the kernel is local, and is of no use where it is not; so
+it is done only if the kernel's mass lies within clusters,
+
+.. math:: \sum_{i \ne j \text{ in one cluster}} |\kappa(x_i, x_j)| \;\ge\;
+          \mathrm{LOCAL} \sum_{i \ne j} |\kappa(x_i, x_j)|
+
+on a sample. Measured in processor time, hinge at C = 32: covtype, 20,000 rows (1.00 of the mass
+within clusters) 2.8 s with such a start against 16.6 s without; ijcnn1 (.59) 2.0 against 1.6 s;
+cod-rna (.20) 2.7 against 2.1 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..engines import LocalEngine
+from ..losses import Array, Hinge
+from ..partition import Clusters, Divided
+from ..problem import KernelProblem
+from ..samples import Part, Samples, whole_set
+from ..starts import best_on_ray
+from . import block_descent
+from .monitor import Monitor
+from .outcome import Solution
+
+# Below the first number of rows the loop is as fast without a start. Clusters hold the second
+# number on average and at most twice that, which is one block.
+FEWEST_ROWS, CLUSTER_ROWS, MOST_CLUSTERS = 10_000, 2_048, 512
+# Of the kernel's mass: see above; judged on so many rows.
+LOCAL, SAMPLED_ROWS = 0.8, 1_000
+
+
+def solve(
+    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
+) -> Solution:
+    """Solve from ``start``, or from clusters where it is zero and the problem is large."""
+    entries = 0
+    if problem.n_rows >= FEWEST_ROWS and not np.any(start):
+        engine, random = LocalEngine(problem.threads), np.random.default_rng(monitor.seed)
+        clusters = _divided(problem, engine, random)
+        if mass_within(problem, clusters.parts, random) >= LOCAL:
+            start, margin, entries = _glued(problem, clusters, engine, monitor)
+    return block_descent.solve(problem, start, monitor, margin, entries)
+
+
+def _divided(problem: KernelProblem, engine: LocalEngine, random: np.random.Generator) -> Divided:
+    n = problem.n_rows
+    # The division asks for rows and labels only: the loss is in the problem.
+    samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+    n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
+    return Clusters()(engine, engine.scatter([whole_set(samples)]), 1, n_clusters, random)
+
+
+def mass_within(problem: KernelProblem, parts: list[Part], random: np.random.Generator) -> float:
+    """Estimate how much of the kernel's mass, off the diagonal, lies within parts."""
+    number = np.empty(problem.n_rows, dtype=np.int64)
+    for k, part in enumerate(parts):
+        number[part.rows] = k
+    size = min(SAMPLED_ROWS, problem.n_rows)
+    rows = np.sort(random.choice(problem.n_rows, size, replace=False))
+    values = np.abs(problem.only(rows).dense_q())
+    np.fill_diagonal(values, 0.0)
+    within = number[rows][:, None] == number[rows]
+    return float(values[within].sum() / max(values.sum(), 1e-300))
+
+
+def _glued(
+    problem: KernelProblem, clusters: Divided, engine: LocalEngine, monitor: Monitor
+) -> tuple[Array, Array, int]:
+    """Return the duals of the clusters put together, their margins, and kernel values spent."""
+    n, share = problem.n_rows, engine.share(clusters.n_parts)
+    one = partial(
+        _solve_cluster,
+        problem=problem,
+        threads=share.threads,
+        memory=monitor.memory // share.sharers,
+        monitor=monitor,
+        engine=engine,
+    )
+    net_dual, entries = np.zeros(n), n * Clusters().n_sample
+    for part, spent in engine.map(clusters.parts, one):
+        net_dual[part.rows] = part.net_dual
+        entries += spent
+    support = np.flatnonzero(net_dual)
+    margin = problem.rough_margins(net_dual)
+    return *best_on_ray(problem.terms, net_dual, margin), entries + n * support.size
+
+
+def _solve_cluster(
+    part: Part,
+    problem: KernelProblem,
+    threads: int,
+    memory: int,
+    monitor: Monitor,
+    engine: LocalEngine,
+) -> tuple[Part, int]:
+    """Solve a cluster as if there were no other; return it with the kernel values it took."""
+    alone = replace(problem.only(part.rows), threads=threads)
+    budget = Monitor(
+        tol=monitor.tol,
+        max_iter=monitor.max_iter,
+        max_time=monitor.time_left,
+        memory=memory,
+        seed=monitor.seed,
+        stopping=engine.stopping,
+    )
+    solution = block_descent.solve(alone, part.net_dual, budget)
+    spent = float(budget.history()["passes"][-1]) * part.n_rows**2
+    return replace(part, net_dual=solution.net_dual), int(spent)
