@@ -31,7 +31,7 @@ CELLS = {
     "ijcnn1/svc/choice": choice(0.01, reached=True),
     "ijcnn1/svc/fit/dense/0.01/0": fit(10.0, 9e-4, accuracy=0.987),
     "ijcnn1/intelex/choice": choice(0.003, reached=True),
-    "ijcnn1/intelex/fit/dense/0.01/0": fit(3.0, 4e-3),
+    "ijcnn1/intelex/fit/dense/0.01/0": fit(4.3, 4e-3),  # looser, yet by chance not faster
     "ijcnn1/intelex/fit/dense/0.003/0": fit(4.2, 8e-4),
     "ijcnn1/intelex/fit/dense/0.003/1": fit(4.0),
     "ijcnn1/svm/choice": choice(8e-4),
@@ -102,7 +102,7 @@ def test_cases_and_machine(written):
 
 def test_curves_are_those_of_the_rows_that_were_chosen():
     found = curves.curves_of(CELLS, "ijcnn1")
-    assert found["intelex SVC"] == [(3.0, 4e-3), (4.2, 8e-4)]
+    assert found["intelex SVC"] == [(4.3, 4e-3), (4.2, 8e-4)]
     assert found["SVM (widemargin)"] == [(0.1, 1.0), (1.9, 7e-4)]
     assert curves.curves_of(CELLS, "a9a") == {"intelex SVC": [(5.0, 2e-3)]}
     assert curves.curves_of(CELLS, "cod-rna") == {}

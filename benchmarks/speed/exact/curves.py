@@ -24,9 +24,10 @@ def curves_of(cells: Cells, case: str) -> dict[str, Curve]:
         choice = cells.get(f"{case}/{contestant}/choice", {})
         start = f"{case}/{contestant}/fit/{choice.get('format')}/"
         rungs = (cells[name] for name in cells if name.startswith(start) and name.endswith("/0"))
-        found[title] = sorted(
+        points = (
             (cell["fit_seconds"], cell["relative_gap"]) for cell in rungs if "relative_gap" in cell
         )
+        found[title] = sorted(points, key=lambda point: -point[1])
     for contestant in ("svm_curve", "svm"):  # the one that was asked for the smaller gap, if any
         form = cells.get(f"{case}/svm/choice", {}).get("format")
         history = cells.get(f"{case}/{contestant}/fit/{form}/0", {}).get("history")
