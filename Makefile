@@ -44,7 +44,7 @@ lint: $(VENV)/.test $(VENV)/.lint ## Check style and types of Python and C++
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html; a warning is an error
 	$(IN_VENV) -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: $(VENV)/.test ## Measure speed against peers
+bench: $(VENV)/.bench ## Measure speed against peers
 	$(IN_VENV) -m $(BENCH) $(BENCH_ARGS)
 
 # --- Toolchain -----------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ $(VENV)/.package: $(BUILD_INPUTS) | $(IN_VENV)
 	@$(PIP) install -q -e ".[plot]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs: $(VENV)/.%: $(VENV)/.package
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.package
 	@echo "Installing the '$*' requirements into $(VENV)"
 	@$(PIP) install -q "widemargin[$*]"
 	@touch $@

@@ -1,20 +1,21 @@
-"""Run every speed benchmark: python -m benchmarks.speed."""
+"""Run the speed benchmarks: python -m benchmarks.speed [arguments of benchmarks.speed.exact]."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from benchmarks.speed import against_svc, kernel_product
+from benchmarks.speed import kernel_product
+from benchmarks.speed.exact.__main__ import main as measure_exact
 
 
 def main() -> None:
     kernel_product.main()
     print()
     if "WIDEMARGIN_DATA" in os.environ:
-        against_svc.main()
+        measure_exact(sys.argv[1:])
     else:
-        print("Skipped the fits against SVC: WIDEMARGIN_DATA names no folder.", file=sys.stderr)
+        print("Skipped the fits against peers: WIDEMARGIN_DATA names no folder.", file=sys.stderr)
 
 
 if __name__ == "__main__":
