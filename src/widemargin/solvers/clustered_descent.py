@@ -44,19 +44,25 @@ def solve(
     """Solve from ``start``, or from clusters where it is zero and the problem is large."""
     entries = 0
     if problem.n_rows >= FEWEST_ROWS and not np.any(start):
-        engine, random = LocalEngine(problem.threads), np.random.default_rng(monitor.seed)
-        clusters = _divided(problem, engine, random)
-        if mass_within(problem, clusters.parts, random) >= LOCAL:
+        engine = LocalEngine(problem.threads)
+        clusters = _clusters(problem, engine, monitor)
+        if clusters is not None:
             start, margin, entries = _glued(problem, clusters, engine, monitor)
     return block_descent.solve(problem, start, monitor, margin, entries)
 
 
-def _divided(problem: KernelProblem, engine: LocalEngine, random: np.random.Generator) -> Divided:
-    n = problem.n_rows
-    # The division asks for rows and labels only: the loss is in the problem.
-    samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
-    n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
-    return Clusters()(engine, engine.scatter([whole_set(samples)]), 1, n_clusters, random)
+def _clusters(problem: KernelProblem, engine: LocalEngine, monitor: Monitor) -> Divided | None:
+    """Divide the rows, once for all problems of a fit; None if the kernel is not local."""
+    if monitor.clusters is None or monitor.clusters[0] is not problem.X:
+        n, random = problem.n_rows, np.random.default_rng(monitor.seed)
+        # The division asks for rows and labels only: the loss is in the problem.
+        samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+        n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
+        divided = Clusters()(engine, engine.scatter([whole_set(samples)]), 1, n_clusters, random)
+        local = mass_within(problem, divided.parts, random) >= LOCAL
+        monitor.clusters = problem.X, divided if local else None
+    divided_or_none: Divided | None = monitor.clusters[1]
+    return divided_or_none
 
 
 def mass_within(problem: KernelProblem, parts: list[Part], random: np.random.Generator) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from ..losses import Array
 
@@ -48,6 +49,8 @@ class Monitor:
         The net dual a solver works on, updated in place: what remains after an interrupt.
     solver : str
         Name of the solver at work.
+    clusters : tuple or None
+        The rows that were divided last and what came of it: problems of a fit share rows.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Monitor:
         self.tol, self.max_iter, self.memory, self.seed = tol, max_iter, memory, seed
         self.latest: Array | None = None
         self.solver = ""
+        self.clusters: tuple[Any, Any] | None = None
         self._started = time.perf_counter()
         self._deadline = None if max_time is None else self._started + max_time
         self.listener = listener
