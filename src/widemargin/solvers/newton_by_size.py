@@ -8,7 +8,8 @@ from . import newton, newton_cg
 from .monitor import Monitor
 from .outcome import Solution
 
-# Above this many rows conjugate gradients are sooner done.
+# ODM on ijcnn1, cod-rna and covtype, C=1 and 32, CPU time of dense over conjugate gradients: 0.4 to 1
+# at this many rows, 1 to 2.3 at 3,000.
 DENSE_ROWS = 2000
 
 
