@@ -20,7 +20,7 @@ LOSSES: dict[str, Loss] = {
 }
 RBF = Kernel("rbf", gamma=0.5)
 loss_names = pytest.mark.parametrize("loss", LOSSES)
-layouts = pytest.mark.parametrize("layout", ["dense", "csr"])
+layouts = pytest.mark.parametrize("layout", ["dense", "csr", "csr_array"])
 
 
 def coarse_rows(n_rows: int = 200, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
@@ -36,9 +36,8 @@ def problem_of(
 ) -> KernelProblem:
     X, y = coarse_rows(dtype=dtype)
     weights = np.random.default_rng(2).uniform(0.2, 3.0, size=len(y))
-    return KernelProblem(
-        sp.csr_matrix(X) if layout == "csr" else X, kernel, y, LOSSES[loss].terms(weights)
-    )
+    form = {"dense": np.asarray, "csr": sp.csr_matrix, "csr_array": sp.csr_array}[layout]
+    return KernelProblem(form(X), kernel, y, LOSSES[loss].terms(weights))
 
 
 def merged_rows(problem: KernelProblem) -> MergedRows:

@@ -134,5 +134,5 @@ def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
 def _different(X: Any, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Compare rows with others entry by entry."""
     if sp.issparse(X):
-        return np.asarray((X[rows] != X[others]).getnnz(axis=1) > 0)
+        return np.diff((X[rows] != X[others]).indptr) > 0
     return np.asarray(np.any(X[rows] != X[others], axis=1))
