@@ -26,7 +26,7 @@ from .problem import KernelProblem
 # thousandth of one.
 WORTHWHILE = 0.05
 # Rows hashed or compared at a time.
-BLOCK = 4096
+BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,20 @@ def _hashes(X: Any) -> NDArray[np.uint64]:
     words_per_entry = X.dtype.itemsize // 4
     random = np.random.default_rng(0)
     factors = random.integers(2**63, size=(X.shape[1], words_per_entry), dtype=np.uint64) * 2 + 1
-    if sp.issparse(X):
-        words = _words(X.data).reshape(-1, words_per_entry)
-        summed = np.zeros(X.data.size + 1, dtype=np.uint64)
-        np.cumsum((words * factors[X.indices]).sum(axis=1), out=summed[1:])
-        return np.asarray(summed[X.indptr[1:]] - summed[X.indptr[:-1]])
     hashes = np.zeros(X.shape[0], dtype=np.uint64)
     for start in range(0, X.shape[0], BLOCK):
-        hashes[start : start + BLOCK] = _words(X[start : start + BLOCK]) @ factors.ravel()
+        here = slice(start, start + BLOCK)
+        if sp.issparse(X):
+            hashes[here] = _sparse_hashes(X[here], factors)
+        else:
+            hashes[here] = _words(X[here]) @ factors.ravel()
     return hashes
+
+
+def _sparse_hashes(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    terms = (_words(X.data).reshape(-1, factors.shape[1]) * factors[X.indices]).sum(axis=1)
+    summed = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return np.asarray(summed[X.indptr[1:]] - summed[X.indptr[:-1]])
 
 
 def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
@@ -134,5 +139,5 @@ def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
 def _different(X: Any, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Compare rows with others entry by entry."""
     if sp.issparse(X):
-        return np.diff((X[rows] != X[others]).indptr) > 0
+        return np.asarray(np.diff((X[rows] != X[others]).indptr) > 0)
     return np.asarray(np.any(X[rows] != X[others], axis=1))
