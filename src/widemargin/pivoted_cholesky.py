@@ -135,9 +135,9 @@ class _Factorisation:
         self.size = end
 
     def result(self) -> PivotedCholesky:
-        return PivotedCholesky(
-            self.factor[:, : self.size].copy(), self.pivots[: self.size].copy(), self.residual
-        )
+        full = self.size == self.rank  # then a copy would only double the memory
+        factor = self.factor if full else self.factor[:, : self.size].copy()
+        return PivotedCholesky(factor, self.pivots[: self.size].copy(), self.residual)
 
 
 def _pick_greedily(state: _Factorisation, tol: float) -> None:

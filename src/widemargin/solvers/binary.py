@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..certificates import Certificate
+from ..duplicates import merge_duplicates
 from ..losses import Array
 from ..problem import KernelProblem, extreme_eigenvalues
 from ..resources import single_threaded_blas
@@ -58,7 +59,32 @@ def fit_binary(
 ) -> FittedProblem:
     """Solve a problem to the monitor's tolerance, and with ``last_digits`` small ones to rounding.
 
-    ``margin`` is that of the start, where it is known already.
+    ``margin`` is that of the start, where it is known already. Copies of rows are merged for the
+    solve if there are many; the duals that come back are those of all rows.
+    """
+    merged = merge_duplicates(problem)
+    if merged is None:
+        return _fit(problem, start, solver, monitor, margin, last_digits)
+    if margin is not None:
+        margin = margin[merged.first]
+    try:
+        result = _fit(merged.problem, merged.merge(start), solver, monitor, margin, last_digits)
+    except KeyboardInterrupt:
+        if monitor.latest is not None:
+            monitor.latest = merged.spread(monitor.latest)
+        raise
+    return replace(result, net_dual=merged.spread(result.net_dual))
+
+
+def _fit(
+    problem: KernelProblem,
+    start: Array,
+    solver: str,
+    monitor: Monitor,
+    margin: Array | None,
+    last_digits: bool,
+) -> FittedProblem:
+    """Choose the solver and solve.
 
     An indefinite kernel has no convex problem and no duality. Adding −2 λ_min to the diagonal of
     Q makes one whose solution is found reliably (that direction keeps its weight, with its sign

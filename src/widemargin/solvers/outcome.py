@@ -35,7 +35,8 @@ class Solution:
     net_dual, margin : array of shape (n_rows,)
         The solution and Q ``net_dual``, in float64.
     certificate : Certificate
-        Evaluated from the two arrays above.
+        Evaluated from the two arrays above. A solver that was stopped early may give the dual of
+        another point, which is as much of a proof.
     outcome : Outcome
         Why the solver stopped.
     iterations : int
