@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from widemargin.kernels import Kernel
 from widemargin.losses import Hinge, MarginDistribution, SquaredHinge
 from widemargin.problem import KernelProblem
-from widemargin.samples import Samples, whole_set
 from widemargin.solvers import Monitor, Outcome, block_descent, clustered_descent
 
 LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "odm": MarginDistribution(0.5, 0.2)}
@@ -72,20 +71,15 @@ def test_a_start_is_kept() -> None:
     assert again.iterations == 0
 
 
-def test_mass_within_parts() -> None:
-    problem = problem_of("hinge", LOCAL)
-    samples = Samples(problem.X, problem.kernel, problem.label, np.ones(900), Hinge())
-    whole = whole_set(samples)
-    clouds = (np.round(problem.X) @ [3, 1]).astype(np.int64)
-    by_cloud = [part for _, part in whole.pieces(clouds)]
-    at_random = [part for _, part in whole.pieces(np.arange(900) % 9)]
-    within = [
-        clustered_descent.mass_within(problem, parts, np.random.default_rng(1))
-        for parts in ([whole], by_cloud, at_random)
-    ]
-    assert within[0] == pytest.approx(1.0)
-    assert within[1] > 0.95
-    assert within[2] == pytest.approx(1 / 9, abs=0.05)
+@pytest.mark.parametrize(
+    ("gamma", "low", "high"), [(LOCAL, 0.85, 1.0), (3.0, 0.3, 0.95), (WIDE, 0.05, 0.25)]
+)
+@pytest.mark.parametrize("layout", ["dense", "csr", "precomputed"])
+def test_mass_within_clusters(gamma: float, low: float, high: float, layout: str) -> None:
+    """Nine clouds: all of a narrow kernel's mass is within them, a ninth of a wide one's."""
+    problem = problem_of("hinge", gamma, layout)
+    random = np.random.default_rng(1)
+    assert low < clustered_descent.mass_within_clusters(problem, 9, random) <= high
 
 
 @losses

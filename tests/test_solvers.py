@@ -390,8 +390,7 @@ def test_choice_of_solver() -> None:
     assert choose("auto", hinge, 2**30) == "blocks"
     assert choose("auto", large, 2**30) == "blocks"
     assert choose("newton", large, large.dense_bytes) == "newton"
-    with pytest.raises(ValueError, match=r"needs \d+ bytes .* `memory_limit` is 1000"):
-        choose("newton", large, 1000)
+    assert choose("newton", large, 1000) == "newton"  # by conjugate gradients
     with pytest.raises(ValueError, match="solver='newton' needs a loss with curvature"):
         choose("newton", hinge, 2**30)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..losses import Array
 from ..problem import KernelProblem
-from . import block_descent, clustered_descent, newton
+from . import block_descent, clustered_descent, newton_by_size
 from .monitor import Monitor
 from .outcome import Outcome, Solution
 
@@ -18,7 +18,7 @@ Solver = Callable[[KernelProblem, Array, Monitor, Array | None], Solution]
 SOLVERS: dict[str, Solver] = {
     "blocks": clustered_descent.solve,
     "coordinate": block_descent.solve_without_blocks,
-    "newton": newton.solve,
+    "newton": newton_by_size.solve,
 }
 
 # Up to this many rows dense Newton costs little and ends exact to rounding.
@@ -39,10 +39,5 @@ def choose(name: str, problem: KernelProblem, memory: int) -> str:
         raise ValueError(
             "solver='newton' needs a loss with curvature (ODM or loss='squared_hinge'); got the "
             "hinge loss. Use solver='blocks' or 'auto'."
-        )
-    if name == "newton" and not fits:
-        raise ValueError(
-            f"solver='newton' needs {problem.dense_bytes} bytes for {problem.n_rows} rows; "
-            f"`memory_limit` is {memory}. Raise it, or use solver='blocks'."
         )
     return name

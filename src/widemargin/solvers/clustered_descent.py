@@ -24,6 +24,8 @@ import numpy as np
 from ..engines import LocalEngine
 from ..losses import Array, Hinge
 from ..partition import Clusters, Divided
+from ..partition.division import Drawn
+from ..partition.kernel_kmeans import cluster_rows, clustering_kernel
 from ..problem import KernelProblem
 from ..samples import Part, Samples, whole_set
 from ..starts import best_on_ray
@@ -35,7 +37,7 @@ from .outcome import Solution
 # number on average and at most twice that, which is one block.
 FEWEST_ROWS, CLUSTER_ROWS, MOST_CLUSTERS = 10_000, 2_048, 512
 # Of the kernel's mass: see above; judged on so many rows.
-LOCAL, SAMPLED_ROWS = 0.8, 1_000
+LOCAL, SAMPLED_ROWS = 0.8, 500
 
 
 def solve(
@@ -55,26 +57,32 @@ def _clusters(problem: KernelProblem, engine: LocalEngine, monitor: Monitor) -> 
     """Divide the rows, once for all problems of a fit; None if the kernel is not local."""
     if monitor.clusters is None or monitor.clusters[0] is not problem.X:
         n, random = problem.n_rows, np.random.default_rng(monitor.seed)
-        # The division asks for rows and labels only: the loss is in the problem.
-        samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
         n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
-        divided = Clusters()(engine, engine.scatter([whole_set(samples)]), 1, n_clusters, random)
-        local = mass_within(problem, divided.parts, random) >= LOCAL
-        monitor.clusters = problem.X, divided if local else None
-    divided_or_none: Divided | None = monitor.clusters[1]
-    return divided_or_none
+        divided = None
+        if mass_within_clusters(problem, n_clusters, random) >= LOCAL:
+            # The division asks for rows and labels only: the loss is in the problem.
+            samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+            whole = engine.scatter([whole_set(samples)])
+            divided = Clusters()(engine, whole, 1, n_clusters, random)
+        monitor.clusters = problem.X, divided
+    found: Divided | None = monitor.clusters[1]
+    return found
 
 
-def mass_within(problem: KernelProblem, parts: list[Part], random: np.random.Generator) -> float:
-    """Estimate how much of the kernel's mass, off the diagonal, lies within parts."""
-    number = np.empty(problem.n_rows, dtype=np.int64)
-    for k, part in enumerate(parts):
-        number[part.rows] = k
-    size = min(SAMPLED_ROWS, problem.n_rows)
+def mass_within_clusters(
+    problem: KernelProblem, n_clusters: int, random: np.random.Generator
+) -> float:
+    """Estimate how much of the kernel's mass, off the diagonal, lies within clusters."""
+    size = min(max(SAMPLED_ROWS, 2 * n_clusters), problem.n_rows)
     rows = np.sort(random.choice(problem.n_rows, size, replace=False))
-    values = np.abs(problem.only(rows).dense_q())
+    sample = problem.only(rows)
+    drawn = Drawn(rows, sample.X)
+    values = np.abs(sample.dense_q())
     np.fill_diagonal(values, 0.0)
-    within = number[rows][:, None] == number[rows]
+    router = cluster_rows(clustering_kernel(problem.kernel, drawn), drawn, n_clusters, random)
+    group = np.empty(problem.n_rows, dtype=np.int64)
+    group[router.basis_rows] = np.repeat(np.arange(router.n_groups), np.diff(router.group_start))
+    within = group[rows][:, None] == group[rows]
     return float(values[within].sum() / max(values.sum(), 1e-300))
 
 
