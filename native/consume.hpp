@@ -74,15 +74,33 @@ class Consumer {
     using Narrow = typename Simd<T, wide* int(sizeof(T))>::Vector;
 
 public:
-    template <int R>
+    // Values k[p][r] of streamed rows i + r, r < R, and packed rows [b, e), which fill P panels;
+    // `sums` are those of the strip: panels x outputs x lanes.
+    template <int R, int P>
     static WM_INLINE void consume(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
-                                  std::int64_t e, Vector (&k)[R][vectors]) {
+                                  std::int64_t e, double* sums, Vector (&k)[P][R][vectors]) {
         if (task.out)
-            write<R>(task, i, b, e, k);
+            for (int p = 0; p < P; ++p)
+                write<R>(task, i, b + p * lanes, std::min<std::int64_t>(b + (p + 1) * lanes, e),
+                         k[p]);
         else if (task.search)
-            add_to_groups<R>(*task.search, i, (b - task.first) / lanes, k);
+            for (int p = 0; p < P; ++p)
+                add_to_groups<R>(*task.search, i, (b - task.first) / lanes + p, k[p]);
         else
-            multiply_add<R>(task, i, b, e, k);
+            for (int p = 0; p < P; ++p)
+                multiply_add<R>(task, i, sums + p * task.outputs * lanes, k[p]);
+    }
+
+    // Adds the sums of packed rows [b, e) to the task's, and starts again from zero.
+    static WM_INLINE void take(const BlockTask<T>& task, std::int64_t b, std::int64_t e,
+                               double* sums) {
+        for (; b < e; b += lanes)
+            for (std::int64_t o = 0; o < task.outputs; ++o, sums += lanes) {
+                double* total = task.sums + o * task.packed.count + b;
+                const std::int64_t rows = std::min<std::int64_t>(lanes, e - b);
+                for (std::int64_t l = 0; l < rows; ++l) total[l] += sums[l];
+                std::fill_n(sums, lanes, 0.0);
+            }
     }
 
 private:
@@ -138,21 +156,20 @@ private:
 
     // Products of one tile are added in T, tiles in double: at most R roundings of a float.
     template <int R>
-    static WM_INLINE void multiply_add(const BlockTask<T>& task, std::int64_t i, std::int64_t b,
-                                       std::int64_t e, Vector (&k)[R][vectors]) {
+    static WM_INLINE void multiply_add(const BlockTask<T>& task, std::int64_t i, double* sums,
+                                       Vector (&k)[R][vectors]) {
         const std::int64_t outputs = task.outputs;
-        for (std::int64_t o = 0; o < outputs; ++o) {
+        for (std::int64_t o = 0; o < outputs; ++o, sums += lanes) {
             T line[lanes];
             for (int v = 0; v < vectors; ++v) {
                 Vector sum = task.coef[i * outputs + o] * k[0][v];
                 for (int r = 1; r < R; ++r) sum += task.coef[(i + r) * outputs + o] * k[r][v];
                 store(line + v * width, sum);
             }
-            double* sums = task.sums + o * task.packed.count + b;
-            if (e - b == lanes)
-                for (int l = 0; l < lanes; ++l) sums[l] += double(line[l]);
-            else
-                for (std::int64_t l = 0; l < e - b; ++l) sums[l] += double(line[l]);
+            for (int w = 0; w < wides; ++w)
+                store(sums + w * wide,
+                      load<Wide>(sums + w * wide) +
+                          __builtin_convertvector(load<Narrow>(line + w * wide), Wide));
         }
     }
 };

@@ -12,15 +12,23 @@
 namespace widemargin {
 namespace {
 
+template <class T, int Bytes, Family F>
+WM_INLINE void run_layout(const BlockTask<T>& task) {
+    if (task.streamed.sparse())
+        BlockRunner<T, Bytes, F, true>::run(task);
+    else
+        BlockRunner<T, Bytes, F, false>::run(task);
+}
+
 template <class T, int Bytes>
 WM_INLINE void run_family(const BlockTask<T>& task) {
     switch (task.spec.kind) {
         case KernelKind::rbf:
-            return BlockRunner<T, Bytes, Family::rbf>::run(task);
+            return run_layout<T, Bytes, Family::rbf>(task);
         case KernelKind::laplacian:
-            return BlockRunner<T, Bytes, Family::laplacian>::run(task);
+            return run_layout<T, Bytes, Family::laplacian>(task);
         default:
-            return BlockRunner<T, Bytes, Family::products>::run(task);
+            return run_layout<T, Bytes, Family::products>(task);
     }
 }
 

@@ -1,14 +1,17 @@
-// The hot loop: a register tile of kernel values between a few streamed rows and one packed panel.
+// The hot loop: a register tile of kernel values between a few streamed rows and a few packed
+// panels.
 //
 // A panel holds as many rows as fill one cache line (16 floats, 8 doubles), feature-major, so that
-// feature f of all of them is one load. Streamed rows are broadcast against it, `R` at a time:
+// feature f of all of them is one load. `P` panels side by side are a strip: feature f of all its
+// rows is P cache lines in a row. Streamed rows are broadcast against it, `R` at a time:
 //
-//     for f:  for r in R:  acc[r] += x[r][f] * panel[f]        (or |x[r][f] - panel[f]|)
-//     k[r] = kernel(acc[r])
-//     consume(k)                                             see consume.hpp
+//     for f:  for r in R:  for p in P:  acc[p][r] += x[r][f] * strip[f][p]
+//     k[p][r] = kernel(acc[p][r])                         (or |x[r][f] - strip[f][p]|)
+//     consume(k)                                          see consume.hpp
 //
 // Panels may come from dense or CSR rows (CSR is scattered and cleared again), streamed rows too
-// (CSR visits stored entries only): four combinations, one tile.
+// (CSR visits stored entries only): four combinations, one tile. A pair's value has the same bits
+// in all of them that stream alike, whatever R and P are: its additions have one order.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +19,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "consume.hpp"
 #include "interrupt.hpp"
@@ -46,109 +50,128 @@ private:
     T* data_;
 };
 
-// Packs rows [begin, begin + lanes) of `rows` feature-major; missing rows stay zero.
-template <class T>
-WM_INLINE void pack_panel(const Rows<T>& rows, std::int64_t begin, std::int64_t end, T* panel) {
+// Calls visit(column, place) for every stored entry of rows [begin, end), of which a strip of P
+// panels holds up to P * lanes.
+template <int P, class T, class Visit>
+WM_INLINE void for_each_place(const Rows<T>& rows, std::int64_t begin, std::int64_t end, T* strip,
+                              Visit&& visit) {
     constexpr int lanes = panel_lanes<T>;
     for (std::int64_t k = begin; k < end; ++k) {
-        T* lane = panel + (k - begin);
-        rows.for_each_stored(k, [=](std::int64_t f, T value) { lane[f * lanes] = value; });
-    }
-}
-
-// Sets back to zero what pack_panel wrote.
-template <class T>
-WM_INLINE void clear_panel(const Rows<T>& rows, std::int64_t begin, std::int64_t end, T* panel) {
-    constexpr int lanes = panel_lanes<T>;
-    for (std::int64_t k = begin; k < end; ++k) {
-        T* lane = panel + (k - begin);
-        rows.for_each_stored(k, [=](std::int64_t f, T) { lane[f * lanes] = T(0); });
+        T* lane = strip + (k - begin);
+        rows.for_each_stored(k,
+                             [&](std::int64_t f, T value) { visit(lane[f * (P * lanes)], value); });
     }
 }
 
 // The kernels that share a way of accumulating; `products` tells its members apart per tile.
 enum class Family { rbf, laplacian, products };
 
+constexpr double log2_of_e = 1.44269504088896340736;
+
 template <class T, int Bytes>
 struct Tile {
     using Vector = typename Simd<T, Bytes>::Vector;
     static constexpr int width = Simd<T, Bytes>::lanes;
     static constexpr int vectors = cache_line / Bytes;  // to a panel
-    // As many accumulators as registers allow: 12 of 32 (AVX-512) or 16 (AVX2, SSE2).
-    static constexpr int rows = 12 / vectors;
+    // Dense rows: 12 accumulators hide the latency of additions and leave registers for the rest
+    // (24, two panels against 12 rows, were slower with AVX-512). CSR rows: an index and a value
+    // are loaded once for `sparse_panels` panels, and the values of four rows are consumed
+    // together.
+    static constexpr int dense_rows = 12 / vectors, dense_panels = 1;
+    static constexpr int sparse_rows = 4, sparse_panels = Bytes == 16 ? 2 : 4;
 
-    static WM_INLINE Vector at(const T* panel, std::int64_t f, int v) {
-        return load<Vector>(panel + f * panel_lanes<T> + v * width);
+    // Kernel values of P panels and R streamed rows; a panel's part is contiguous.
+    template <int R, int P>
+    using Values = Vector[P][R][vectors];
+
+    template <int P>
+    static WM_INLINE Vector at(const T* strip, std::int64_t f, int p, int v) {
+        return load<Vector>(strip + (f * P + p) * panel_lanes<T> + v * width);
     }
 
     // Dense streamed rows, interleaved as x[f * R + r].
-    template <Family F, int R>
-    static WM_INLINE void accumulate_dense(const T* x, std::int64_t features, const T* panel,
-                                           Vector (&acc)[R][vectors]) {
-        for (std::int64_t f = 0; f < features; ++f) {
-            Vector p[vectors];
-            for (int v = 0; v < vectors; ++v) p[v] = at(panel, f, v);
-            for (int r = 0; r < R; ++r) {
-                const T value = x[f * R + r];
+    template <Family F, int R, int P>
+    static WM_INLINE void accumulate_dense(const T* x, std::int64_t features, const T* strip,
+                                           Values<R, P>& acc) {
+        for (std::int64_t f = 0; f < features; ++f)
+            for (int p = 0; p < P; ++p)
                 for (int v = 0; v < vectors; ++v) {
-                    if constexpr (F == Family::laplacian)
-                        acc[r][v] += absolute(value - p[v]);
-                    else
-                        acc[r][v] += value * p[v];
+                    const Vector column = at<P>(strip, f, p, v);
+                    for (int r = 0; r < R; ++r) {
+                        const T value = x[f * R + r];
+                        if constexpr (F == Family::laplacian)
+                            acc[p][r][v] += absolute(value - column);
+                        else
+                            acc[p][r][v] += value * column;
+                    }
                 }
-            }
-        }
     }
 
-    // One CSR row. For the 1-norm, columns the row does not store contribute |p|; those it does
-    // contribute |x - p|: start from the panel's 1-norms and correct the stored ones.
-    template <Family F, class Index>
+    // Row r of R, in CSR. For the 1-norm, columns the row does not store contribute |p|; those it
+    // does contribute |x - p|: `acc` starts from the panels' 1-norms, the stored ones are
+    // corrected.
+    template <Family F, int R, int P, class Index>
     static WM_INLINE void accumulate_sparse(const T* values, const Index* index, std::int64_t count,
-                                            const T* panel, Vector (&acc)[1][vectors]) {
-        Vector odd[vectors] = {};  // a second chain of additions hides their latency
-        auto add = [&](std::int64_t e, Vector* into) __attribute__((always_inline)) {
-            for (int v = 0; v < vectors; ++v) {
-                const Vector p = at(panel, std::int64_t(index[e]), v);
-                if constexpr (F == Family::laplacian)
-                    into[v] += absolute(values[e] - p) - absolute(p);
-                else
-                    into[v] += values[e] * p;
-            }
+                                            const T* strip, int r, Values<R, P>& acc) {
+        Vector even[P][vectors], odd[P][vectors] = {};
+        for (int p = 0; p < P; ++p)
+            for (int v = 0; v < vectors; ++v) even[p][v] = acc[p][r][v];
+        auto add = [&](std::int64_t e, Vector(&into)[P][vectors]) __attribute__((always_inline)) {
+            const T* columns = strip + std::int64_t(index[e]) * (P * panel_lanes<T>);
+            const T value = values[e];
+            for (int p = 0; p < P; ++p)
+                for (int v = 0; v < vectors; ++v) {
+                    const Vector column = at<P>(columns, 0, p, v);
+                    if constexpr (F == Family::laplacian)
+                        into[p][v] += absolute(value - column) - absolute(column);
+                    else
+                        into[p][v] += value * column;
+                }
         };
         std::int64_t e = 0;
-        for (; e + 1 < count; e += 2) {
-            add(e, acc[0]);
+        for (; e + 1 < count; e += 2) {  // two chains of additions hide their latency
+            add(e, even);
             add(e + 1, odd);
         }
-        if (e < count) add(e, acc[0]);
-        for (int v = 0; v < vectors; ++v) acc[0][v] += odd[v];
+        if (e < count) add(e, even);
+        for (int p = 0; p < P; ++p)
+            for (int v = 0; v < vectors; ++v) acc[p][r][v] = even[p][v] + odd[p][v];
     }
 
-    // From accumulated products (or distances) to kernel values, in place.
-    template <Family F, int R>
+    // The factor of squared distances and of 1-norms in the exponent of 2.
+    static WM_INLINE T exponent_scale(const KernelSpec& spec) { return T(-spec.gamma * log2_of_e); }
+
+    // From accumulated products (or distances) to kernel values, in place. Norms are those of the
+    // rows times `exponent_scale`.
+    template <Family F, int R, int P>
     static WM_INLINE void apply(const KernelSpec& spec, const T* streamed_norm, const T* panel_norm,
-                                Vector (&acc)[R][vectors]) {
-        const T gamma = T(spec.gamma), coef0 = T(spec.coef0), constant = T(spec.constant);
-        for (int r = 0; r < R; ++r)
-            for (int v = 0; v < vectors; ++v) {
-                Vector& k = acc[r][v];
-                if constexpr (F == Family::rbf) {
-                    const Vector norms = load<Vector>(panel_norm + v * width) + streamed_norm[r];
-                    Vector t = gamma * (k + k - norms);
-                    t = t > 0 ? Vector{} : t;
-                    k = exp_of_nonpositive<Bytes>(t);
-                } else if constexpr (F == Family::laplacian) {
-                    Vector t = -gamma * k;
-                    t = t > 0 ? Vector{} : t;
-                    k = exp_of_nonpositive<Bytes>(t);
-                } else if (spec.kind == KernelKind::polynomial) {
-                    k = power(gamma * k + coef0, spec.degree);
-                } else if (spec.kind == KernelKind::sigmoid) {
-                    k = hyperbolic_tangent(gamma * k + coef0);
+                                Values<R, P>& acc) {
+        const T gamma = T(spec.gamma), coef0 = T(spec.coef0);
+        const T scale = exponent_scale(spec), twice = -2 * scale;
+        for (int p = 0; p < P; ++p)
+            for (int r = 0; r < R; ++r)
+                for (int v = 0; v < vectors; ++v) {
+                    Vector& k = acc[p][r][v];
+                    if constexpr (F == Family::rbf) {
+                        const T* norm = panel_norm + p * panel_lanes<T> + v * width;
+                        k = exp2_of_nonpositive<Bytes>(
+                            not_above_zero(twice * k + (load<Vector>(norm) + streamed_norm[r])));
+                    } else if constexpr (F == Family::laplacian) {
+                        k = exp2_of_nonpositive<Bytes>(not_above_zero(scale * k));
+                    } else if (spec.kind == KernelKind::polynomial) {
+                        k = power(gamma * k + coef0, spec.degree);
+                    } else if (spec.kind == KernelKind::sigmoid) {
+                        k = hyperbolic_tangent(gamma * k + coef0);
+                    }
                 }
-                k += constant;
-            }
+        if (spec.constant == 0.0) return;
+        for (int p = 0; p < P; ++p)
+            for (int r = 0; r < R; ++r)
+                for (int v = 0; v < vectors; ++v) acc[p][r][v] += T(spec.constant);
     }
+
+    // Rounding may make a distance negative.
+    static WM_INLINE Vector not_above_zero(Vector t) { return Vector{} < t ? Vector{} : t; }
 
     static WM_INLINE Vector power(Vector base, int exponent) {
         Vector result = Vector{} + T(1);
@@ -158,124 +181,178 @@ struct Tile {
     }
 
     static WM_INLINE Vector hyperbolic_tangent(Vector u) {
-        const Vector decay = exp_of_nonpositive<Bytes>(-(absolute(u) * T(2)));
+        const Vector decay = exp2_of_nonpositive<Bytes>(absolute(u) * T(-2 * log2_of_e));
         const Vector positive = (T(1) - decay) / (T(1) + decay);
         return u < 0 ? -positive : positive;
     }
 };
 
 // One task: pack a block of panels, stream all rows past it.
-template <class T, int Bytes, Family F>
+template <class T, int Bytes, Family F, bool Sparse>
 class BlockRunner {
     using Shape = Tile<T, Bytes>;
     using Vector = typename Shape::Vector;
     static constexpr int lanes = panel_lanes<T>;
     static constexpr int vectors = Shape::vectors;
+    static constexpr int panels_at_once = Sparse ? Shape::sparse_panels : Shape::dense_panels;
+    static constexpr int rows_at_once = Sparse ? Shape::sparse_rows : Shape::dense_rows;
 
 public:
     static WM_INLINE void run(const BlockTask<T>& task) {
         constexpr std::int64_t resident = 512 * 1024;  // bytes of panels that stay in cache
         const std::int64_t features = std::max<std::int64_t>(task.packed.features, 1);
-        const std::int64_t panels =
-            std::min((task.last - task.first + lanes - 1) / lanes,
-                     std::clamp<std::int64_t>(resident / (features * cache_line), 1, 256 / lanes));
-        ZeroedBuffer<T> panel(panels * features * lanes), norm(panels * lanes);
-        ZeroedBuffer<T> group(task.streamed.sparse() ? 1 : Shape::rows * features);
+        std::int64_t fitting =
+            std::clamp<std::int64_t>(resident / (features * cache_line), 1, 256 / lanes);
+        if (fitting > panels_at_once) fitting -= fitting % panels_at_once;
+        const std::int64_t panels = std::min((task.last - task.first + lanes - 1) / lanes, fitting);
+        ZeroedBuffer<T> block(panels * features * lanes), norm(panels * lanes);
+        ZeroedBuffer<T> group(Sparse ? 1 : rows_at_once * features);
+        ZeroedBuffer<double> sums(panels * lanes * task.outputs);
+        BlockRunner runner{task, features, block.get(), norm.get(), group.get(), sums.get()};
         for (std::int64_t begin = task.first; begin < task.last; begin += panels * lanes) {
-            const std::int64_t end = std::min(task.last, begin + panels * lanes);
-            for_each_panel(
-                features, begin, end, panel.get(), norm.get(),
-                [&](std::int64_t b, std::int64_t e, T* p, T* n) __attribute__((always_inline)) {
-                    pack_panel(task.packed, b, e, p);
-                    for (std::int64_t k = b; k < e; ++k)
-                        n[k - b] =
-                            task.packed.norm ? task.packed.norm[task.packed.source(k)] : T(0);
-                });
-            stream(task, features, begin, end, panel.get(), norm.get(), group.get());
-            for_each_panel(
-                features, begin, end, panel.get(), norm.get(),
-                [&](std::int64_t b, std::int64_t e, T* p, T*)
-                    __attribute__((always_inline)) { clear_panel(task.packed, b, e, p); });
+            runner.begin_ = begin;
+            runner.end_ = std::min(task.last, begin + panels * lanes);
+            runner.pack();
+            runner.stream();
+            runner.clear();
             if (task.interrupt && task.interrupt->stop()) return;
         }
     }
 
 private:
+    BlockRunner(const BlockTask<T>& task, std::int64_t features, T* block, T* norm, T* group,
+                double* sums)
+        : task_(task), features_(features), block_(block), norm_(norm), group_(group), sums_(sums) {
+    }
+
+    // Calls visit(panels of the strip, its first row, row after its last, strip, norms, sums), as
+    // many panels at once as there are, then one by one.
     template <class Visit>
-    static WM_INLINE void for_each_panel(std::int64_t features, std::int64_t begin,
-                                         std::int64_t end, T* panel, T* norm, Visit&& visit) {
-        for (std::int64_t b = begin; b < end; b += lanes, panel += features * lanes, norm += lanes)
-            visit(b, std::min<std::int64_t>(b + lanes, end), panel, norm);
+    WM_INLINE void for_each_strip(Visit&& visit) const {
+        T *strip = block_, *norm = norm_;
+        double* sums = sums_;
+        std::int64_t b = begin_;
+        auto step = [&](auto panels) __attribute__((always_inline)) {
+            constexpr int P = decltype(panels)::value;
+            visit(panels, b, std::min<std::int64_t>(b + P * lanes, end_), strip, norm, sums);
+            b += P * lanes, strip += P * features_ * lanes, norm += P * lanes;
+            sums += P * lanes * task_.outputs;
+        };
+        while (end_ - b > (panels_at_once - 1) * lanes)
+            step(std::integral_constant<int, panels_at_once>{});
+        if constexpr (panels_at_once > 1)
+            while (b < end_) step(std::integral_constant<int, 1>{});
     }
 
-    static WM_INLINE void stream(const BlockTask<T>& task, std::int64_t features,
-                                 std::int64_t begin, std::int64_t end, T* panel, T* norm,
-                                 T* group) {
-        const Rows<T>& rows = task.streamed;
-        std::int64_t i = 0;
-        if (!rows.sparse())
-            for (; i + Shape::rows <= rows.count; i += Shape::rows) {
-                tiles_dense<Shape::rows>(task, features, i, begin, end, panel, norm, group);
-                if ((i & 0xff) == 0 && task.interrupt && task.interrupt->stop()) return;
-            }
-        for (; i < rows.count; ++i) {
-            if (rows.sparse())
-                tiles_sparse(task, features, i, begin, end, panel, norm);
-            else
-                tiles_dense<1>(task, features, i, begin, end, panel, norm, group);
-            if ((i & 0xff) == 0 && task.interrupt && task.interrupt->stop()) return;
-        }
+    WM_INLINE void pack() const {
+        const T scale = norm_scale();
+        for_each_strip([&](auto panels, std::int64_t b, std::int64_t e, T* strip, T* norm,
+                           double*) __attribute__((always_inline)) {
+            for_each_place<decltype(panels)::value>(task_.packed, b, e, strip,
+                                                    [](T& place, T value) { place = value; });
+            for (std::int64_t k = b; k < e; ++k) norm[k - b] = scale * norm_of(task_.packed, k);
+        });
     }
 
-    template <int R>
-    static WM_INLINE void tiles_dense(const BlockTask<T>& task, std::int64_t features,
-                                      std::int64_t i, std::int64_t begin, std::int64_t end,
-                                      T* panel, T* norm, T* group) {
-        T row_norm[R];
-        for (int r = 0; r < R; ++r) {
-            const T* row = task.streamed.dense(i + r);
-            for (std::int64_t f = 0; f < task.streamed.features; ++f) group[f * R + r] = row[f];
-            row_norm[r] = norm_of(task.streamed, i + r);
-        }
-        for_each_panel(
-            features, begin, end, panel, norm,
-            [&](std::int64_t b, std::int64_t e, T* p, T* n) __attribute__((always_inline)) {
-                Vector acc[R][vectors] = {};
-                Shape::template accumulate_dense<F, R>(group, task.streamed.features, p, acc);
-                Shape::template apply<F, R>(task.spec, row_norm, n, acc);
-                Consumer<T, Bytes>::template consume<R>(task, i, b, e, acc);
+    // Hands over the sums; sets back to zero what `pack` and the tiles wrote.
+    WM_INLINE void clear() const {
+        for_each_strip([&](auto panels, std::int64_t b, std::int64_t e, T* strip, T*, double* sums)
+                           __attribute__((always_inline)) {
+                               for_each_place<decltype(panels)::value>(
+                                   task_.packed, b, e, strip, [](T& place, T) { place = T(0); });
+                               Consumer<T, Bytes>::take(task_, b, e, sums);
+                           });
+    }
+
+    // Dense rows are interleaved once for all strips. Of a CSR row little is read: there each
+    // strip, which then stays in the first cache, meets all rows.
+    WM_INLINE void stream() const {
+        if constexpr (Sparse)
+            for_each_strip([&](auto... strip) __attribute__((always_inline)) {
+                for_each_group([&](auto rows, std::int64_t i)
+                                   __attribute__((always_inline)) { tile(rows, i, strip...); });
+            });
+        else
+            for_each_group([&](auto rows, std::int64_t i) __attribute__((always_inline)) {
+                interleave<decltype(rows)::value>(i);
+                for_each_strip([&](auto... strip)
+                                   __attribute__((always_inline)) { tile(rows, i, strip...); });
             });
     }
 
-    static WM_INLINE void tiles_sparse(const BlockTask<T>& task, std::int64_t features,
-                                       std::int64_t i, std::int64_t begin, std::int64_t end,
-                                       T* panel, T* norm) {
-        const Rows<T>& rows = task.streamed;
-        const std::int64_t source = rows.source(i);
-        const std::int64_t start = rows.row_start[source];
-        const std::int64_t count = rows.row_start[source + 1] - start;
-        const T row_norm[1] = {norm_of(rows, i)};
-        for_each_panel(features, begin, end, panel, norm,
-                       [&](std::int64_t b, std::int64_t e, T* p, T* n)
-                           __attribute__((always_inline)) {
-                               Vector acc[1][vectors] = {};
-                               if constexpr (F == Family::laplacian)
-                                   for (int v = 0; v < vectors; ++v)
-                                       acc[0][v] = load<Vector>(n + v * Shape::width);
-                               if (rows.index32)
-                                   Shape::template accumulate_sparse<F>(
-                                       rows.values + start, rows.index32 + start, count, p, acc);
-                               else
-                                   Shape::template accumulate_sparse<F>(
-                                       rows.values + start, rows.index64 + start, count, p, acc);
-                               Shape::template apply<F, 1>(task.spec, row_norm, n, acc);
-                               Consumer<T, Bytes>::template consume<1>(task, i, b, e, acc);
-                           });
+    // Calls visit(streamed rows of the group, its first row).
+    template <class Visit>
+    WM_INLINE void for_each_group(Visit&& visit) const {
+        const std::int64_t count = task_.streamed.count;
+        std::int64_t i = 0;
+        for (; i + rows_at_once <= count; i += rows_at_once) {
+            visit(std::integral_constant<int, rows_at_once>{}, i);
+            if ((i & 0xff) == 0 && task_.interrupt && task_.interrupt->stop()) return;
+        }
+        if constexpr (rows_at_once > 1)
+            for (; i < count; ++i) visit(std::integral_constant<int, 1>{}, i);
+    }
+
+    template <int R, int P>
+    WM_INLINE void tile(std::integral_constant<int, R>, std::int64_t i,
+                        std::integral_constant<int, P>, std::int64_t b, std::int64_t e,
+                        const T* strip, const T* norm, double* sums) const {
+        const T scale = norm_scale();
+        T row_norm[R];
+        for (int r = 0; r < R; ++r) row_norm[r] = scale * norm_of(task_.streamed, i + r);
+        typename Shape::template Values<R, P> values = {};
+        if constexpr (Sparse)
+            visit_stored<R, P>(i, strip, norm, values);
+        else
+            Shape::template accumulate_dense<F, R, P>(group_, task_.streamed.features, strip,
+                                                      values);
+        Shape::template apply<F, R, P>(task_.spec, row_norm, norm, values);
+        Consumer<T, Bytes>::template consume<R, P>(task_, i, b, e, sums, values);
+    }
+
+    template <int R>
+    WM_INLINE void interleave(std::int64_t i) const {
+        for (int r = 0; r < R; ++r) {
+            const T* row = task_.streamed.dense(i + r);
+            for (std::int64_t f = 0; f < task_.streamed.features; ++f) group_[f * R + r] = row[f];
+        }
+    }
+
+    template <int R, int P>
+    WM_INLINE void visit_stored(std::int64_t i, const T* strip, const T* norm,
+                                typename Shape::template Values<R, P>& values) const {
+        const Rows<T>& rows = task_.streamed;
+        for (int r = 0; r < R; ++r) {
+            if constexpr (F == Family::laplacian)
+                for (int p = 0; p < P; ++p)
+                    for (int v = 0; v < vectors; ++v)
+                        values[p][r][v] = load<Vector>(norm + p * lanes + v * Shape::width);
+            const std::int64_t source = rows.source(i + r);
+            const std::int64_t start = rows.row_start[source];
+            const std::int64_t count = rows.row_start[source + 1] - start;
+            if (rows.index32)
+                Shape::template accumulate_sparse<F, R, P>(
+                    rows.values + start, rows.index32 + start, count, strip, r, values);
+            else
+                Shape::template accumulate_sparse<F, R, P>(
+                    rows.values + start, rows.index64 + start, count, strip, r, values);
+        }
+    }
+
+    // What norms are multiplied by: for rbf, so that they add up to exponents of 2.
+    WM_INLINE T norm_scale() const {
+        return F == Family::rbf ? Shape::exponent_scale(task_.spec) : T(1);
     }
 
     static WM_INLINE T norm_of(const Rows<T>& rows, std::int64_t k) {
         return rows.norm ? rows.norm[rows.source(k)] : T(0);
     }
+
+    const BlockTask<T>& task_;
+    const std::int64_t features_;
+    T *const block_, *const norm_, *const group_;
+    double* const sums_;                // panels x outputs x lanes
+    std::int64_t begin_ = 0, end_ = 0;  // packed rows of the block at hand
 };
 
 }  // namespace widemargin

@@ -13,9 +13,9 @@ Array = npt.NDArray[np.float64]
 
 DTYPES = ("float32", "float64")
 LAYOUTS = ("dense", "csr32", "csr64")
-# Around the panel of 8 or 16 rows, the tile of 12 and the task of 256.
-SIZES = (0, 1, 5, 15, 16, 17, 255, 257)
-FEATURES = (1, 2, 3, 17)
+# Around the panel of 8 or 16 rows, strips of 2 and 4 panels, tiles of 4 and 12 rows, tasks of 256.
+SIZES = (0, 1, 5, 15, 16, 17, 30, 49, 63, 64, 70, 255, 257)
+FEATURES = (1, 2, 3, 17, 40)
 KERNELS = (
     Kernel("linear"),
     Kernel("rbf", gamma=0.3),
