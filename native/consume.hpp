@@ -43,6 +43,14 @@ struct GroupSearch {
     PanelScores<T>* panels = nullptr;  // of the task's packed rows
 };
 
+// Which outputs have a coefficient other than zero in a group of streamed rows: in one-vs-one a row
+// takes part in few of the problems. Every tile lies in one group.
+struct ActiveOutputs {
+    static constexpr std::int64_t group_rows = 12;
+    const std::int64_t* start = nullptr;  // group g has outputs [start[g], start[g + 1])
+    const std::int32_t* outputs = nullptr;
+};
+
 // What a caller wants of the kernel values between streamed row i and packed row j:
 // out[i][j] = k(i, j) when `out` is set, the best groups when `search` is set,
 // else sums[o][j] += sum over i of coef[i][o] k(i, j).
@@ -56,6 +64,7 @@ struct BlockTask {
     const T* coef = nullptr;                 // streamed.count x outputs
     double* sums = nullptr;                  // outputs x packed.count
     std::int64_t outputs = 0;
+    const ActiveOutputs* active = nullptr;  // those of `coef`; null: all
     Interrupt* interrupt = nullptr;
 };
 
@@ -159,18 +168,26 @@ private:
     static WM_INLINE void multiply_add(const BlockTask<T>& task, std::int64_t i, double* sums,
                                        Vector (&k)[R][vectors]) {
         const std::int64_t outputs = task.outputs;
-        for (std::int64_t o = 0; o < outputs; ++o, sums += lanes) {
+        auto add = [&](std::int64_t o) __attribute__((always_inline)) {
+            const T* coef = task.coef + i * outputs + o;
             T line[lanes];
             for (int v = 0; v < vectors; ++v) {
-                Vector sum = task.coef[i * outputs + o] * k[0][v];
-                for (int r = 1; r < R; ++r) sum += task.coef[(i + r) * outputs + o] * k[r][v];
+                Vector sum = coef[0] * k[0][v];
+                for (int r = 1; r < R; ++r) sum += coef[r * outputs] * k[r][v];
                 store(line + v * width, sum);
             }
+            double* to = sums + o * lanes;
             for (int w = 0; w < wides; ++w)
-                store(sums + w * wide,
-                      load<Wide>(sums + w * wide) +
+                store(to + w * wide,
+                      load<Wide>(to + w * wide) +
                           __builtin_convertvector(load<Narrow>(line + w * wide), Wide));
+        };
+        if (!task.active) {
+            for (std::int64_t o = 0; o < outputs; ++o) add(o);
+            return;
         }
+        const std::int64_t* start = task.active->start + i / ActiveOutputs::group_rows;
+        for (std::int64_t a = start[0]; a < start[1]; ++a) add(task.active->outputs[a]);
     }
 };
 

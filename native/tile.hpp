@@ -50,17 +50,34 @@ private:
     T* data_;
 };
 
-// Calls visit(column, place) for every stored entry of rows [begin, end), of which a strip of P
-// panels holds up to P * lanes.
-template <int P, class T, class Visit>
-WM_INLINE void for_each_place(const Rows<T>& rows, std::int64_t begin, std::int64_t end, T* strip,
-                              Visit&& visit) {
-    constexpr int lanes = panel_lanes<T>;
-    for (std::int64_t k = begin; k < end; ++k) {
-        T* lane = strip + (k - begin);
-        rows.for_each_stored(k,
-                             [&](std::int64_t f, T value) { visit(lane[f * (P * lanes)], value); });
+// Packs rows [begin, end), at most P panels of them, into a strip. CSR rows leave the columns that
+// they do not store: `clear_strip` keeps those zero. Lanes without a row hold anything.
+template <int P, class T>
+WM_INLINE void pack_strip(const Rows<T>& rows, std::int64_t begin, std::int64_t end, T* strip) {
+    constexpr int lanes = P * panel_lanes<T>;
+    if (rows.sparse()) {
+        for (std::int64_t k = begin; k < end; ++k)
+            rows.for_each_stored(
+                k, [=](std::int64_t f, T value) { strip[f * lanes + (k - begin)] = value; });
+        return;
     }
+    constexpr int side = 8;  // rows read side by side: their part of a feature is written at once
+    for (std::int64_t k = begin; k < end; k += side) {
+        const T* row[side];
+        for (int r = 0; r < side; ++r) row[r] = rows.dense(std::min<std::int64_t>(k + r, end - 1));
+        T* to = strip + (k - begin);
+        for (std::int64_t f = 0; f < rows.features; ++f)
+            for (int r = 0; r < side; ++r) to[f * lanes + r] = row[r][f];
+    }
+}
+
+// Sets back to zero what pack_strip wrote of CSR rows; dense ones are written over.
+template <int P, class T>
+WM_INLINE void clear_strip(const Rows<T>& rows, std::int64_t begin, std::int64_t end, T* strip) {
+    constexpr int lanes = P * panel_lanes<T>;
+    if (!rows.sparse()) return;
+    for (std::int64_t k = begin; k < end; ++k)
+        rows.for_each_stored(k, [=](std::int64_t f, T) { strip[f * lanes + (k - begin)] = T(0); });
 }
 
 // The kernels that share a way of accumulating; `products` tells its members apart per tile.
@@ -194,6 +211,8 @@ class BlockRunner {
     using Vector = typename Shape::Vector;
     static constexpr int lanes = panel_lanes<T>;
     static constexpr int vectors = Shape::vectors;
+    static_assert(ActiveOutputs::group_rows % Shape::dense_rows == 0 &&
+                  ActiveOutputs::group_rows % Shape::sparse_rows == 0);
     static constexpr int panels_at_once = Sparse ? Shape::sparse_panels : Shape::dense_panels;
     static constexpr int rows_at_once = Sparse ? Shape::sparse_rows : Shape::dense_rows;
 
@@ -246,20 +265,19 @@ private:
 
     WM_INLINE void pack() const {
         const T scale = norm_scale();
-        for_each_strip([&](auto panels, std::int64_t b, std::int64_t e, T* strip, T* norm,
-                           double*) __attribute__((always_inline)) {
-            for_each_place<decltype(panels)::value>(task_.packed, b, e, strip,
-                                                    [](T& place, T value) { place = value; });
-            for (std::int64_t k = b; k < e; ++k) norm[k - b] = scale * norm_of(task_.packed, k);
-        });
+        for_each_strip([&](auto panels, std::int64_t b, std::int64_t e, T* strip, T* norm, double*)
+                           __attribute__((always_inline)) {
+                               pack_strip<decltype(panels)::value>(task_.packed, b, e, strip);
+                               for (std::int64_t k = b; k < e; ++k)
+                                   norm[k - b] = scale * norm_of(task_.packed, k);
+                           });
     }
 
-    // Hands over the sums; sets back to zero what `pack` and the tiles wrote.
+    // Hands over the sums, and makes the strips ready for other rows.
     WM_INLINE void clear() const {
         for_each_strip([&](auto panels, std::int64_t b, std::int64_t e, T* strip, T*, double* sums)
                            __attribute__((always_inline)) {
-                               for_each_place<decltype(panels)::value>(
-                                   task_.packed, b, e, strip, [](T& place, T) { place = T(0); });
+                               clear_strip<decltype(panels)::value>(task_.packed, b, e, strip);
                                Consumer<T, Bytes>::take(task_, b, e, sums);
                            });
     }

@@ -216,6 +216,41 @@ def canonical(X: Any) -> Any:
     return X
 
 
+# Dense rows with this share of entries that are not zero, and this many features, are evaluated
+# faster as CSR: RBF values per second of one core, CSR against dense, were 1.3 to 1.7 times as many
+# at a share of .3 and 1.4 to 2.2 times at .2 with 32 to 128 features, 1.2 and 1.5 times with 256,
+# 1.3 and 1.8 times with 784 (AVX-512, float32; float64 gains more).
+SPARSE_SHARE = 0.3
+SPARSE_FEATURES = 32
+
+
+def sparse_if_faster(X: Any) -> Any:
+    """Return dense rows of mostly zeros as a CSR matrix; anything else as it is.
+
+    For rows that kernel values are wanted of, one-hot features and images above all. Values change
+    by rounding only. The copy has at most 0.6 times the size of the rows.
+    """
+    if sp.issparse(X) or X.shape[1] < SPARSE_FEATURES:
+        return X
+    step = max(1, (1 << 20) // X.shape[1])  # blocks: nothing but the result has the rows' size
+    blocks = [X[i : i + step] for i in range(0, X.shape[0], step)]
+    counts = [np.count_nonzero(block != 0, axis=1) for block in blocks]
+    indptr = np.concatenate([[0], *counts]).cumsum(dtype=np.int64)
+    if indptr[-1] > SPARSE_SHARE * X.size:
+        return X
+    data = np.empty(indptr[-1], dtype=X.dtype)
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    first = 0
+    for block, count in zip(blocks, counts, strict=True):
+        stored = np.flatnonzero(block != 0)
+        last = first + stored.size
+        data[first:last] = block.ravel()[stored]
+        row_begin = np.arange(len(block)) * block.shape[1]
+        indices[first:last] = stored - np.repeat(row_begin, count)
+        first = last
+    return sp.csr_matrix((data, indices, indptr), X.shape)
+
+
 # Above this many columns, panels of mostly unused ones cost more than renumbering.
 WIDE = 1 << 15
 
@@ -288,4 +323,6 @@ def rounding_of_distances(kernel: Kernel, X: Any) -> float:
     """
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return 0.0
-    return kernel.gamma * float(_squared_deviations(X, 0.0).max()) * float(np.finfo(np.float32).eps)
+    # A bound may be rounded itself.
+    squares = _sums_of_stored(X, X.data**2) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return kernel.gamma * float(squares.max()) * float(np.finfo(np.float32).eps)

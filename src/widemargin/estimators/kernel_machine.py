@@ -25,6 +25,7 @@ from ..kernels import (
     drop_unused_columns,
     resolve_gamma,
     rounding_of_distances,
+    sparse_if_faster,
 )
 from ..losses import Array, Loss
 from ..progress import FitProgress
@@ -266,7 +267,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree), constant)
         warn_if_one_feature_dominates(X, self.kernel)
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        (rows,) = drop_unused_columns(X)
+        (rows,) = drop_unused_columns(sparse_if_faster(X))
         return kernel, rows.astype(np.float64) if precise else rows
 
     def _monitor(self, progress: FitProgress, seed: int) -> Monitor:

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernel_matrices import evaluate_callable, weighted_sums
-from ..kernels import Kernel, as_rows, canonical, drop_unused_columns, rounding_of_distances
+from ..kernels import (
+    Kernel,
+    as_rows,
+    canonical,
+    drop_unused_columns,
+    rounding_of_distances,
+    sparse_if_faster,
+)
 from ..level_models import LevelModel
 from ..losses import Array
 from ..resources import thread_count
@@ -92,12 +99,17 @@ class KernelPrediction:
 
     def _kernel_decisions(self: Any, X: Any) -> Array:
         X, basis = self._comparable(X)
-        X, basis = drop_unused_columns(canonical(X), canonical(basis))
+        X, basis = drop_unused_columns(canonical(X), canonical(sparse_if_faster(basis)))
         kernel: Kernel = self._fitted_kernel()
+        coef = self.dual_coef_
+        if self.multi_class == "ovo" and len(coef) > 1:
+            # Neighbours of one class take part in the same few problems: the others are skipped.
+            by_class = np.argsort(self.support_class_, kind="stable")
+            basis, coef = basis[by_class], coef[:, by_class]
         return kernel.product(
             as_rows(X, X.dtype),
             as_rows(basis, X.dtype),
-            self.dual_coef_,
+            coef,
             threads=thread_count(self.n_jobs),
         )
 
@@ -135,7 +147,7 @@ class KernelPrediction:
         named = isinstance(self.kernel, str) and not self._pairwise
         return LevelModel(
             kernel,
-            self.support_vectors_[used] if named else None,
+            sparse_if_faster(self.support_vectors_[used]) if named else None,
             self.support_[used],
             self.dual_coef_[k, used],
             None if part is None else part[k, used],
