@@ -232,22 +232,24 @@ def sparse_if_faster(X: Any) -> Any:
     """
     if sp.issparse(X) or X.shape[1] < SPARSE_FEATURES:
         return X
-    step = max(1, (1 << 20) // X.shape[1])  # blocks: nothing but the result has the rows' size
+    features = X.shape[1]
+    step = max(1, (1 << 18) // features)  # blocks that stay in cache
     blocks = [X[i : i + step] for i in range(0, X.shape[0], step)]
-    counts = [np.count_nonzero(block != 0, axis=1) for block in blocks]
-    indptr = np.concatenate([[0], *counts]).cumsum(dtype=np.int64)
-    if indptr[-1] > SPARSE_SHARE * X.size:
-        return X
-    data = np.empty(indptr[-1], dtype=X.dtype)
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    first = 0
-    for block, count in zip(blocks, counts, strict=True):
+    total, last = 0, 0
+    for block in blocks:
+        total += int(np.count_nonzero(block != 0))
+        if total > SPARSE_SHARE * X.size:
+            return X
+    data, indices = np.empty(total, dtype=X.dtype), np.empty(total, dtype=np.int32)
+    indptr = np.zeros(X.shape[0] + 1, dtype=np.int64)
+    for number, block in enumerate(blocks):
         stored = np.flatnonzero(block != 0)
-        last = first + stored.size
+        first, last = last, last + stored.size
+        row_begin = np.arange(0, block.size, features)
+        row_end = np.searchsorted(stored, row_begin + features)
+        indptr[number * step + 1 :][: len(block)] = first + row_end
         data[first:last] = block.ravel()[stored]
-        row_begin = np.arange(len(block)) * block.shape[1]
-        indices[first:last] = stored - np.repeat(row_begin, count)
-        first = last
+        indices[first:last] = stored - np.repeat(row_begin, np.diff(row_end, prepend=0))
     return sp.csr_matrix((data, indices, indptr), X.shape)
 
 
