@@ -102,8 +102,9 @@ class KernelPrediction:
         X, basis = drop_unused_columns(canonical(X), canonical(sparse_if_faster(basis)))
         kernel: Kernel = self._fitted_kernel()
         coef = self.dual_coef_
-        if self.multi_class == "ovo" and len(coef) > 1:
+        if self.multi_class == "ovo" and len(coef) > 1 and hasattr(self, "support_class_"):
             # Neighbours of one class take part in the same few problems: the others are skipped.
+            # Model files of the first format do not know the classes.
             by_class = np.argsort(self.support_class_, kind="stable")
             basis, coef = basis[by_class], coef[:, by_class]
         return kernel.product(
