@@ -95,7 +95,7 @@ public:
 private:
     static constexpr Index shrink_every = 2;
     // A block is solved until its share of the gap is this fraction of what it was.
-    static constexpr double block_reduction = 0.1;
+    static constexpr double block_reduction = 0.1, share_of_spare = 0.5;
     static constexpr Index sets_per_block = 400;
     static constexpr Index stall_window = 500;
     static constexpr double least_progress = 1e-3;
@@ -145,10 +145,15 @@ private:
             block_.push_back(active_[k]);
             gap += gap_share(loss_, active_[k]);
         }
+        // No further than needed: what the other rows leave of the gap that is asked for, some of
+        // which the block's changes will cost them.
+        const double elsewhere = state_.primal - state_.dual - gap;
+        const double spare = options_.relative_gap * state_.primal - elsewhere;
+        const double enough = std::fmax(block_reduction * gap, share_of_spare * spare);
         const Index allowed = std::min(sets_per_block, options_.max_iterations - state_.iteration);
         return solve_block(block_, kernel_->block(), loss_,
-                           {block_reduction * gap, allowed, options_.working_set, options_.threads},
-                           tie_breaker_, interrupt_);
+                           {enough, allowed, options_.working_set, options_.threads}, tie_breaker_,
+                           interrupt_);
     }
 
     void take_duals() {
