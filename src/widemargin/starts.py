@@ -33,12 +33,20 @@ def as_carried(problem: KernelProblem, carried: Array) -> tuple[Array, Array | N
     return problem.terms.nearest(carried), None
 
 
-def best_multiple(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
-    """Take zero, the start or its best multiple, whichever has the best dual."""
-    carried = problem.terms.nearest(carried)
-    if not np.any(carried):
-        return from_zero(problem, carried)
-    return best_on_ray(problem.terms, carried, problem.margins(carried))
+def best_multiple(
+    problem: KernelProblem, carried: Array, margin: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Take zero, the start or its best multiple, whichever has the best dual.
+
+    A known ``margin`` of what was carried saves the kernel product, unless a dual has to move into
+    the loss's domain.
+    """
+    nearest = problem.terms.nearest(carried)
+    if not np.any(nearest):
+        return from_zero(problem, nearest)
+    if margin is None or not np.array_equal(nearest, carried):
+        margin = problem.margins(nearest)
+    return best_on_ray(problem.terms, nearest, margin)
 
 
 def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from ..kernels import Kernel
 from ..losses import Array, Loss
+from ..problem import KernelProblem
 from ..samples import Samples
 from ..solvers import Monitor
 from ..solvers.binary import FittedProblem, fit_binary
+from ..starts import best_multiple
 from .multiclass import BinaryTask
 from .outcomes import warn_of_outcomes
 from .training_set import TrainingSet
@@ -81,10 +83,13 @@ class ExactFit:
     ----------
     coef : array of shape (n_problems, n_rows)
         Coefficients; also those of a problem that an interrupt cut short.
+    neighbours : list of FittedProblem or None
+        The same problems solved for another ``C``, to start from.
     """
 
     def __init__(self, inputs: FitInputs, monitor: Monitor, solver: str) -> None:
         self.inputs, self.monitor, self.solver = inputs, monitor, solver
+        self.neighbours: list[FittedProblem] | None = None
         self.coef = np.zeros((len(inputs.tasks), len(inputs.weights)))
         self.results: list[FittedProblem] = []
 
@@ -92,16 +97,25 @@ class ExactFit:
         """Solve one problem."""
         inputs, rows, label = self.inputs, self.inputs.rows_of(k), self.inputs.tasks[k].label
         problem = inputs.samples(k).problem(1.0, inputs.threads)
-        start = inputs.start(k)
-        start = np.zeros(problem.n_rows) if start is None else problem.terms.nearest(start)
+        start, margin = self._start(k, problem)
         try:
-            result = fit_binary(problem, start, self.solver, self.monitor)
+            result = fit_binary(problem, start, self.solver, self.monitor, margin=margin)
         except KeyboardInterrupt:
             if self.monitor.latest is not None:
                 self.coef[k, rows] = self.monitor.latest * label
             raise
         self.coef[k, rows] = result.net_dual * label
         self.results.append(result)
+
+    def _start(self, k: int, problem: KernelProblem) -> tuple[Array, Array | None]:
+        """Return the net duals to start from, with their margins where they are known."""
+        if self.neighbours is not None:
+            nearby = self.neighbours[k]
+            return best_multiple(problem, nearby.net_dual, nearby.margin)
+        start = self.inputs.start(k)
+        if start is None:
+            return np.zeros(problem.n_rows), None
+        return problem.terms.nearest(start), None
 
     @property
     def usable(self) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -38,6 +39,7 @@ from .divided_fit import DividedFit
 from .exact_fit import ExactFit, FitInputs
 from .feature_scales import warn_if_one_feature_dominates
 from .multiclass import binary_tasks
+from .path import fit_path
 from .prediction import FLOAT32_ROUNDING, KernelPrediction
 from .resuming import checkpoints_of
 from .training_set import TrainingSet, class_weights, training_set
@@ -135,12 +137,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         self : object
             The fitted classifier.
         """
-        self._validate_params()
-        if self.decision_function_shape == "ovo" and self.multi_class != "ovo":
-            raise ValueError(
-                "decision_function_shape='ovo' needs pairwise problems; got "
-                f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
-            )
+        self._check_parameters()
         X, y = self._checked_training_data(X, y)
         training = training_set(
             X, y, sample_weight, pairwise=self._pairwise, estimator=type(self).__name__
@@ -148,11 +145,52 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         strategy = resolve_strategy(self.strategy, len(training.codes), type(self).__name__)
         seed = self._seed()
         training, validation = validation_rows(self, strategy, training, X, X_val, y_val, seed)
+        inputs = self._fit_inputs(training, *self._kernel_and_rows(training.X, training.weights))
+        if self.warm_start:
+            inputs = replace(inputs, previous=self._previous_coefficients(training))
+        with FitProgress(type(self).__name__, self.tol) as progress:
+            self._run(inputs, self._fit_of(inputs, strategy, validation, seed, progress))
+        return self
+
+    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
+        """Train one classifier for each of several values of ``C``.
+
+        Costs less than as many fits: the data are prepared once, and the problems are solved in
+        ascending order of ``C``, each from the best multiple of the last solution. Every model is
+        solved to ``tol`` as by :meth:`fit`. This classifier itself is left as it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows, or their kernel matrix, as for :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        Cs : array-like of shape (n_values,)
+            Values of ``C``, in any order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        list of n_values classifiers
+            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
+        """
+        models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
+        return models
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        if self.decision_function_shape == "ovo" and self.multi_class != "ovo":
+            raise ValueError(
+                "decision_function_shape='ovo' needs pairwise problems; got "
+                f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
+            )
+
+    def _fit_inputs(self, training: TrainingSet, kernel: Kernel, rows: Any) -> FitInputs:
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights = self._row_weight(float(training.weights.sum())) * training.weights
         weights *= class_weights(self.class_weight, training)
-        kernel, rows = self._kernel_and_rows(training.X, training.weights)
-        inputs = FitInputs(
+        return FitInputs(
             estimator=type(self).__name__,
             training=training,
             tasks=binary_tasks(training.codes, len(training.classes), self.multi_class),
@@ -161,21 +199,21 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
             weights=weights,
             loss=self._loss(),
             threads=thread_count(self.n_jobs),
-            previous=self._previous_coefficients(training) if self.warm_start else None,
+            previous=None,
         )
-        with FitProgress(type(self).__name__, self.tol) as progress:
-            fit = self._fit_of(inputs, strategy, validation, seed, progress)
-            try:
-                for k in range(len(inputs.tasks)):
-                    fit.fit_problem(k)
-                    fit.monitor.next_problem()
-            except KeyboardInterrupt:
-                if fit.usable:  # else an earlier fit, or none, is better than nothing
-                    self._set_fitted(inputs, fit)
-                raise
+
+    def _run(self, inputs: FitInputs, fit: ExactFit | DividedFit) -> None:
+        """Solve every binary problem and keep what comes out, also of an interrupt."""
+        try:
+            for k in range(len(inputs.tasks)):
+                fit.fit_problem(k)
+                fit.monitor.next_problem()
+        except KeyboardInterrupt:
+            if fit.usable:  # else an earlier fit, or none, is better than nothing
+                self._set_fitted(inputs, fit)
+            raise
         self._set_fitted(inputs, fit)
         fit.warn()
-        return self
 
     def _seed(self) -> int:
         if self.random_state is None and self.checkpoint is not None:

@@ -38,6 +38,8 @@ class FittedProblem:
         Of the kernel matrix if it is indefinite, else 0.
     solver : str
         Name of the solver.
+    margin : array of shape (n_rows,) or None
+        Q ``net_dual`` of the problem as solved, for starts of neighbouring problems.
     """
 
     net_dual: Array
@@ -46,6 +48,7 @@ class FittedProblem:
     iterations: int
     lowest_eigenvalue: float = 0.0
     solver: str = ""
+    margin: Array | None = None
 
 
 def fit_binary(
@@ -117,5 +120,11 @@ def _fit(
         solution = polish(problem, solution, monitor)
     certificate = Certificate(np.nan, np.nan) if lowest < 0 else solution.certificate
     return FittedProblem(
-        solution.net_dual, certificate, solution.outcome, solution.iterations, lowest, name
+        solution.net_dual,
+        certificate,
+        solution.outcome,
+        solution.iterations,
+        lowest,
+        name,
+        solution.margin,
     )
