@@ -134,6 +134,17 @@ class FitProgress:
         if self._watched and self._due():
             self._draw(done / parts, f"level {level} · parts {done:,} of {parts:,}")
 
+    def report_problems(self, done: int, problems: int) -> None:
+        """Record how many binary problems are solved, and redraw the line if it is due.
+
+        Parameters
+        ----------
+        done, problems : int
+            Problems solved, and problems in all.
+        """
+        if self._watched and self._due():
+            self._draw(done / problems, f"binary problems {done:,} of {problems:,}")
+
     def _due(self) -> bool:
         now = time.monotonic()
         if now < self._next_refresh:

@@ -54,7 +54,13 @@ class DividedFit:
         self.part = np.full(shape, -1, dtype=np.int32)
         self.results: list[DividedProblem] = []
 
-    def fit_problem(self, k: int) -> None:
+    def fit_problems(self) -> None:
+        """Solve the problems one after another; the parts of each keep the threads busy."""
+        for k in range(len(self.inputs.tasks)):
+            self._fit_problem(k)
+            self.monitor.next_problem()
+
+    def _fit_problem(self, k: int) -> None:
         """Take one problem through the levels."""
         samples, level = self.inputs.samples(k), [0]
         settings = PartSettings(

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines import LocalEngine
 from ..kernels import Kernel
 from ..losses import Array, Loss
 from ..problem import KernelProblem
+from ..progress import FitProgress
 from ..samples import Samples
 from ..solvers import Monitor
 from ..solvers.binary import FittedProblem, fit_binary
@@ -76,8 +78,13 @@ class FitInputs:
         return np.asarray(self.previous[k, self.rows_of(k)] * self.tasks[k].label)
 
 
+# Several problems of up to the second number of rows are solved at the same time, each on one
+# thread, which wastes less than one after another on all threads.
+FEWEST_TOGETHER, LARGEST_TOGETHER = 3, 50_000
+
+
 class ExactFit:
-    """Solves the binary problems one after another, each as a whole.
+    """Solves every binary problem as a whole.
 
     Attributes
     ----------
@@ -87,25 +94,51 @@ class ExactFit:
         The same problems solved for another ``C``, to start from.
     """
 
-    def __init__(self, inputs: FitInputs, monitor: Monitor, solver: str) -> None:
+    def __init__(
+        self, inputs: FitInputs, monitor: Monitor, solver: str, progress: FitProgress
+    ) -> None:
         self.inputs, self.monitor, self.solver = inputs, monitor, solver
+        self.progress = progress
         self.neighbours: list[FittedProblem] | None = None
         self.coef = np.zeros((len(inputs.tasks), len(inputs.weights)))
         self.results: list[FittedProblem] = []
 
-    def fit_problem(self, k: int) -> None:
-        """Solve one problem."""
+    def fit_problems(self) -> None:
+        """Solve all problems, several small ones at the same time."""
+        n_problems, n_rows = len(self.inputs.tasks), len(self.inputs.weights)
+        if n_problems < FEWEST_TOGETHER or n_rows > LARGEST_TOGETHER:
+            for k in range(n_problems):
+                self.results.append(self._fit_problem(k, self.monitor, self.inputs.threads))
+                self.monitor.next_problem()
+            return
+        engine = LocalEngine(self.inputs.threads)
+        engine.listener = self.progress.report_problems
+        share = engine.share(n_problems)
+        monitors = [
+            self.monitor.of_problem(k, share.sharers, engine.stopping) for k in range(n_problems)
+        ]
+
+        def solve(k: int) -> FittedProblem:
+            return self._fit_problem(k, monitors[k], share.threads)
+
+        try:
+            self.results = engine.map(list(range(n_problems)), solve)
+        finally:
+            for monitor in monitors:
+                self.monitor.take_records(monitor)
+
+    def _fit_problem(self, k: int, monitor: Monitor, threads: int) -> FittedProblem:
         inputs, rows, label = self.inputs, self.inputs.rows_of(k), self.inputs.tasks[k].label
-        problem = inputs.samples(k).problem(1.0, inputs.threads)
+        problem = inputs.samples(k).problem(1.0, threads)
         start, margin = self._start(k, problem)
         try:
-            result = fit_binary(problem, start, self.solver, self.monitor, margin=margin)
+            result = fit_binary(problem, start, self.solver, monitor, margin=margin)
         except KeyboardInterrupt:
-            if self.monitor.latest is not None:
-                self.coef[k, rows] = self.monitor.latest * label
+            if monitor.latest is not None:
+                self.coef[k, rows] = monitor.latest * label
             raise
         self.coef[k, rows] = result.net_dual * label
-        self.results.append(result)
+        return result
 
     def _start(self, k: int, problem: KernelProblem) -> tuple[Array, Array | None]:
         """Return the net duals to start from, with their margins where they are known."""

@@ -205,9 +205,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
     def _run(self, inputs: FitInputs, fit: ExactFit | DividedFit) -> None:
         """Solve every binary problem and keep what comes out, also of an interrupt."""
         try:
-            for k in range(len(inputs.tasks)):
-                fit.fit_problem(k)
-                fit.monitor.next_problem()
+            fit.fit_problems()
         except KeyboardInterrupt:
             if fit.usable:  # else an earlier fit, or none, is better than nothing
                 self._set_fitted(inputs, fit)
@@ -237,7 +235,7 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
                         "whole. Set `strategy` to 'sodm' or 'dc', for example.",
                         stacklevel=3,
                     )
-            return ExactFit(inputs, monitor, self.solver)
+            return ExactFit(inputs, monitor, self.solver, progress)
         store = None
         if self.checkpoint is not None:
             store = checkpoints_of(self, inputs, strategy, validation, seed)

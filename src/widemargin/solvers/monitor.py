@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from ..losses import Array
@@ -93,6 +94,19 @@ class Monitor:
         """Begin the next binary problem of the fit."""
         self._problem += 1
         self.latest = None
+
+    def of_problem(self, number: int, sharers: int, stopping: Callable[[], bool]) -> Monitor:
+        """Return a monitor for one of several problems solved at the same time."""
+        other = copy(self)
+        other.memory = self.memory // sharers
+        other.listener, other._stopping = None, stopping
+        other._problem, other._records = number, []
+        return other
+
+    def take_records(self, other: Monitor) -> None:
+        """Add what the monitor of one problem has recorded."""
+        self._records += other._records
+        self.solver = other.solver or self.solver
 
     def record(
         self, iteration: int, primal: float, dual: float, active: int, rows: int, passes: float
