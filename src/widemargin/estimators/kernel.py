@@ -57,9 +57,11 @@ class ODMClassifier(KernelMachine):
         :class:`Clustered` set the levels, and where to stop. 'auto' is exact up to
         100,000 rows; beyond, it divides into clusters of at most 8,000 rows, stops there, and
         says so.
-    solver : {'auto', 'coordinate', 'newton'}, default='auto'
-        'coordinate': dual coordinate descent with cached kernel rows, any size. 'newton': dense
-        semi-smooth Newton, small sets (O(n²) memory). 'auto' takes Newton up to 1,000 rows.
+    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
+        'blocks': dual descent on blocks of the most violating rows, any size. 'newton':
+        semi-smooth Newton, dense up to 2,000 rows and by conjugate gradients above; for small
+        ``C`` or little memory. 'coordinate': as 'blocks' without blocks, to compare. 'auto' takes
+        Newton up to 1,000 rows and blocks above.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         One problem per class, or per pair of classes.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
@@ -270,10 +272,11 @@ class SVMClassifier(KernelMachine):
         :class:`Clustered` set the levels, and where to stop. 'auto' is exact up to
         100,000 rows; beyond, it divides into clusters of at most 8,000 rows, stops there, and
         says so.
-    solver : {'auto', 'coordinate', 'newton'}, default='auto'
-        'coordinate': dual coordinate descent with cached kernel rows, any size. 'newton': dense
-        semi-smooth Newton for the squared hinge on small sets (O(n²) memory). 'auto' takes Newton
-        for the squared hinge up to 1,000 rows.
+    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
+        'blocks': dual descent on blocks of the most violating rows, any size. 'newton', for the
+        squared hinge only: semi-smooth Newton, dense up to 2,000 rows and by conjugate gradients
+        above; for small ``C`` or little memory. 'coordinate': as 'blocks' without blocks, to
+        compare. 'auto' takes Newton up to 1,000 rows where it may, and blocks otherwise.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         One problem per class, or per pair of classes (SVC's way).
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
