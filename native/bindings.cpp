@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "block_bindings.hpp"
 #include "block_descent.hpp"
 #include "grouped_bindings.hpp"
 #include "kernel_evaluation.hpp"
@@ -159,6 +160,10 @@ void bind_precision(nb::module_& m, const char* name) {
     m.def("descend", &py_descend<T>, "rows"_a, "spec"_a, "label"_a, "diagonal"_a, "lower_margin"_a,
           "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "net_dual"_a.noconvert(),
           "margin"_a.noconvert(), "options"_a, "report"_a);
+    m.def("solve_block", &py_solve_block<T>, "kernel"_a.noconvert(), "label"_a, "diagonal"_a,
+          "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
+          "net_dual"_a.noconvert(), "margin"_a.noconvert(), nb::kw_only(), "gap"_a, "sets"_a,
+          "working_set"_a, "threads"_a, "seed"_a);
 }
 
 }  // namespace

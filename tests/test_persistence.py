@@ -57,7 +57,9 @@ def assert_same_model(loaded, fitted, X):
 def params_of(estimator):
     """Return the parameters; a strategy object, which is equal to no other, by its own."""
     params = estimator.get_params(deep=False)
-    return {**params, "strategy": described_strategy(params["strategy"])}
+    if "strategy" in params:  # not of a search
+        params["strategy"] = described_strategy(params["strategy"])
+    return params
 
 
 def described_strategy(strategy):

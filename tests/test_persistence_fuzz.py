@@ -264,8 +264,9 @@ def outcome(data, samples):
         model = loads(data)
     except ModelFileError:
         return "refused"
-    assert model.checkpoint is None  # or fits of the loaded model would write there
-    assert model.engine == "local"
+    places = {"checkpoint": None, "engine": "local"}  # or fits of the loaded model would go there
+    for name, value in places.items():
+        assert getattr(model, name, value) == value
     description = describe(model)  # what the command line tells of it
     json.dumps(description, allow_nan=False)
     assert described_lines(description)

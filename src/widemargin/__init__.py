@@ -11,7 +11,9 @@ __version__ = "0.1.0"
 # and `widemargin --help` stay fast.
 _PUBLIC = {
     "ODMClassifier": "estimators",
+    "ODMClassifierCV": "estimators",
     "SVMClassifier": "estimators",
+    "SVMClassifierCV": "estimators",
     "Cascade": "strategies",
     "Clustered": "strategies",
     "Preserving": "strategies",
@@ -30,9 +32,11 @@ __all__ = [
     "LevelsDisplay",
     "MarginDistributionDisplay",
     "ODMClassifier",
+    "ODMClassifierCV",
     "PartitionDisplay",
     "Preserving",
     "SVMClassifier",
+    "SVMClassifierCV",
     "Stratified",
     "SupportVectorRecallDisplay",
     "__version__",
@@ -41,7 +45,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .estimators import ODMClassifier, SVMClassifier
+    from .estimators import ODMClassifier, ODMClassifierCV, SVMClassifier, SVMClassifierCV
     from .persistence import load_model
     from .plotting import (
         LevelsDisplay,

@@ -116,3 +116,21 @@ def descend(
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
 ) -> str: ...
+def solve_block(
+    kernel: NDArray[Any],
+    label: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    lower_margin: float,
+    upper_margin: float,
+    below: NDArray[np.float64],
+    above: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    net_dual: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    *,
+    gap: float,
+    sets: int,
+    working_set: int,
+    threads: int,
+    seed: int,
+) -> int: ...

@@ -68,7 +68,7 @@ def merge_duplicates(problem: KernelProblem) -> MergedRows | None:
     if not problem.kernel.positive_semidefinite or problem.shift:
         return None
     X = canonical(problem.X)
-    group, first = _copies(X, problem.label)
+    group, first = copies(X, problem.label)
     if first.size > (1 - WORTHWHILE) * group.size:
         return None
     terms = problem.terms
@@ -96,7 +96,7 @@ def _summed(values: Array, group: NDArray[np.int64]) -> Array:
     return np.asarray(np.bincount(group, values), dtype=np.float64)
 
 
-def _copies(X: Any, label: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def copies(X: Any, label: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the set of copies that each row belongs to, and the first row of each set."""
     key = (_hashes(X) << np.uint64(1)) | (label > 0).astype(np.uint64)
     _, first, group = np.unique(key, return_index=True, return_inverse=True)

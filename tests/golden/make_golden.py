@@ -14,7 +14,14 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
+from widemargin import (
+    Clustered,
+    ODMClassifier,
+    ODMClassifierCV,
+    Stratified,
+    SVMClassifier,
+    SVMClassifierCV,
+)
 from widemargin.persistence.container import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -60,10 +67,16 @@ def golden_models():
     model = ODMClassifier(strategy=strata, random_state=0, fit_intercept=True).fit(X, y)
     yield "odm_mean_level", model, X
     yield "odm_compressed", ODMClassifier(strategy="dc", random_state=0).fit(X, y).compress(6), X
+    search = ODMClassifierCV(Cs=[1.0, 4.0], gammas=[0.1, 0.5], cv=2).fit(X, words[y])
+    yield "odm_search", search, X
+    search = SVMClassifierCV("linear", Cs=[0.1, 1.0], cv=2, scoring="roc_auc").fit(X, y > 0)
+    yield "svm_search_linear", search, X
 
 
 def strategy_of(model):
-    strategy = model.strategy
+    strategy = getattr(model, "strategy", None)
+    if strategy is None:  # a search
+        return None
     return strategy if isinstance(strategy, str) else [type(strategy).__name__, vars(strategy)]
 
 
@@ -77,9 +90,17 @@ def main() -> None:
         dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
         expected = {
             "estimator": type(model).__name__,
-            "params": {key: getattr(model, key) for key in ("kernel", "C", "class_weight")},
+            "params": {
+                key: getattr(model, key)
+                for key in ("kernel", "C", "Cs", "gammas", "cv", "class_weight")
+                if hasattr(model, key)
+            },
             "strategy": strategy_of(model),
-            "fitted": {key: getattr(model, key) for key in ("strategy_", "level_")},
+            "fitted": {
+                key: getattr(model, key)
+                for key in ("strategy_", "level_", "best_params_", "best_score_")
+                if hasattr(model, key)
+            },
             "dtype": dense.dtype.name,
             "sparse": sparse.issparse(rows),
             "columns": list(getattr(rows, "columns", [])),
@@ -87,6 +108,8 @@ def main() -> None:
             "predict": model.predict(rows).tolist(),
             "decision_function": model.decision_function(rows).tolist(),
         }
+        if expected["strategy"] is None:
+            del expected["strategy"]
         model.save(path)
         path.with_suffix(".json").write_text(json.dumps(expected, indent=1) + "\n")
         print(f"{path.name}: {path.stat().st_size} bytes")

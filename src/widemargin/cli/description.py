@@ -14,7 +14,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    estimator : ODMClassifier or SVMClassifier
+    estimator : ODMClassifier, SVMClassifier, or a search for one
         A fitted one.
 
     Returns
@@ -25,7 +25,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     described = {
         "estimator": type(estimator).__name__,
-        "parameters": _parameters(estimator),
+        "parameters": _parameters(getattr(estimator, "best_estimator_", estimator)),
         "features": estimator.n_features_in_,
         "feature_names": names,
         "classes": estimator.classes_,
@@ -40,8 +40,17 @@ def describe(estimator: Any) -> dict[str, Any]:
         **_level(estimator),
         "solver": estimator.solver_,
         "compression": getattr(estimator, "compression_", None),
+        "search": _search(estimator),
     }
     return {key: plain(value) for key, value in described.items()}
+
+
+def _search(estimator: Any) -> dict[str, Any] | None:
+    """Return how far a search went; None for a classifier that was not searched for."""
+    if not hasattr(estimator, "scores_"):
+        return None
+    n_gammas, n_Cs, n_folds = estimator.scores_.shape
+    return {"pairs": n_gammas * n_Cs, "folds": n_folds, "best_score": estimator.best_score_}
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -86,9 +95,9 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("strategy", _progress_of_levels(summary)),
         ("solver", f"{summary['solver']}, {summary['iterations']:,} iterations"),
     ]
-    compression = summary["compression"]
-    if compression is not None:
-        lines.append(("compression", _numbers(compression)))
+    for key in ("compression", "search"):
+        if summary[key] is not None:
+            lines.append((key, _numbers(summary[key])))
     return lines
 
 

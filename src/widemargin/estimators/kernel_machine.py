@@ -1,4 +1,4 @@
-"""What the kernel classifiers share: validation, the fit, prediction."""
+"""What the kernel classifiers share: parameters and the fit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engines import Engine
 from ..engines import resolve as resolve_engine
@@ -22,7 +19,6 @@ from ..kernel_matrices import check_symmetric, evaluate_callable
 from ..kernels import (
     KERNEL_NAMES,
     Kernel,
-    canonical,
     drop_unused_columns,
     resolve_gamma,
     rounding_of_distances,
@@ -33,20 +29,20 @@ from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from ..solvers import Monitor
 from ..strategies import STRATEGIES, Strategy
-from .compressed import compressed
 from .divided import resolve_strategy
 from .divided_fit import DividedFit
 from .exact_fit import ExactFit, FitInputs
 from .feature_scales import warn_if_one_feature_dominates
+from .kernel_model import KernelModel
 from .multiclass import binary_tasks
 from .path import fit_path
-from .prediction import FLOAT32_ROUNDING, KernelPrediction
+from .prediction import FLOAT32_ROUNDING
 from .resuming import checkpoints_of
 from .training_set import TrainingSet, class_weights, training_set
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelMachine(KernelModel):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -105,8 +101,6 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
     def _row_weight(self, total_weight: float) -> float:
         """Weight of a row of sample weight one."""
         return self.C
-
-    # ---------------------------------------------------------------- fitting
 
     def fit(
         self,
@@ -253,35 +247,6 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
             verbose=self.verbose,
         )
 
-    @property
-    def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _accepted(self) -> dict[str, Any]:
-        """Say which forms of X the kernel takes, as scikit-learn's validation asks it."""
-        sparse = isinstance(self.kernel, str) and not self._pairwise
-        return {
-            "accept_sparse": "csr" if sparse else False,
-            "accept_large_sparse": True,
-            "dtype": [np.float64, np.float32],
-        }
-
-    def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            **self._accepted(),
-            order="C",
-        )
-        check_classification_targets(y)
-        if self._pairwise and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "A precomputed kernel must be a square matrix of shape (n_samples, n_samples); "
-                f"got {X.shape}."
-            )
-        return canonical(X), np.asarray(y)
-
     def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
         constant = 1.0 if self.fit_intercept else 0.0
@@ -357,57 +322,3 @@ class KernelMachine(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: 
         constant = 0.0 if attributes["routing_"] is not None else inputs.kernel.constant
         self.intercept_ = constant * coef.sum(axis=1) + 0.0  # no -0.0
         self.n_samples_fit_ = training.n_given
-
-    # ------------------------------------------------------------ conventions
-
-    def compress(self, n_basis: int) -> Self:
-        """Return a fitted classifier that decides alike on fewer points.
-
-        Prediction costs one kernel value per point, so that 2,000 points instead of 40,000 support
-        vectors are twenty times faster. How much was lost is in ``compression_``.
-
-        Parameters
-        ----------
-        n_basis : int
-            Points to keep, at most the number of support vectors; fewer are kept where the kernel
-            cannot tell more apart.
-
-        Returns
-        -------
-        object
-            A new estimator of the same class and parameters, on some of the support vectors. Its
-            gaps are NaN, and ``compression_`` holds n_basis, n_support_before, error (root mean
-            square over the support vectors, relative), largest_error, and same_labels (share of
-            the support vectors that are classified as before).
-        """
-        check_is_fitted(self)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        small: Self = compressed(self, n_basis, seed)
-        return small
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one ``.wm`` file.
-
-        The file holds numbers and text only; reading it with
-        :func:`widemargin.load_model` never executes code. An existing file is replaced
-        only once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-        """
-        from ..persistence import save
-
-        save(self, path)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether a fit has come to an end, be it by an interrupt."""
-        return hasattr(self, "dual_coef_")
-
-    def __sklearn_tags__(self) -> Tags:
-        """Describe the estimator to scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._pairwise
-        tags.input_tags.sparse = isinstance(self.kernel, str) and not self._pairwise
-        return tags

@@ -53,13 +53,20 @@ def checked_values(estimator: Any, Cs: ArrayLike) -> Array:
         raise ValueError(
             f"A path is over C, which `lam` replaces; got lam={estimator.lam!r}. Set lam=None."
         )
+    return positive_values(Cs, "Cs")
+
+
+def positive_values(values: Any, name: str) -> Array:
+    """Return numbers as an array, if all are positive and finite."""
     try:
-        values = np.asarray(Cs, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        values = np.array([np.nan])
-    if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
-        raise ValueError(f"`Cs` must be a list of one or more positive finite numbers; got {Cs!r}.")
-    return values
+        array = np.array([np.nan])
+    if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array) & (array > 0)):
+        raise ValueError(
+            f"`{name}` must be a list of one or more positive finite numbers; got {values!r}."
+        )
+    return array
 
 
 def refuse_division(estimator: Any, n_rows: int) -> None:

@@ -17,13 +17,13 @@ from .levels import check_levels
 
 def check_kernel_machine(estimator: Any) -> None:
     """Raise ValueError, saying why, if `estimator` could not predict or would predict nonsense."""
-    n_classes = _check_classes(_required(estimator, "classes_"))
-    n_features = _required(estimator, "n_features_in_")
+    n_classes = _check_classes(required(estimator, "classes_"))
+    n_features = required(estimator, "n_features_in_")
     demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
     n_support = _check_support(estimator, n_classes)
     n_problems = _number_of_problems(n_classes, estimator.multi_class)
     for name, shape in (("dual_coef_", (n_problems, n_support)), ("intercept_", (n_problems,))):
-        check_reals(_required(estimator, name), name, shape, np.float64)
+        check_reals(required(estimator, name), name, shape, np.float64)
     _check_support_vectors(estimator, n_support, n_features)
     _check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
     _check_constants(estimator)
@@ -31,7 +31,8 @@ def check_kernel_machine(estimator: Any) -> None:
     check_levels(estimator, n_problems, n_support, n_features)
 
 
-def _required(estimator: Any, name: str) -> Any:
+def required(estimator: Any, name: str) -> Any:
+    """Return a fitted attribute."""
     try:
         return vars(estimator)[name]
     except KeyError:
@@ -55,9 +56,9 @@ def _number_of_problems(n_classes: int, multi_class: str) -> int:
 
 
 def _check_support(estimator: Any, n_classes: int) -> int:
-    support = _required(estimator, "support_")
+    support = required(estimator, "support_")
     check_counts(support, "support_")
-    n_support_per_class = _required(estimator, "n_support_")
+    n_support_per_class = required(estimator, "n_support_")
     check_counts(n_support_per_class, "n_support_")
     demand(n_support_per_class.size == n_classes, "n_support_", "one count per class")
     # Python's integers: sums of damaged counts must not wrap around to the right one.
@@ -67,7 +68,7 @@ def _check_support(estimator: Any, n_classes: int) -> int:
 
 
 def _check_support_vectors(estimator: Any, n_support: int, n_features: int) -> None:
-    vectors = _required(estimator, "support_vectors_")
+    vectors = required(estimator, "support_vectors_")
     if estimator.kernel == "precomputed":
         below = n_support == 0 or int(estimator.support_.max()) < n_features
         demand(below, "support_", f"rows of the {n_features} that the kernel matrix had")
@@ -77,7 +78,7 @@ def _check_support_vectors(estimator: Any, n_support: int, n_features: int) -> N
 
 
 def _check_constants(estimator: Any) -> None:
-    gamma = _required(estimator, "gamma_")
+    gamma = required(estimator, "gamma_")
     if estimator.kernel == "precomputed":
         demand(gamma is None, "gamma_", "None when the kernel is precomputed")
     else:
@@ -102,11 +103,11 @@ def _check_feature_names(names: Any, n_features: int) -> None:
 def _check_outcome(estimator: Any) -> None:
     """Check what a fit reports of itself; predictions do not depend on it."""
     for name, kind in (("strategy_", str), ("solver_", str), ("converged_", bool)):
-        demand(isinstance(_required(estimator, name), kind), name, f"of type {kind.__name__}")
+        demand(isinstance(required(estimator, name), kind), name, f"of type {kind.__name__}")
     for name in ("dual_gap_", "relative_gap_"):
-        demand(isinstance(_required(estimator, name), float), name, "a number")
-    demand(is_integer(_required(estimator, "n_iter_")), "n_iter_", "an integer")
-    history = _required(estimator, "history_")
+        demand(isinstance(required(estimator, name), float), name, "a number")
+    demand(is_integer(required(estimator, "n_iter_")), "n_iter_", "an integer")
+    history = required(estimator, "history_")
     columns: list[Any] = list(history.values()) if isinstance(history, dict) else [None]
     arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
     equal = arrays and len({column.size for column in columns}) <= 1
@@ -116,6 +117,6 @@ def _check_outcome(estimator: Any) -> None:
     numbers = all(isinstance(value, int | float) for value in lost)
     demand(numbers, "compression_", "a dictionary of numbers")
     # A warm start puts the coefficients back at their rows of the last training set.
-    n_samples = _required(estimator, "n_samples_fit_")
+    n_samples = required(estimator, "n_samples_fit_")
     fits = is_integer(n_samples) and bool((estimator.support_ < n_samples).all())
     demand(fits, "n_samples_fit_", "more than every row number in `support_`")

@@ -62,8 +62,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     -----
     A loaded model predicts bit for bit what the saved one does on the same machine. Some things
     are not kept: a generator given as ``random_state`` becomes None, because its state has moved
-    on since it was passed (an integer is kept), and metadata routing requests. ``engine`` and
-    ``checkpoint`` become their defaults.
+    on since it was passed (an integer is kept), so does a splitter given as ``cv``, and metadata
+    routing requests. ``engine`` and ``checkpoint`` become their defaults.
     """
     write_atomically(path, dumps(estimator))
 
@@ -112,7 +112,8 @@ def dumps(estimator: Any) -> bytes:
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)
     for key, value in params.items():
-        if isinstance(value, np.random.RandomState | np.random.Generator):
+        generator = isinstance(value, np.random.RandomState | np.random.Generator)
+        if generator or (key == "cv" and not isinstance(value, int)):
             params[key] = None
     params = _without_places(params)
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}

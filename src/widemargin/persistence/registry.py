@@ -7,12 +7,15 @@ from importlib import import_module
 from typing import Any
 
 from .kernel_machine import check_kernel_machine
+from .search import check_search
 
 # Name in the file: (module, what a fitted estimator of the class must satisfy). Modules are named
 # and not imported here because the estimators themselves import `save`.
 ESTIMATORS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "ODMClassifier": ("widemargin", check_kernel_machine),
+    "ODMClassifierCV": ("widemargin", check_search),
     "SVMClassifier": ("widemargin", check_kernel_machine),
+    "SVMClassifierCV": ("widemargin", check_search),
 }
 
 

@@ -76,7 +76,10 @@ def fit_binary(
         if monitor.latest is not None:
             monitor.latest = merged.spread(monitor.latest)
         raise
-    return replace(result, net_dual=merged.spread(result.net_dual))
+    result = replace(result, net_dual=merged.spread(result.net_dual))
+    if result.margin is None:
+        return result
+    return replace(result, margin=result.margin[merged.group])  # copies have equal margins
 
 
 def _fit(

@@ -1,0 +1,216 @@
+"""Scores of a path of C on all folds at once, which share the kernel values of their blocks.
+
+One binary problem after another, all folds are solved for the smallest C, then from there for the
+next. Rows that a fold leaves out have their decisions in the end, and are scored by them.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+
+from ..duplicates import copies
+from ..kernels import Kernel, canonical
+from ..losses import Array, LossTerms
+from ..progress import FitProgress
+from ..resources import memory_bytes, thread_count
+from ..solvers.shared_blocks import (
+    FEWEST_BLOCK_ROWS,
+    SAFETY,
+    SharedBlocks,
+    certified,
+    leave_out,
+    rows_of_block,
+)
+from ..starts import best_on_ray
+from .multiclass import binary_tasks
+from .search_folds import Folds, FoldScores
+from .training_set import TrainingSet, class_weights
+
+# Up to this many training rows every model is solved alone, and to the last digits.
+ALONE_ROWS = 2000
+# Folds that share blocks; more would ask too much of one block, and of memory.
+FOLDS_TOGETHER = 8
+
+
+def can_share(classifier: Any, folds: Folds) -> bool:
+    """Whether folds may share blocks.
+
+    Named kernels without negative eigenvalues; problems on all rows (two classes, or one against
+    the rest); every class in every fold; more rows than are worth solving alone; memory for
+    blocks. A scorer that is a function of the user's may ask more of a model than its decisions.
+    """
+    known = folds.scorer is None or hasattr(folds.scorer, "_score_func")
+    if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
+        return False
+    classes = np.unique(folds.y)
+    if classifier.multi_class == "ovo" and len(classes) > 2:
+        return False
+    trained = [folds.trained(k) for k in range(len(folds.splits))]
+    if min(len(rows) for rows in trained) <= ALONE_ROWS:
+        return False
+    if any(len(np.unique(folds.y[rows])) < len(classes) for rows in trained):
+        return False
+    if rows_of_block(memory_bytes(classifier.memory_limit), 8) < FEWEST_BLOCK_ROWS:
+        return False
+    kernel = Kernel(classifier.kernel, 1.0, float(classifier.coef0), int(classifier.degree))
+    return kernel.positive_semidefinite
+
+
+class KnownDecisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Stands for a model whose decisions on the rows to score are known already."""
+
+    def __init__(self, classes: NDArray[Any], decisions: Array) -> None:
+        self.classes, self.decisions = classes, decisions
+        self.classes_ = classes
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the decisions on the rows they are known of."""
+        return self.decisions[:, 0] if len(self.classes) == 2 else self.decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels they imply."""
+        if len(self.classes) == 2:
+            return np.asarray(self.classes[(self.decisions[:, 0] > 0).astype(np.intp)])
+        return np.asarray(self.classes[np.argmax(self.decisions, axis=1)])
+
+
+def scores_on_shared_blocks(classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
+    """Solve all folds together, one value of C after another."""
+    classes, codes = np.unique(folds.y, return_inverse=True)
+    tasks = binary_tasks(codes, len(classes), classifier.multi_class)
+    kernel, rows = classifier._kernel_and_rows(folds.X, folds.weight)
+    threads, memory = thread_count(classifier.n_jobs), memory_bytes(classifier.memory_limit)
+    n_folds, seed = len(folds.splits), classifier._seed()
+    seconds = np.zeros((len(Cs), n_folds))
+    decisions = [np.zeros((len(Cs), len(test), len(tasks))) for _, test in folds.splits]
+    gaps: list[float] = []
+    for k, task in enumerate(tasks):
+        # Copies of a row have one margin and one dual, whichever folds they are in.
+        copy, first = copies(canonical(rows), task.label)
+        shared = SharedBlocks(rows[first], kernel, task.label[first], threads, memory, seed)
+        for together in _groups(n_folds):
+            path = _SharedPath(classifier, shared, len(together))
+            for f, fold in enumerate(together):
+                inside = folds.trained(fold)
+                weight = folds.weight[inside]
+                training = TrainingSet(None, classes, codes[inside], weight, None, len(codes))
+                factor = class_weights(classifier.class_weight, training)
+                path.add_rows(f, copy[inside], weight * factor)
+            margin, reached = path.solve(Cs)
+            seconds[:, together] += path.seconds[:, None] / len(together)
+            gaps += reached
+            for f, fold in enumerate(together):
+                test = folds.splits[fold][1]
+                decisions[fold][:, :, k] = margin[:, f, copy[test]] * task.label[test]
+    _warn_of_gaps(gaps, classifier)
+    result = FoldScores(np.zeros(seconds.shape), seconds, np.zeros(seconds.shape))
+    for c, fold in np.ndindex(*seconds.shape):
+        began = time.perf_counter()
+        result.score[c, fold] = folds.score(KnownDecisions(classes, decisions[fold][c]), fold)
+        result.score_seconds[c, fold] = time.perf_counter() - began
+    return result
+
+
+class _SharedPath:
+    """One binary problem of some folds, solved for ascending C.
+
+    Attributes
+    ----------
+    seconds : array of shape (n_Cs,)
+        Time each value of C took, for all folds together.
+    """
+
+    def __init__(self, classifier: Any, shared: SharedBlocks, n_folds: int) -> None:
+        self.classifier, self.shared = classifier, shared
+        self.weight = np.zeros((n_folds, len(shared.label)))  # at C = 1
+
+    def add_rows(self, fold: int, rows: NDArray[np.int64], weight: Array) -> None:
+        """Give rows to a fold's training set; a row given twice weighs as much as both."""
+        self.weight[fold] += np.bincount(rows, weight, minlength=self.weight.shape[1])
+
+    def solve(self, Cs: Array) -> tuple[Array, list[float]]:
+        """Return the margins of all rows, (n_Cs, n_folds, n_rows), and the relative gaps."""
+        shape = (len(Cs), *self.weight.shape)
+        dual, margin = np.zeros(shape), np.zeros(shape)
+        self.seconds = np.zeros(len(Cs))
+        target = np.full(shape[1], SAFETY * self.classifier.tol)
+        everything: list[LossTerms] = []
+        for c, C in enumerate(Cs):
+            began = time.perf_counter()
+            terms = self._terms(float(C))
+            if c:
+                for f, each in enumerate(terms):
+                    dual[c, f], margin[c, f] = best_on_ray(each, dual[c - 1, f], margin[c - 1, f])
+            with _watched(self.classifier, f"C={C:g}", *shape[1:]) as stop:
+                self.shared.solve(
+                    terms, dual[c], margin[c], target, max_sets=self.classifier.max_iter, stop=stop
+                )
+            everything += terms
+            self.seconds[c] = time.perf_counter() - began
+        began = time.perf_counter()
+        duals, margins = (values.reshape(-1, shape[2]) for values in (dual, margin))
+        with _watched(self.classifier, "certificates", *duals.shape) as stop:
+            proofs = certified(
+                self.shared,
+                everything,
+                duals,
+                margins,
+                self.classifier.tol,
+                max_sets=self.classifier.max_iter,
+                stop=stop,
+            )
+        self.seconds += (time.perf_counter() - began) / len(Cs)
+        return margin, [each.relative_gap for each in proofs]
+
+    def _terms(self, C: float) -> list[LossTerms]:
+        loss = self.classifier._loss()
+        inside = self.weight > 0
+        return [
+            leave_out(loss.terms(C * np.where(kept, weight, 1.0)), ~kept)
+            for weight, kept in zip(self.weight, inside, strict=True)
+        ]
+
+
+@contextmanager
+def _watched(
+    classifier: Any, what: str, n_problems: int, n_rows: int
+) -> Iterator[Callable[[float], bool]]:
+    """Give a function that is told the gap after every block, and says when the time is over."""
+    limit, blocks, began = classifier.max_time, 0, time.perf_counter()
+    with FitProgress(f"{type(classifier).__name__}, {what}", classifier.tol) as progress:
+
+        def stop(gap: float) -> bool:
+            nonlocal blocks
+            blocks += 1
+            progress.report(blocks, gap, n_rows, n_rows)
+            return limit is not None and time.perf_counter() - began >= limit * n_problems
+
+        yield stop
+
+
+def _groups(n_folds: int) -> list[list[int]]:
+    every = range(n_folds)
+    return [list(every[k : k + FOLDS_TOGETHER]) for k in range(0, n_folds, FOLDS_TOGETHER)]
+
+
+def _warn_of_gaps(gaps: list[float], classifier: Any) -> None:
+    """Say how many problems of the search did not converge."""
+    failed = [gap for gap in gaps if not gap <= classifier.tol]
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(gaps)} binary problems of the search for gamma="
+            f"{classifier.gamma!r} did not converge: largest relative gap {max(failed):.3g}, "
+            f"wanted tol={classifier.tol:g}. Raise `max_iter` or `max_time`, leave out the largest "
+            "values of C, or loosen `tol`.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
