@@ -1,5 +1,6 @@
 """Every solver against the oracle, and against what may not matter to a solver."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -389,6 +390,7 @@ def test_choice_of_solver() -> None:
     assert choose("auto", small, small.dense_bytes - 1) == "blocks"
     assert choose("auto", hinge, 2**30) == "blocks"
     assert choose("auto", large, 2**30) == "blocks"
+    assert choose("auto", replace(large, kernel=KERNELS["linear"]), 2**30) == "newton"
     assert choose("newton", large, large.dense_bytes) == "newton"
     assert choose("newton", large, 1000) == "newton"  # by conjugate gradients
     with pytest.raises(ValueError, match="solver='newton' needs a loss with curvature"):

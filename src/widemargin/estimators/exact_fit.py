@@ -81,6 +81,8 @@ class FitInputs:
 # Several problems of up to the second number of rows are solved at the same time, each on one
 # thread, which wastes less than one after another on all threads.
 FEWEST_TOGETHER, LARGEST_TOGETHER = 3, 50_000
+# Part of its share of the time that a problem gets even when others have overrun theirs.
+LEAST_TIME = 0.2
 
 
 class ExactFit:
@@ -106,20 +108,23 @@ class ExactFit:
     def fit_problems(self) -> None:
         """Solve all problems, several small ones at the same time."""
         n_problems, n_rows = len(self.inputs.tasks), len(self.inputs.weights)
-        if n_problems < FEWEST_TOGETHER or n_rows > LARGEST_TOGETHER:
-            for k in range(n_problems):
-                self.results.append(self._fit_problem(k, self.monitor, self.inputs.threads))
-                self.monitor.next_problem()
-            return
-        engine = LocalEngine(self.inputs.threads)
-        engine.listener = self.progress.report_problems
-        share = engine.share(n_problems)
+        together = n_problems >= FEWEST_TOGETHER and n_rows <= LARGEST_TOGETHER
+        engine = LocalEngine(self.inputs.threads if together else 1)
+        of_engine = engine.share(n_problems if together else 1)
+        threads = of_engine.threads if together else self.inputs.threads
+        if together:
+            engine.listener = self.progress.report_problems
         monitors = [
-            self.monitor.of_problem(k, share.sharers, engine.stopping) for k in range(n_problems)
+            self.monitor.of_problem(k, of_engine.sharers, engine.stopping if together else None)
+            for k in range(n_problems)
         ]
+        waiting = iter(range(n_problems, 0, -1))
 
         def solve(k: int) -> FittedProblem:
-            return self._fit_problem(k, monitors[k], share.threads)
+            # Each gets its share of the time, so that none is left without a solution.
+            share = min(1.0, engine.threads / next(waiting))
+            monitors[k].limit_time(share, LEAST_TIME / n_problems)
+            return self._fit_problem(k, monitors[k], threads)
 
         try:
             self.results = engine.map(list(range(n_problems)), solve)
@@ -152,8 +157,8 @@ class ExactFit:
 
     @property
     def usable(self) -> bool:
-        """Whether an interrupt leaves a model; an unfinished descent is one."""
-        return True
+        """Whether an interrupt leaves a model: every problem has been begun, if not finished."""
+        return bool(np.all(np.any(self.coef, axis=1)))
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that tell how the fit went."""

@@ -82,7 +82,7 @@ class ODMClassifier(KernelMachine):
         Threads; None takes all cores this process may use (one inside a worker process). Results
         do not depend on it.
     memory_limit : int or str, default='1GiB'
-        Bytes for cached kernel rows, or a size such as '500MB'; parts solved at the same time
+        Bytes for kernel values, or a size such as '500MB'; parts solved at the same time
         share it.
     engine : 'local' or Engine, default='local'
         Where the parts of a divided training set are kept and solved: threads of this process, or
@@ -297,7 +297,7 @@ class SVMClassifier(KernelMachine):
         Threads; None takes all cores this process may use (one inside a worker process). Results
         do not depend on it.
     memory_limit : int or str, default='1GiB'
-        Bytes for cached kernel rows, or a size such as '500MB'; parts solved at the same time
+        Bytes for kernel values, or a size such as '500MB'; parts solved at the same time
         share it.
     engine : 'local' or Engine, default='local'
         Where the parts of a divided training set are kept and solved: threads of this process, or

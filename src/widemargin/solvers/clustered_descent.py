@@ -55,18 +55,20 @@ def solve(
 
 def _clusters(problem: KernelProblem, engine: LocalEngine, monitor: Monitor) -> Divided | None:
     """Divide the rows, once for all problems of a fit; None if the kernel is not local."""
-    if monitor.clusters is None or monitor.clusters[0] is not problem.X:
-        n, random = problem.n_rows, np.random.default_rng(monitor.seed)
-        n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
-        divided = None
-        if mass_within_clusters(problem, n_clusters, random) >= LOCAL:
-            # The division asks for rows and labels only: the loss is in the problem.
-            samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
-            whole = engine.scatter([whole_set(samples)])
-            divided = Clusters()(engine, whole, 1, n_clusters, random)
-        monitor.clusters = problem.X, divided
-    found: Divided | None = monitor.clusters[1]
-    return found
+    for rows, found in monitor.clusters:
+        if rows is problem.X:
+            known: Divided | None = found
+            return known
+    n, random = problem.n_rows, np.random.default_rng(monitor.seed)
+    n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
+    divided = None
+    if mass_within_clusters(problem, n_clusters, random) >= LOCAL:
+        # The division asks for rows and labels only: the loss is in the problem.
+        samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+        whole = engine.scatter([whole_set(samples)])
+        divided = Clusters()(engine, whole, 1, n_clusters, random)
+    monitor.clusters[:] = [(problem.X, divided)]
+    return divided
 
 
 def mass_within_clusters(

@@ -50,8 +50,8 @@ class Monitor:
         The net dual a solver works on, updated in place: what remains after an interrupt.
     solver : str
         Name of the solver at work.
-    clusters : tuple or None
-        The rows that were divided last and what came of it: problems of a fit share rows.
+    clusters : list
+        The rows that were divided last with what came of it: problems of a fit share rows.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Monitor:
         self.tol, self.max_iter, self.memory, self.seed = tol, max_iter, memory, seed
         self.latest: Array | None = None
         self.solver = ""
-        self.clusters: tuple[Any, Any] | None = None
+        self.clusters: list[tuple[Any, Any]] = []
         self._started = time.perf_counter()
         self._deadline = None if max_time is None else self._started + max_time
         self.listener = listener
@@ -95,13 +95,21 @@ class Monitor:
         self._problem += 1
         self.latest = None
 
-    def of_problem(self, number: int, sharers: int, stopping: Callable[[], bool]) -> Monitor:
-        """Return a monitor for one of several problems solved at the same time."""
+    def of_problem(self, number: int, sharers: int, stopping: Callable[[], bool] | None) -> Monitor:
+        """Return a monitor for one of several problems; ``stopping`` if others run beside it."""
         other = copy(self)
         other.memory = self.memory // sharers
-        other.listener, other._stopping = None, stopping
+        if stopping is not None:  # in another thread, which may not draw
+            other.listener, other._stopping = None, stopping
         other._problem, other._records = number, []
         return other
+
+    def limit_time(self, share: float, least: float) -> None:
+        """Take a share of the time that is left, and at least one of the whole budget."""
+        if self._deadline is not None:
+            now = time.perf_counter()
+            whole = self._deadline - self._started
+            self._deadline = now + max(share * (self._deadline - now), least * whole)
 
     def take_records(self, other: Monitor) -> None:
         """Add what the monitor of one problem has recorded."""
