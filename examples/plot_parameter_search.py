@@ -28,8 +28,8 @@ print(
 )
 
 # %%
-# ``scores_`` has one entry per gamma, C and fold. Left, its mean over the folds: good pairs lie on a
-# ridge, since a narrower kernel (larger gamma) fits as closely with a smaller C. Right, for the
+# ``scores_`` has one entry per gamma, C and fold. Left, its mean over the folds: good pairs lie on
+# a ridge, since a narrower kernel (larger gamma) fits as closely with a smaller C. Right, for the
 # best gamma, the folds one by one: they differ more than neighbouring values of C do, so the exact
 # value matters little.
 
