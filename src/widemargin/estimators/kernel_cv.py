@@ -45,9 +45,11 @@ class ODMClassifierCV(KernelMachineCV):
         Constant in poly and sigmoid.
     fit_intercept : bool, default=False
         Add a constant to the kernel, which gives a penalised intercept. The papers have none.
-    solver : {'auto', 'coordinate', 'newton'}, default='auto'
-        'coordinate': dual coordinate descent with cached kernel rows, any size. 'newton': dense
-        semi-smooth Newton, small sets (O(n²) memory). 'auto' takes Newton up to 1,000 rows.
+    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
+        'blocks': dual descent on blocks of the most violating rows, any size. 'newton':
+        semi-smooth Newton, dense up to 2,000 rows and by conjugate gradients above; for small
+        ``C`` or little memory. 'coordinate': as 'blocks' without blocks, to compare. 'auto' takes
+        Newton up to 1,000 rows and blocks above.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         One problem per class, or per pair of classes.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
@@ -221,10 +223,11 @@ class SVMClassifierCV(KernelMachineCV):
         Constant in poly and sigmoid.
     fit_intercept : bool, default=False
         Add a constant to the kernel, which gives a penalised intercept.
-    solver : {'auto', 'coordinate', 'newton'}, default='auto'
-        'coordinate': dual coordinate descent with cached kernel rows, any size. 'newton': dense
-        semi-smooth Newton for the squared hinge on small sets (O(n²) memory). 'auto' takes Newton
-        for the squared hinge up to 1,000 rows.
+    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
+        'blocks': dual descent on blocks of the most violating rows, any size. 'newton', for the
+        squared hinge only: semi-smooth Newton, dense up to 2,000 rows and by conjugate gradients
+        above; for small ``C`` or little memory. 'coordinate': as 'blocks' without blocks, to
+        compare. 'auto' takes Newton up to 1,000 rows where it may, and blocks otherwise.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         One problem per class, or per pair of classes (SVC's way).
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
