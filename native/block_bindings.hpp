@@ -13,12 +13,11 @@ namespace widemargin {
 // `margin` may hold contributions from rows outside the block, which stay as they are.
 template <class T>
 std::int64_t py_solve_block(Matrix<const T> kernel, Vector<const double> label,
-                            Vector<const double> diagonal, double lower_margin,
-                            double upper_margin, Vector<const double> below,
-                            Vector<const double> above, Vector<const double> bound,
-                            Vector<double> net_dual, Vector<double> margin, double gap,
-                            std::int64_t sets, std::int64_t working_set, int threads,
-                            std::uint64_t seed) {
+                            Vector<const double> diagonal, double lower_margin, double upper_margin,
+                            Vector<const double> below, Vector<const double> above,
+                            Vector<const double> bound, Vector<double> net_dual,
+                            Vector<double> margin, double gap, std::int64_t sets,
+                            std::int64_t working_set, int threads, std::uint64_t seed) {
     const std::size_t n = kernel.shape(0);
     require(kernel.shape(1) == n, "the kernel matrix of a block must be square.");
     for (std::size_t length : {label.shape(0), diagonal.shape(0), below.shape(0), above.shape(0),
