@@ -117,13 +117,11 @@ def test_prediction() -> None:
     assert model.predict(queries[:3]).shape == (3,)
 
 
-def test_problems_not_yet_begun_stay_empty() -> None:
+def test_problems_not_yet_begun_make_no_model() -> None:
+    """A class whose problem has no duals would win wherever the others say no."""
     X = many_rows(12_000, 5, "float32")
     y = np.arange(12_000) % 3
-    model = SVMClassifier(C=1e5, gamma=0.1, tol=1e-12, memory_limit="50MB")
+    model = SVMClassifier(C=1e5, gamma=0.1, tol=1e-12, memory_limit="50MB", n_jobs=1)
     with ctrl_c(after=1.0):
         model.fit(X, y)
-    assert model.dual_coef_.shape[0] == 3
-    assert np.any(model.dual_coef_[0])
-    assert not np.any(model.dual_coef_[2])
-    assert model.predict(X[:5]).shape == (5,)
+    assert not hasattr(model, "dual_coef_")

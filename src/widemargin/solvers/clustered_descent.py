@@ -77,11 +77,13 @@ def mass_within_clusters(
     """Estimate how much of the kernel's mass, off the diagonal, lies within clusters."""
     size = min(max(SAMPLED_ROWS, 2 * n_clusters), problem.n_rows)
     rows = np.sort(random.choice(problem.n_rows, size, replace=False))
-    sample = problem.only(rows)
+    # The constant that makes an intercept couples all rows, but by a single number.
+    kernel = replace(problem.kernel, constant=0.0)
+    sample = replace(problem.only(rows), kernel=kernel)
     drawn = Drawn(rows, sample.X)
     values = np.abs(sample.dense_q())
     np.fill_diagonal(values, 0.0)
-    router = cluster_rows(clustering_kernel(problem.kernel, drawn), drawn, n_clusters, random)
+    router = cluster_rows(clustering_kernel(kernel, drawn), drawn, n_clusters, random)
     group = np.empty(problem.n_rows, dtype=np.int64)
     group[router.basis_rows] = np.repeat(np.arange(router.n_groups), np.diff(router.group_start))
     within = group[rows][:, None] == group[rows]
