@@ -107,3 +107,11 @@ def test_an_interrupt_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clustered_descent, "_solve_cluster", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clustered_descent.solve(problem_of("hinge", LOCAL), np.zeros(900), Monitor(tol=1e-3))
+
+
+def test_clusters_are_counted_for_those_who_watch() -> None:
+    told: list[tuple[str, int, int]] = []
+    monitor = Monitor(tol=1e-3, counter=lambda *count: told.append(count))
+    clustered_descent.solve(problem_of("hinge", LOCAL), np.zeros(900), monitor)
+    assert told[-1][0] == "clusters"
+    assert told[-1][1] == told[-1][2] >= 9

@@ -24,7 +24,7 @@ ODM             1 − θ      1 + θ      :math:`1/(Cw_i)`   :math:`1/(\upsilon 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -57,6 +57,10 @@ class LossTerms:
     def smooth(self) -> bool:
         """Whether the primal loss is piecewise quadratic, which Newton's method needs."""
         return bool(np.all(self.below > 0) and np.all(np.isinf(self.bound)))
+
+    def at(self, rows: NDArray[np.int64]) -> LossTerms:
+        """Return the loss of some rows."""
+        return replace(self, below=self.below[rows], above=self.above[rows], bound=self.bound[rows])
 
     def nearest(self, net_dual: Array) -> Array:
         """Return the closest net dual inside the loss's domain."""

@@ -83,26 +83,10 @@ class KernelProblem:
             decision = self.kernel.product(exact, exact, coef, support, self.threads)[0]
         return np.asarray(self.label * decision + self.shift * net_dual)
 
-    def rough_margins(self, net_dual: Array) -> Array:
-        """Compute Q ``net_dual`` with kernel values in the precision of the data."""
-        if self.kernel.name == "precomputed" or self.X.dtype == np.float64:
-            return self.margins(net_dual)
-        support = np.flatnonzero(net_dual)
-        coef = (net_dual * self.label)[support]
-        decision = self.kernel.product(self.rows, self.rows, coef, support, self.threads)[0]
-        return np.asarray(self.label * decision + self.shift * net_dual)
-
     def only(self, rows: NDArray[np.int64]) -> KernelProblem:
         """Pose the problem on some of the rows; the weights of their losses stay."""
-        terms = self.terms
-        return replace(
-            self,
-            X=take_rows(self.X, rows, self.kernel.name == "precomputed"),
-            label=self.label[rows],
-            terms=replace(
-                terms, below=terms.below[rows], above=terms.above[rows], bound=terms.bound[rows]
-            ),
-        )
+        X = take_rows(self.X, rows, self.kernel.name == "precomputed")
+        return replace(self, X=X, label=self.label[rows], terms=self.terms.at(rows))
 
     def certificate(self, net_dual: Array, margin: Array) -> Certificate:
         """Prove how good a solution is, given its margins."""

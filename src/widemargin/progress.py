@@ -134,16 +134,18 @@ class FitProgress:
         if self._watched and self._due():
             self._draw(done / parts, f"level {level} · parts {done:,} of {parts:,}")
 
-    def report_problems(self, done: int, problems: int) -> None:
-        """Record how many binary problems are solved, and redraw the line if it is due.
+    def report_count(self, what: str, done: int, of: int) -> None:
+        """Record how many of some pieces of work are done, and redraw the line if it is due.
 
         Parameters
         ----------
-        done, problems : int
-            Problems solved, and problems in all.
+        what : str
+            Name of the pieces.
+        done, of : int
+            Pieces done, and pieces in all.
         """
         if self._watched and self._due():
-            self._draw(done / problems, f"binary problems {done:,} of {problems:,}")
+            self._draw(done / of, f"{what} {done:,} of {of:,}")
 
     def _due(self) -> bool:
         now = time.monotonic()

@@ -90,3 +90,9 @@ def test_an_error_in_one_of_them_is_raised(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(exact_fit, "fit_binary", fail)
     with pytest.raises(LookupError, match="from a problem"):
         SVMClassifier(n_jobs=2).fit(*five_classes(300))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_verbose_counts_the_problems(n_jobs: int, capsys: pytest.CaptureFixture) -> None:
+    SVMClassifier(n_jobs=n_jobs, verbose=1).fit(*five_classes(300))
+    assert "[SVMClassifier] binary problems: 5 of 5" in capsys.readouterr().out.splitlines()

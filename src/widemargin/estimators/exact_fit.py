@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from ..engines import LocalEngine
 from ..kernels import Kernel
 from ..losses import Array, Loss
 from ..problem import KernelProblem
-from ..progress import FitProgress
 from ..samples import Samples
 from ..solvers import Monitor
 from ..solvers.binary import FittedProblem, fit_binary
@@ -96,11 +96,8 @@ class ExactFit:
         The same problems solved for another ``C``, to start from.
     """
 
-    def __init__(
-        self, inputs: FitInputs, monitor: Monitor, solver: str, progress: FitProgress
-    ) -> None:
+    def __init__(self, inputs: FitInputs, monitor: Monitor, solver: str) -> None:
         self.inputs, self.monitor, self.solver = inputs, monitor, solver
-        self.progress = progress
         self.neighbours: list[FittedProblem] | None = None
         self.coef = np.zeros((len(inputs.tasks), len(inputs.weights)))
         self.results: list[FittedProblem] = []
@@ -113,7 +110,7 @@ class ExactFit:
         of_engine = engine.share(n_problems if together else 1)
         threads = of_engine.threads if together else self.inputs.threads
         if together:
-            engine.listener = self.progress.report_problems
+            engine.listener = partial(self.monitor.count, "binary problems")
         monitors = [
             self.monitor.of_problem(k, of_engine.sharers, engine.stopping if together else None)
             for k in range(n_problems)

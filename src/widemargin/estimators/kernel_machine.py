@@ -229,7 +229,7 @@ class KernelMachine(KernelModel):
                         "whole. Set `strategy` to 'sodm' or 'dc', for example.",
                         stacklevel=3,
                     )
-            return ExactFit(inputs, monitor, self.solver, progress)
+            return ExactFit(inputs, monitor, self.solver)
         store = None
         if self.checkpoint is not None:
             store = checkpoints_of(self, inputs, strategy, validation, seed)
@@ -280,6 +280,15 @@ class KernelMachine(KernelModel):
                     f"{active} of {rows} rows active"
                 )
 
+        told = -1
+
+        def counter(what: str, done: int, of: int) -> None:
+            nonlocal told
+            progress.report_count(what, done, of)
+            if self.verbose and done != told:
+                print(f"[{type(self).__name__}] {what}: {done} of {of}")
+                told = done
+
         return Monitor(
             tol=self.tol,
             max_iter=self.max_iter,
@@ -287,6 +296,7 @@ class KernelMachine(KernelModel):
             memory=memory_bytes(self.memory_limit),
             seed=seed,
             listener=listener,
+            counter=counter,
         )
 
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:

@@ -30,6 +30,7 @@ from ..problem import KernelProblem
 from ..samples import Part, Samples, whole_set
 from ..starts import best_on_ray
 from . import block_descent
+from .kernel_products import KernelProducts
 from .monitor import Monitor
 from .outcome import Solution
 
@@ -95,6 +96,7 @@ def _glued(
 ) -> tuple[Array, Array, int]:
     """Return the duals of the clusters put together, their margins, and kernel values spent."""
     n, share = problem.n_rows, engine.share(clusters.n_parts)
+    engine.listener = partial(monitor.count, "clusters")
     one = partial(
         _solve_cluster,
         problem=problem,
@@ -107,9 +109,9 @@ def _glued(
     for part, spent in engine.map(clusters.parts, one):
         net_dual[part.rows] = part.net_dual
         entries += spent
-    support = np.flatnonzero(net_dual)
-    margin = problem.rough_margins(net_dual)
-    return *best_on_ray(problem.terms, net_dual, margin), entries + n * support.size
+    products, support = KernelProducts(problem), np.flatnonzero(net_dual)
+    margin = products.all_rows(support, net_dual[support])
+    return *best_on_ray(problem.terms, net_dual, margin), entries + products.entries
 
 
 def _solve_cluster(

@@ -11,6 +11,8 @@ from ..losses import Array
 
 # iteration, relative gap, active rows, rows
 Listener = Callable[[int, float, int, int], None]
+# what is counted, how many are done, how many there are
+Counter = Callable[[str, int, int], None]
 
 COLUMNS = (
     "problem",
@@ -41,6 +43,8 @@ class Monitor:
         For solvers that break ties at random.
     listener : callable, optional
         Called after every iteration.
+    counter : callable, optional
+        Called while pieces of work are done side by side.
     stopping : callable, optional
         Asked after every iteration; true means give up, as if the time were over.
 
@@ -63,6 +67,7 @@ class Monitor:
         memory: int = 2**30,
         seed: int = 0,
         listener: Listener | None = None,
+        counter: Counter | None = None,
         stopping: Callable[[], bool] | None = None,
     ) -> None:
         self.tol, self.max_iter, self.memory, self.seed = tol, max_iter, memory, seed
@@ -71,7 +76,7 @@ class Monitor:
         self.clusters: list[tuple[Any, Any]] = []
         self._started = time.perf_counter()
         self._deadline = None if max_time is None else self._started + max_time
-        self.listener = listener
+        self.listener, self.counter = listener, counter
         self._stopping = stopping
         self._problem = 0
         self._records: list[tuple[float, ...]] = []
@@ -100,7 +105,7 @@ class Monitor:
         other = copy(self)
         other.memory = self.memory // sharers
         if stopping is not None:  # in another thread, which may not draw
-            other.listener, other._stopping = None, stopping
+            other.listener, other.counter, other._stopping = None, None, stopping
         other._problem, other._records = number, []
         return other
 
@@ -126,6 +131,11 @@ class Monitor:
         if self.listener is not None:
             self.listener(iteration, gap, active, rows)
         return self.out_of_time
+
+    def count(self, what: str, done: int, of: int) -> None:
+        """Tell how many of some pieces of work are done."""
+        if self.counter is not None:
+            self.counter(what, done, of)
 
     def history(self) -> dict[str, Array]:
         """Return the record as arrays of equal length, one per column."""

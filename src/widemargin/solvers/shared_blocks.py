@@ -224,7 +224,7 @@ class SharedBlocks:
         threads = max(1, self.threads // len(problems))
 
         def solve(p: int) -> None:
-            here = at_rows(terms[p], block)
+            here = terms[p].at(block)
             dual, at = net_dual[p, block], margin[p, block]
             taken[p] = _native.solve_block(
                 matrix,
@@ -329,11 +329,6 @@ def gap_shares(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array,
     """Return what each row adds to the duality gap, and the primal objective."""
     losses, along = terms.primal(margin), net_dual * margin
     return along + losses + terms.phi(net_dual), 0.5 * float(along.sum()) + float(losses.sum())
-
-
-def at_rows(terms: LossTerms, rows: NDArray[np.int64]) -> LossTerms:
-    """Return the loss of some rows."""
-    return replace(terms, below=terms.below[rows], above=terms.above[rows], bound=terms.bound[rows])
 
 
 def most_violating(violation: Array, rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
