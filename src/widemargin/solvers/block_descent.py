@@ -13,8 +13,8 @@ kernel rows up to the limit where evaluating them costs more than keeping them.
 
 Why blocks: updating all rows after every working set took most of the time, and is bound by
 memory. On two cores, hinge and then ODM at :math:`C = 32`, gap 1e-3, blocks against working sets
-alone: ijcnn1 1.3 against 2.9 s and 5.7 against 15 s, cod-rna 1.8 against 5.4 s and 8.7 against
-30 s.
+alone: ijcnn1 0.9 against 2.8 s and 7.0 against 21 s, cod-rna 1.4 against 4.6 s and 6.8 against
+29 s.
 
 References
 ----------

@@ -3,15 +3,15 @@ r"""Block descent, started from clusters that were solved on their own.
 Rows far apart in the kernel's space hardly know of each other, so a large problem is divided into
 clusters of about ``CLUSTER_ROWS`` rows, the clusters are solved in parallel as blocks of the one
 problem, and :mod:`block_descent` starts from their duals put together (or the best multiple of
-them). That saves most of the work where the kernel is local, and is of no use where it is not; so
+them). That saves most of the work where the kernel is local, and little or nothing where it is not; so
 it is done only if the kernel's mass lies within clusters,
 
 .. math:: \sum_{i \ne j \text{ in one cluster}} |\kappa(x_i, x_j)| \;\ge\;
           \mathrm{LOCAL} \sum_{i \ne j} |\kappa(x_i, x_j)|
 
-on a sample. Measured in processor time, hinge at C = 32: covtype, 20,000 rows (1.00 of the mass
-within clusters) 2.8 s with such a start against 16.6 s without; ijcnn1 (.59) 2.0 against 1.6 s;
-cod-rna (.20) 2.7 against 2.1 s.
+on a sample. Measured in processor time, hinge at C = 32: covtype, 20,000
+rows (1.00 of the mass within clusters) 2.9 s with such a start against 11.6 s without; ijcnn1 (.6)
+1.5 against 1.3 s; cod-rna (.2) 1.7 against 2.0 s.
 """
 
 from __future__ import annotations
