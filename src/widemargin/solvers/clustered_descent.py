@@ -3,8 +3,8 @@ r"""Block descent, started from clusters that were solved on their own.
 Rows far apart in the kernel's space hardly know of each other, so a large problem is divided into
 clusters of about ``CLUSTER_ROWS`` rows, the clusters are solved in parallel as blocks of the one
 problem, and :mod:`block_descent` starts from their duals put together (or the best multiple of
-them). That saves most of the work where the kernel is local, and little or nothing where it is not; so
-it is done only if the kernel's mass lies within clusters,
+them). That saves most of the work where the kernel is local, and little where it is not; so it is
+done only if the kernel's mass lies within clusters,
 
 .. math:: \sum_{i \ne j \text{ in one cluster}} |\kappa(x_i, x_j)| \;\ge\;
           \mathrm{LOCAL} \sum_{i \ne j} |\kappa(x_i, x_j)|
