@@ -16,6 +16,7 @@
 #include "block_descent.hpp"
 #include "grouped_bindings.hpp"
 #include "kernel_evaluation.hpp"
+#include "linear_bindings.hpp"
 #include "python_arrays.hpp"
 
 namespace nb = nanobind;
@@ -194,4 +195,6 @@ NB_MODULE(_native, m) {
             "cache_bytes"_a, "shrinking"_a, "threads"_a, "seed"_a);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
+    bind_linear<float>(m, "LinearProblem32");
+    bind_linear<double>(m, "LinearProblem64");
 }

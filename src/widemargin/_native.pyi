@@ -134,3 +134,59 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
+
+class _LinearProblem:
+    def __init__(
+        self,
+        rows: Rows32 | Rows64,
+        label: NDArray[np.int8],
+        weight: NDArray[np.float64] | None,
+        shift: NDArray[np.float64] | None,
+        *,
+        lower_margin: float,
+        upper_margin: float,
+        below: float,
+        above: float,
+        bound: float,
+        constant: float,
+    ) -> None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    def evaluate(
+        self,
+        w: NDArray[np.float64],
+        dual: NDArray[np.float64] | None = None,
+        piece: NDArray[np.int8] | None = None,
+        gram: NDArray[np.float64] | None = None,
+        threads: int = 1,
+    ) -> tuple[float, float, float, int, NDArray[np.float64]]: ...
+    def curvature_product(
+        self, piece: NDArray[np.int8], p: NDArray[np.float64], threads: int = 1
+    ) -> NDArray[np.float64]: ...
+    def curvature_diagonal(
+        self, piece: NDArray[np.int8], threads: int = 1
+    ) -> NDArray[np.float64]: ...
+    def losses_along(
+        self,
+        w: NDArray[np.float64],
+        p: NDArray[np.float64],
+        steps: NDArray[np.float64],
+        threads: int = 1,
+    ) -> NDArray[np.float64]: ...
+    def weighted_sum(self, coef: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]: ...
+    def squared_norms(self, threads: int = 1) -> NDArray[np.float64]: ...
+    def dual_epoch(
+        self,
+        squares: NDArray[np.float64],
+        slack: float,
+        seed: int,
+        order: NDArray[np.int64],
+        active: int,
+        dual: NDArray[np.float64],
+        w: NDArray[np.float64],
+    ) -> tuple[int, float, float]: ...
+
+class LinearProblem32(_LinearProblem): ...
+class LinearProblem64(_LinearProblem): ...

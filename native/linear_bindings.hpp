@@ -1,0 +1,179 @@
+// Linear problems as Python sees them: arrays are checked once, when the problem is made.
+#pragma once
+
+#include <nanobind/stl/optional.h>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "linear_dual.hpp"
+#include "linear_passes.hpp"
+#include "python_arrays.hpp"
+
+namespace widemargin {
+
+using OptionalDoubles = std::optional<Vector<const double>>;
+
+// A problem that keeps its arrays alive.
+template <class T>
+class LinearSet {
+public:
+    LinearSet(nb::object rows, Vector<const std::int8_t> label, OptionalDoubles weight,
+              OptionalDoubles shift, double lower_margin, double upper_margin, double below,
+              double above, double bound, double constant)
+        : rows_(rows), label_(label), weight_(weight), shift_(shift) {
+        problem_.rows = nb::cast<const RowSet<T>&>(rows).view(KernelKind::linear);
+        const std::size_t n = std::size_t(problem_.rows.count);
+        require(label.shape(0) == n, "`label` needs one entry per row.");
+        require(!weight || weight->shape(0) == n, "`weight` needs one entry per row.");
+        require(!shift || shift->shape(0) == n, "`shift` needs one entry per row.");
+        problem_.constant = constant;
+        problem_.label = label.data();
+        problem_.weight = weight ? weight->data() : nullptr;
+        problem_.shift = shift ? shift->data() : nullptr;
+        problem_.loss = {lower_margin, upper_margin};
+        problem_.unit = {below, above, bound};
+    }
+
+    const LinearProblem<T>& problem() const { return problem_; }
+    std::size_t size() const { return std::size_t(problem_.size()); }
+    std::size_t count() const { return std::size_t(problem_.rows.count); }
+
+private:
+    nb::object rows_;
+    Vector<const std::int8_t> label_;
+    OptionalDoubles weight_, shift_;
+    LinearProblem<T> problem_;
+};
+
+// Runs `work(interrupt)` while other threads of Python go on; Ctrl-C ends it and is raised after.
+template <class Work>
+void run_interruptible(Work&& work) {
+    PendingSignal signal;
+    {
+        nb::gil_scoped_release release;
+        Interrupt interrupt([&] { return signal.poll(); });
+        work(interrupt);
+    }
+    signal.raise_if_any();
+}
+
+template <class T>
+auto py_evaluate(const LinearSet<T>& set, Vector<const double> w,
+                 std::optional<Vector<double>> dual, std::optional<Vector<std::int8_t>> piece,
+                 std::optional<Matrix<double>> gram, int threads) {
+    require(w.shape(0) == set.size(), "`w` needs one entry per feature.");
+    require(!dual || dual->shape(0) == set.count(), "`dual` needs one entry per row.");
+    require(!piece || piece->shape(0) == set.count(), "`piece` needs one entry per row.");
+    require(!gram || (piece && gram->shape(0) == set.size() && gram->shape(1) == set.size()),
+            "`gram` must be square, of the features, and needs `piece`.");
+    std::unique_ptr<double[]> sum(new double[set.size()]);
+    PassResult result;
+    run_interruptible([&](Interrupt& interrupt) {
+        result = evaluate(set.problem(), w.data(), sum.get(), dual ? dual->data() : nullptr,
+                          {piece ? piece->data() : nullptr, gram ? gram->data() : nullptr}, threads,
+                          interrupt);
+    });
+    return nb::make_tuple(result.loss, result.plain, result.phi, result.curved,
+                          new_array(sum, set.size()));
+}
+
+template <class T>
+auto py_curvature_product(const LinearSet<T>& set, Vector<const std::int8_t> piece,
+                          Vector<const double> p, int threads) {
+    require(p.shape(0) == set.size(), "`p` needs one entry per feature.");
+    require(piece.shape(0) == set.count(), "`piece` needs one entry per row.");
+    std::unique_ptr<double[]> out(new double[set.size()]);
+    run_interruptible([&](Interrupt& interrupt) {
+        curvature_product(set.problem(), piece.data(), p.data(), out.get(), threads, interrupt);
+    });
+    return new_array(out, set.size());
+}
+
+template <class T>
+auto py_curvature_diagonal(const LinearSet<T>& set, Vector<const std::int8_t> piece, int threads) {
+    require(piece.shape(0) == set.count(), "`piece` needs one entry per row.");
+    std::unique_ptr<double[]> out(new double[set.size()]);
+    run_interruptible([&](Interrupt& interrupt) {
+        curvature_diagonal(set.problem(), piece.data(), out.get(), threads, interrupt);
+    });
+    return new_array(out, set.size());
+}
+
+template <class T>
+auto py_losses_along(const LinearSet<T>& set, Vector<const double> w, Vector<const double> p,
+                     Vector<const double> steps, int threads) {
+    require(w.shape(0) == set.size() && p.shape(0) == set.size(),
+            "`w` and `p` need one entry per feature.");
+    const std::size_t count = steps.shape(0);
+    std::unique_ptr<double[]> out(new double[count]);
+    run_interruptible([&](Interrupt& interrupt) {
+        losses_along(set.problem(), w.data(), p.data(), steps.data(), std::int64_t(count),
+                     out.get(), threads, interrupt);
+    });
+    return new_array(out, count);
+}
+
+template <class T>
+auto py_weighted_sum(const LinearSet<T>& set, Vector<const double> coef, int threads) {
+    require(coef.shape(0) == set.count(), "`coef` needs one entry per row.");
+    std::unique_ptr<double[]> out(new double[set.size()]);
+    run_interruptible([&](Interrupt& interrupt) {
+        weighted_sum(set.problem(), coef.data(), out.get(), threads, interrupt);
+    });
+    return new_array(out, set.size());
+}
+
+template <class T>
+auto py_squared_norms(const LinearSet<T>& set, int threads) {
+    std::unique_ptr<double[]> out(new double[set.count()]);
+    run_interruptible(
+        [&](Interrupt& interrupt) { squared_norms(set.problem(), out.get(), threads, interrupt); });
+    return new_array(out, set.count());
+}
+
+template <class T>
+auto py_dual_epoch(const LinearSet<T>& set, Vector<const double> squares, double slack,
+                   std::uint64_t seed, Vector<std::int64_t> order, std::int64_t active,
+                   Vector<double> dual, Vector<double> w) {
+    const std::size_t n = set.count();
+    for (std::size_t length : {squares.shape(0), order.shape(0), dual.shape(0)})
+        require(length == n, "every array needs one entry per row.");
+    require(w.shape(0) == set.size(), "`w` needs one entry per feature.");
+    require(active >= 0 && std::size_t(active) <= n, "`active` must be a number of rows.");
+    for (std::size_t k = 0; k < n; ++k)
+        require(order.data()[k] >= 0 && std::size_t(order.data()[k]) < n,
+                "row number out of range.");
+    EpochResult result;
+    run_interruptible([&](Interrupt& interrupt) {
+        result = dual_epoch(set.problem(), squares.data(), slack, seed, order.data(), active,
+                            dual.data(), w.data(), interrupt);
+    });
+    return nb::make_tuple(result.active, result.violation, result.gap);
+}
+
+template <class T>
+void bind_linear(nb::module_& m, const char* name) {
+    using namespace nb::literals;
+    nb::class_<LinearSet<T>>(m, name)
+        .def(nb::init<nb::object, Vector<const std::int8_t>, OptionalDoubles, OptionalDoubles,
+                      double, double, double, double, double, double>(),
+             "rows"_a, "label"_a, "weight"_a.none(), "shift"_a.none(), nb::kw_only(),
+             "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "constant"_a)
+        .def_prop_ro("size", &LinearSet<T>::size)
+        .def_prop_ro("count", &LinearSet<T>::count)
+        .def("evaluate", &py_evaluate<T>, "w"_a, "dual"_a.noconvert().none() = nb::none(),
+             "piece"_a.noconvert().none() = nb::none(), "gram"_a.noconvert().none() = nb::none(),
+             "threads"_a = 1)
+        .def("curvature_product", &py_curvature_product<T>, "piece"_a, "p"_a, "threads"_a = 1)
+        .def("curvature_diagonal", &py_curvature_diagonal<T>, "piece"_a, "threads"_a = 1)
+        .def("losses_along", &py_losses_along<T>, "w"_a, "p"_a, "steps"_a, "threads"_a = 1)
+        .def("weighted_sum", &py_weighted_sum<T>, "coef"_a, "threads"_a = 1)
+        .def("squared_norms", &py_squared_norms<T>, "threads"_a = 1)
+        .def("dual_epoch", &py_dual_epoch<T>, "squares"_a, "slack"_a, "seed"_a,
+             "order"_a.noconvert(), "active"_a, "dual"_a.noconvert(), "w"_a.noconvert());
+}
+
+}  // namespace widemargin

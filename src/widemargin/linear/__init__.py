@@ -1,0 +1,1 @@
+"""Linear problems and their solvers, one file each."""

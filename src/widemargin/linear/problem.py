@@ -1,0 +1,223 @@
+r"""One binary linear problem.
+
+.. math:: \min_w \tfrac12 \lVert w \rVert^2 + \sum_i \ell_i(y_i\, w^\top x_i)
+
+Its dual has one signed unknown per row, as the kernel problem's:
+:math:`w(\gamma) = \sum_i \gamma_i y_i x_i` and
+:math:`D = -\tfrac12 \lVert w(\gamma) \rVert^2 - \sum_i \varphi_i(\gamma_i)`. An intercept is the
+weight of a constant feature and penalised as the others are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .. import _native
+from ..certificates import Certificate
+from ..kernels import Rows, as_rows
+from ..losses import Array, Loss
+
+Labels: TypeAlias = NDArray[np.int8]
+NativeProblem: TypeAlias = "_native.LinearProblem32 | _native.LinearProblem64"
+
+
+@dataclass(frozen=True)
+class LossConstants:
+    """The constants of :mod:`widemargin.losses` for a row of weight 1.
+
+    A row of weight ``v`` has ``below / v``, ``above / v`` and ``bound * v``.
+    """
+
+    lower_margin: float
+    upper_margin: float
+    below: float
+    above: float
+    bound: float
+
+    @classmethod
+    def of(cls, loss: Loss, C: float) -> LossConstants:
+        """Take the constants of a loss whose rows weigh ``C``."""
+        terms = loss.terms(np.array([C], dtype=np.float64))
+        return cls(
+            terms.lower_margin,
+            terms.upper_margin,
+            float(terms.below[0]),
+            float(terms.above[0]),
+            float(terms.bound[0]),
+        )
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss has a continuous derivative."""
+        return self.below > 0
+
+    @property
+    def steepest(self) -> float:
+        """Largest second derivative of the loss of a row of weight 1."""
+        above = 1.0 / self.above if np.isfinite(self.upper_margin) and self.above > 0 else 0.0
+        return max(1.0 / self.below if self.below > 0 else np.inf, above)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The problem at one ``w``.
+
+    Attributes
+    ----------
+    objective : float
+        What a solver descends on: the primal objective, or a smoothed one.
+    gradient : array of shape (size,)
+        Its gradient, w − Σ γᵢ yᵢ xᵢ.
+    certificate : Certificate
+        Of ``w`` and of the duals that its margins imply.
+    curved : int
+        Rows whose loss has curvature there.
+    """
+
+    objective: float
+    gradient: Array
+    certificate: Certificate
+    curved: int
+
+
+@dataclass
+class LinearProblem:
+    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ).
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        Rows, float32 or float64; file-backed arrays are read through and never copied.
+    label : array of int8 of shape (n_rows,)
+        +1 or −1.
+    constants : LossConstants
+        The loss.
+    weight : array of shape (n_rows,) or None
+        Weights of the rows beside ``C``; None means 1.
+    constant : float
+        Value of the constant feature; 0 means no intercept.
+    threads : int
+        For passes over the rows; results do not depend on it.
+    shift : array of shape (n_rows,) or None
+        Added to the lower margin, row by row.
+    rows : Rows
+        The native view of ``X``; problems on the same rows share it.
+    """
+
+    X: Any
+    label: Labels
+    constants: LossConstants
+    weight: Array | None = None
+    constant: float = 0.0
+    threads: int = 1
+    shift: Array | None = None
+    rows: Rows = field(default=None, repr=False)  # type: ignore[assignment]
+    # Rows are read once per evaluation: what a solver's work is counted in.
+    evaluations: float = field(default=0.0, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.rows is None:
+            self.rows = as_rows(self.X)
+
+    @cached_property
+    def native(self) -> NativeProblem:
+        """The problem in the native core's terms."""
+        single = isinstance(self.rows, _native.Rows32)
+        kind = _native.LinearProblem32 if single else _native.LinearProblem64
+        c = self.constants
+        return kind(
+            self.rows,
+            self.label,
+            self.weight,
+            self.shift,
+            lower_margin=c.lower_margin,
+            upper_margin=c.upper_margin,
+            below=c.below,
+            above=c.above,
+            bound=c.bound,
+            constant=self.constant,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.label.shape[0])
+
+    @property
+    def size(self) -> int:
+        """Length of ``w``: the features, and the constant one."""
+        return int(self.X.shape[1]) + (self.constant != 0)
+
+    @property
+    def stored(self) -> int:
+        """Stored values of all rows: what one pass over them costs."""
+        return int(self.X.nnz) if sp.issparse(self.X) else int(self.X.size)
+
+    @cached_property
+    def squared_norms(self) -> Array:
+        """‖xᵢ‖² of every row, the constant feature included."""
+        return self.native.squared_norms(self.threads)
+
+    def evaluate(
+        self,
+        w: Array,
+        *,
+        dual: Array | None = None,
+        piece: NDArray[np.int8] | None = None,
+        gram: Array | None = None,
+    ) -> Evaluation:
+        """Evaluate objective, gradient and certificate in one pass.
+
+        The arrays are filled or brought up to date: ``dual`` with the implied duals, ``piece``
+        with the piece of its loss that each row is on, ``gram`` with Σ curvature x xᵀ · ``below``.
+        """
+        self.evaluations += self.n_rows
+        loss, plain, phi, curved, total = self.native.evaluate(w, dual, piece, gram, self.threads)
+        half = 0.5 * float(w @ w)
+        certificate = Certificate(half + plain, -0.5 * float(total @ total) - phi)
+        return Evaluation(half + loss, w - total, certificate, curved)
+
+    def curvature_product(self, piece: NDArray[np.int8], p: Array) -> Array:
+        """Multiply the Hessian with a vector."""
+        return p + self.native.curvature_product(piece, p, self.threads)
+
+    def curvature_diagonal(self, piece: NDArray[np.int8]) -> Array:
+        """Return the diagonal of the Hessian."""
+        return 1.0 + self.native.curvature_diagonal(piece, self.threads)
+
+    def objectives_along(self, w: Array, p: Array, steps: Array) -> Array:
+        """Evaluate the objective at w + step · p for several steps, in one pass."""
+        self.evaluations += self.n_rows
+        losses = self.native.losses_along(w, p, steps, self.threads)
+        norms = float(w @ w) + 2 * steps * float(w @ p) + steps**2 * float(p @ p)
+        return 0.5 * norms + losses
+
+    def weights_of(self, net_dual: Array) -> Array:
+        """Compute w(γ)."""
+        return self.native.weighted_sum(net_dual * self.label, self.threads)
+
+    def certificate(self, w: Array, net_dual: Array) -> Certificate:
+        """Prove how good ``w`` and duals are; they need not belong together."""
+        primal = self.evaluate(w).certificate.primal
+        own = self.weights_of(net_dual)
+        return Certificate(primal, -0.5 * float(own @ own) - self.phi(net_dual))
+
+    def phi(self, net_dual: Array) -> float:
+        """Sum of φᵢ(γᵢ), for duals inside the loss's domain."""
+        c = self.constants
+        v = 1.0 if self.weight is None else self.weight
+        positive, negative = np.maximum(net_dual, 0.0), np.maximum(-net_dual, 0.0)
+        value = (0.5 * c.below / v * positive - c.lower_margin) * positive
+        if np.isfinite(c.upper_margin):
+            value = value + (0.5 * c.above / v * negative + c.upper_margin) * negative
+        return float(np.sum(value))
+
+    def with_loss(self, constants: LossConstants, shift: Array | None = None) -> LinearProblem:
+        """Pose the problem with another loss on the same rows."""
+        return replace(self, constants=constants, shift=shift, evaluations=0.0)
