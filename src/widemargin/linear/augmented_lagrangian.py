@@ -29,22 +29,43 @@ from ..solvers.outcome import Outcome
 from .monitor import LinearMonitor
 from .newton import Hessian, descend
 from .problem import Evaluation, LinearProblem
+from .sample_start import sample_monitor, sampled, untouched
 from .solution import LinearSolution
 
 FIRST_WIDTH = 1.0
+# Where rows of a sample's solution are, most rows' place is known.
+WIDTH_AFTER_SAMPLE = 0.1
 NARROWING = 0.25
+# Few rows have curvature at the beginning.
+FIRST_DAMPING = 1e-2
 # A round ends when this share of the hinge's gap is left to its smoothed problem.
 INNER_SHARE = 0.1
 
 
 def solve(
-    problem: LinearProblem, w: Array, monitor: LinearMonitor, dual: Array | None = None
+    problem: LinearProblem,
+    w: Array,
+    monitor: LinearMonitor,
+    dual: Array | None = None,
+    width: float = FIRST_WIDTH,
 ) -> LinearSolution:
-    """Minimise the objective with the hinge loss, from ``w`` and multipliers in ``dual``."""
-    multiplier = np.zeros(problem.n_rows) if dual is None else dual
+    """Minimise the objective with the hinge loss, from ``w`` and multipliers in ``dual``.
+
+    A ``w`` of zeros means to start from a sample's solution.
+    """
+    sample = sampled(problem) if untouched(w) else None
+    if sample is not None:
+        w = solve(sample, w, sample_monitor(monitor)).w
+        problem.evaluations += sample.evaluations
+        width = WIDTH_AFTER_SAMPLE
     bound = problem.constants.bound
-    width, hessian = FIRST_WIDTH, Hessian(problem)
+    # Half the bound puts the first round's quadratics astride the kink.
+    multiplier = np.full(problem.n_rows, 0.5 * bound) if dual is None else dual
+    if dual is None and problem.weight is not None:
+        multiplier *= problem.weight
+    hessian = Hessian(problem)
     implied = np.empty_like(multiplier)
+    hessian.damping = FIRST_DAMPING
 
     def done(at: Evaluation) -> bool:
         own_gap = 0.5 * float(at.gradient @ at.gradient)

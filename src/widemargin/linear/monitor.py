@@ -108,6 +108,16 @@ class LinearMonitor:
             self._listener(self.iterations, gap)
         return self.out_of_time
 
+    def without_records(self, tol: float) -> LinearMonitor:
+        """Return a monitor with the same deadline that records for itself and tells nobody."""
+        return LinearMonitor(
+            tol=tol,
+            max_iter=self.max_iter,
+            deadline=self._deadline,
+            seed=self.seed,
+            stopping=self._stopping,
+        )
+
     def records(self, problem: int) -> list[tuple[float, ...]]:
         """Return the rows of the history, marked with the number of the problem."""
         return [(problem, *row) for row in self._records]
