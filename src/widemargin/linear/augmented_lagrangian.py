@@ -32,14 +32,14 @@ from .problem import Evaluation, LinearProblem
 from .sample_start import sample_monitor, sampled, untouched
 from .solution import LinearSolution
 
-FIRST_WIDTH = 1.0
+FIRST_WIDTH = 2.0
 # Where rows of a sample's solution are, most rows' place is known.
-WIDTH_AFTER_SAMPLE = 0.1
-NARROWING = 0.25
+WIDTH_AFTER_SAMPLE = 0.3
+NARROWING = 0.5
 # Few rows have curvature at the beginning.
 FIRST_DAMPING = 1e-2
 # A round ends when this share of the hinge's gap is left to its smoothed problem.
-INNER_SHARE = 0.1
+INNER_SHARE = 0.5
 
 
 def solve(

@@ -81,7 +81,9 @@ class LinearMonitor:
             return True
         return self._deadline is not None and time.perf_counter() >= self._deadline
 
-    def record(self, certificate: Certificate, evaluations: float, w: Array) -> bool:
+    def record(
+        self, certificate: Certificate, evaluations: float, w: Array, iterations: int = 1
+    ) -> bool:
         """Note the state before the next iteration; true means stop, the time is up.
 
         Parameters
@@ -92,6 +94,8 @@ class LinearMonitor:
             Gradients of single rows evaluated so far.
         w : array
             Weights now.
+        iterations : int
+            Iterations since the last record.
         """
         self.latest = w
         best = self.best or certificate
@@ -100,10 +104,11 @@ class LinearMonitor:
         )
         gap = certificate.relative_gap
         seconds = time.perf_counter() - self._started
+        number = self.iterations + iterations - 1
         self._records.append(
-            (self.iterations, seconds, certificate.primal, certificate.dual, gap, evaluations)
+            (number, seconds, certificate.primal, certificate.dual, gap, evaluations)
         )
-        self.iterations += 1
+        self.iterations += iterations
         if self._listener is not None:
             self._listener(self.iterations, gap)
         return self.out_of_time

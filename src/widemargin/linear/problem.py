@@ -106,8 +106,8 @@ class LinearProblem:
         For passes over the rows; results do not depend on it.
     shift : array of shape (n_rows,) or None
         Added to the lower margin, row by row.
-    rows : Rows
-        The native view of ``X``; problems on the same rows share it.
+    rows : Rows or None
+        The native view of ``X``, which problems on the same rows share; None to make one.
     """
 
     X: Any
@@ -117,7 +117,7 @@ class LinearProblem:
     constant: float = 0.0
     threads: int = 1
     shift: Array | None = None
-    rows: Rows = field(default=None, repr=False)  # type: ignore[assignment]
+    rows: Rows | None = field(default=None, repr=False)
     # Rows are read once per evaluation: what a solver's work is counted in.
     evaluations: float = field(default=0.0, compare=False)
 
@@ -128,6 +128,7 @@ class LinearProblem:
     @cached_property
     def native(self) -> NativeProblem:
         """The problem in the native core's terms."""
+        assert self.rows is not None
         single = isinstance(self.rows, _native.Rows32)
         kind = _native.LinearProblem32 if single else _native.LinearProblem64
         c = self.constants
