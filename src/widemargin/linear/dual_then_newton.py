@@ -2,8 +2,8 @@
 
 For more weights than a Hessian is kept for. Small ``C``: descent is done in twenty epochs, an order
 of magnitude sooner than conjugate gradients. Large ``C`` on many rows: descent takes hundreds, and
-Newton's few steps, from where descent has come to, are sooner; not where there are more weights than
-rows, as in text (20 Newsgroups, C = 100: 400 epochs take a fifth of Newton's time).
+Newton's few steps, from where descent has come to, are sooner; not where there are more weights
+than rows, as in text (20 Newsgroups, C = 100: 400 epochs take a fifth of Newton's time).
 """
 
 from __future__ import annotations
