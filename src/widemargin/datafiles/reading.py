@@ -17,7 +17,7 @@ from widemargin.datafiles.parquet import read_parquet
 from widemargin.datafiles.streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
 from widemargin.datafiles.table import DataFileError, Request, Table
 
-__all__ = ["FORMATS", "read"]
+__all__ = ["FORMATS", "checked_request", "read"]
 
 FORMATS: dict[str, Callable[[Request], Table]] = {
     "libsvm": read_libsvm,
@@ -96,6 +96,33 @@ def read(
     are split at semicolons or tabs. Labels are converted to integers or floats if all of them are
     numbers.
     """
+    request, name = checked_request(
+        path,
+        format=format,
+        label=label,
+        labelled=labelled,
+        n_features=n_features,
+        feature_names=feature_names,
+        zero_based=zero_based,
+        text_labels=text_labels,
+        dtype=dtype,
+    )
+    return FORMATS[name](request)
+
+
+def checked_request(
+    path: str | PathLike[str],
+    *,
+    format: str | None,
+    label: str | int | None,
+    labelled: bool,
+    n_features: int | None,
+    feature_names: Sequence[str] | None,
+    zero_based: bool | Literal["auto"],
+    text_labels: bool,
+    dtype: DTypeLike | None,
+) -> tuple[Request, str]:
+    """Check the arguments of `read`, and find the format of the file."""
     request = Request(
         path=Path(path),
         label=label,
@@ -116,7 +143,7 @@ def read(
         raise DataFileError(
             request.path, f"{name} files are compressed inside; unpack {request.path.suffix} first."
         )
-    return FORMATS[name](request)
+    return request, name
 
 
 def _format_of(path: Path) -> str:

@@ -7,7 +7,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -49,6 +49,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
     """
     check_regular_file(path)
     packing = _PACKINGS.get(path.suffix.lower())
+    unpacked = 0
     try:
         if packing is None:
             with open(path, "rb") as stream:
@@ -63,13 +64,16 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
                     while stream.read(1 << 20):
                         pass
                     raise
+                finally:
+                    with suppress(ValueError, OSError):
+                        unpacked = stream.tell()
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         if packing is None:
             raise DataFileError(path, f"cannot be read: {_reason(error)}.") from error
         raise DataFileError(
             path,
-            f"the {packing.name} data is cut short or damaged ({_reason(error)}). "
-            "Fetch or pack the file again.",
+            f"the {packing.name} data is cut short or damaged after {unpacked:,} bytes unpacked "
+            f"({_reason(error)}). Fetch or pack the file again.",
         ) from error
 
 

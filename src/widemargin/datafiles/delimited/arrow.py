@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import BinaryIO
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow
@@ -15,7 +16,7 @@ from widemargin.datafiles.delimited.standard import Contents
 from widemargin.datafiles.streams import open_stream
 from widemargin.datafiles.table import Request
 
-__all__ = ["read_with_arrow"]
+__all__ = ["blocks_with_arrow", "read_with_arrow"]
 
 
 class _NulFound(Exception):
@@ -47,42 +48,76 @@ def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
         None if anything is wrong: the standard library then reads the file again, to name the line
         or to accept what pyarrow is too strict about (a leading plus sign, for one).
     """
-    names = [str(i) for i in range(layout.width)]
-    features = [names[i] for i in layout.columns.features]
-    label = None if layout.columns.label is None else names[layout.columns.label]
-    types = dict.fromkeys(features, pyarrow.float64())
-    if label is not None:
-        types[label] = pyarrow.string()
     try:
         with open_stream(request.path) as stream:
-            table = pyarrow.csv.read_csv(
-                _WithoutNul(stream),
-                read_options=pyarrow.csv.ReadOptions(
-                    column_names=names, skip_rows_after_names=layout.rows_before_data
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=layout.delimiter, newlines_in_values=True
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=list(types),
-                    # An empty cell or "NA" is an error to report, not a number to invent.
-                    null_values=[],
-                    strings_can_be_null=False,
-                ),
-            )
+            table = pyarrow.csv.read_csv(_WithoutNul(stream), **_options(layout, None))
+            return _convert(request, layout, table, stream)
     except (pyarrow.ArrowInvalid, _NulFound):
         return None
+
+
+def blocks_with_arrow(
+    request: Request, layout: Layout, block_bytes: int
+) -> Iterator[Contents | None]:
+    """Read the rows after the header, about `block_bytes` of text at a time.
+
+    Yields
+    ------
+    Contents or None
+        None, and nothing after it, if anything is wrong with the rows that come next.
+    """
+    try:
+        with open_stream(request.path) as stream:
+            reader = pyarrow.csv.open_csv(_WithoutNul(stream), **_options(layout, block_bytes))
+            for batch in reader:
+                table = pyarrow.Table.from_batches([batch])
+                contents = _convert(request, layout, table, stream) if table.num_rows else None
+                if contents is not None:
+                    yield contents
+                elif table.num_rows:
+                    break
+            else:
+                return
+    except (pyarrow.ArrowInvalid, _NulFound):
+        pass
+    yield None
+
+
+def _options(layout: Layout, block_bytes: int | None) -> dict[str, Any]:
+    types = dict.fromkeys(map(str, layout.columns.features), pyarrow.float64())
+    if layout.columns.label is not None:
+        types[str(layout.columns.label)] = pyarrow.string()
+    return {
+        "read_options": pyarrow.csv.ReadOptions(
+            column_names=[str(i) for i in range(layout.width)],
+            skip_rows_after_names=layout.rows_before_data,
+            block_size=block_bytes,
+        ),
+        "parse_options": pyarrow.csv.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=True
+        ),
+        "convert_options": pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            # An empty cell or "NA" is an error to report, not a number to invent.
+            null_values=[],
+            strings_can_be_null=False,
+        ),
+    }
+
+
+def _convert(request: Request, layout: Layout, table: Any, stream: BinaryIO) -> Contents | None:
+    features, label = layout.columns.features, layout.columns.label
     X = np.empty((table.num_rows, len(features)), dtype=request.text_dtype)
     with np.errstate(over="ignore"):  # Too large for float32: found just below.
-        for position, name in enumerate(features):
-            X[:, position] = table[name].to_numpy()
+        for position, column in enumerate(features):
+            X[:, position] = table[str(column)].to_numpy()
     if not (X.size and np.isfinite(X).all()):
         return None
     if label is None:
-        return Contents(X, [], np.empty(0, dtype=np.int64))
-    encoded = table[label].combine_chunks().dictionary_encode()
+        return Contents(X, [], np.empty(0, dtype=np.int64), stream.tell())
+    encoded = table[str(label)].combine_chunks().dictionary_encode()
     texts = [text.strip() for text in encoded.dictionary.to_pylist()]
     if any(label_fault(text) for text in texts):
         return None
-    return Contents(X, texts, encoded.indices.to_numpy())
+    return Contents(X, texts, encoded.indices.to_numpy(), stream.tell())
