@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import zipfile
-from typing import Any, BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from widemargin.datafiles.streams import check_regular_file
 from widemargin.datafiles.table import DataFileError, Request, Table, integers_if_whole
 
-__all__ = ["read_npz"]
+__all__ = [
+    "feature_names_in",
+    "labels_key",
+    "needed_arrays",
+    "open_npz",
+    "read_npz",
+    "refuse_other_formats",
+]
 
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
 
@@ -22,9 +32,9 @@ def read_npz(request: Request) -> Table:
     `label` is the key of the labels, ``y`` by default. An array ``feature_names`` is read if there
     is one. Pickled objects are refused.
     """
-    check_regular_file(request.path)
-    key = "y" if request.label is None else str(request.label)
-    arrays = _load(request, key)
+    key = labels_key(request)
+    with open_npz(request) as archive:
+        arrays = {name: archive[name] for name in needed_arrays(request, archive.files)}
     X = _sparse(request, arrays) if "data" in arrays else _dense(request, arrays["X"])
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise DataFileError(
@@ -35,7 +45,7 @@ def read_npz(request: Request) -> Table:
             request.path, f"expected {request.n_features} features, found {X.shape[1]}."
         )
     y = _labels(request, key, arrays[key], X.shape[0]) if request.labelled else None
-    names = _names(request, arrays, X.shape[1])
+    names = feature_names_in(request, arrays, X.shape[1])
     if names is not None and request.feature_names not in (None, names):
         raise DataFileError(
             request.path, "the features are not those of the model, or in another order."
@@ -43,19 +53,28 @@ def read_npz(request: Request) -> Table:
     return Table(X=X, y=y, feature_names=names)
 
 
-def _load(request: Request, key: str) -> dict[str, NDArray[Any]]:
-    """Read the arrays that are needed, reporting damage."""
+def labels_key(request: Request) -> str:
+    """Key of the labels."""
+    return "y" if request.label is None else str(request.label)
+
+
+@contextmanager
+def open_npz(request: Request) -> Iterator[NpzFile]:
+    """Open an archive; damage is reported from inside the ``with`` block."""
+    check_regular_file(request.path)
+    size = f"it ends after {request.path.stat().st_size:,} bytes"
     try:
         # Opened here because numpy would leave the file of a damaged archive open.
         with open(request.path, "rb") as file:
             if not zipfile.is_zipfile(file):
                 raise DataFileError(
                     request.path,
-                    "not an NPZ archive, or cut short. Write it with `numpy.savez`, or fetch it "
-                    "again.",
+                    f"not an NPZ archive, or cut short; {size}. Write it with `numpy.savez`, or "
+                    "fetch it again.",
                 )
             file.seek(0)
-            return _needed_arrays(request, key, file)
+            with np.load(file, allow_pickle=False) as archive:
+                yield archive
     except DataFileError:
         raise
     except MemoryError as error:
@@ -63,28 +82,24 @@ def _load(request: Request, key: str) -> dict[str, NDArray[Any]]:
     except Exception as error:  # Damage surfaces in zipfile, zlib and the header's parser.
         raise DataFileError(
             request.path,
-            f"not an NPZ archive of plain arrays, or cut short or damaged ({_first_line(error)}). "
-            "Write or fetch it again.",
+            f"not an NPZ archive of plain arrays, or cut short or damaged ({_first_line(error)}); "
+            f"{size}. Write or fetch it again.",
         ) from error
 
 
-def _needed_arrays(request: Request, key: str, file: BinaryIO) -> dict[str, NDArray[Any]]:
-    """Read the arrays that are needed, and only these: archives may hold much else."""
-    arrays: dict[str, NDArray[Any]] = {}
-    with np.load(file, allow_pickle=False) as archive:
-        found = set(archive.files)
-        wanted = {"X"} if "X" in found else set(_CSR_KEYS)
-        if request.labelled:
-            wanted.add(key)
-        if not wanted <= found:
-            raise DataFileError(
-                request.path,
-                f"expected arrays X and {key}, or data, indices, indptr, shape and {key}; "
-                f"found {', '.join(sorted(found)[:8]) or 'none'}.",
-            )
-        for name in wanted | (found & {"feature_names", "format"}):
-            arrays[name] = archive[name]
-    return arrays
+def needed_arrays(request: Request, files: list[str]) -> set[str]:
+    """Return the keys of the arrays that are needed, and only these: there may be much else."""
+    found, key = set(files), labels_key(request)
+    wanted = {"X"} if "X" in found else set(_CSR_KEYS)
+    if request.labelled:
+        wanted.add(key)
+    if not wanted <= found:
+        raise DataFileError(
+            request.path,
+            f"expected arrays X and {key}, or data, indices, indptr, shape and {key}; "
+            f"found {', '.join(sorted(found)[:8]) or 'none'}.",
+        )
+    return wanted | (found & {"feature_names", "format"})
 
 
 def _dense(request: Request, X: NDArray[Any]) -> NDArray[Any]:
@@ -107,10 +122,7 @@ def _dense(request: Request, X: NDArray[Any]) -> NDArray[Any]:
 def _sparse(request: Request, arrays: dict[str, NDArray[Any]]) -> Any:
     from scipy.sparse import csr_matrix
 
-    if "format" in arrays and arrays["format"].tobytes().strip(b"\0") != b"csr":
-        raise DataFileError(
-            request.path, "expected a matrix in CSR format. Save `X.tocsr()` instead."
-        )
+    refuse_other_formats(request, arrays)
     data = _as_floats(request, "data", arrays["data"])
     try:
         for key in ("indices", "indptr", "shape"):
@@ -134,6 +146,14 @@ def _sparse(request: Request, arrays: dict[str, NDArray[Any]]) -> Any:
             f"{X.data[bad[0]]}. Impute missing values or remove the row.",
         )
     return X
+
+
+def refuse_other_formats(request: Request, arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse a sparse matrix that is not in CSR format."""
+    if "format" in arrays and arrays["format"].tobytes().strip(b"\0") != b"csr":
+        raise DataFileError(
+            request.path, "expected a matrix in CSR format. Save `X.tocsr()` instead."
+        )
 
 
 def _as_floats(request: Request, key: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -163,9 +183,10 @@ def _labels(request: Request, key: str, y: NDArray[Any], rows: int) -> NDArray[A
     )
 
 
-def _names(
+def feature_names_in(
     request: Request, arrays: dict[str, NDArray[Any]], columns: int
 ) -> tuple[str, ...] | None:
+    """Return the feature names that an archive holds, if any."""
     names = arrays.get("feature_names")
     if names is None:
         return None
