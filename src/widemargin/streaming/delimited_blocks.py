@@ -18,8 +18,9 @@ from .file_sizes import size_if_plain
 
 __all__ = ["delimited_source"]
 
-# The shortest cell, "1,", takes 2 bytes, and 16 when parsed; most take as much as a float.
-_PARSED_BY_TEXT = 4
+# pyarrow reads up to 32 pieces of text ahead.
+_PIECES_AHEAD = 32
+_SMALLEST_PIECE = 1 << 16
 
 
 def delimited_source(request: Request, delimiter: str | None, block_bytes: int) -> BlockSource:
@@ -57,7 +58,8 @@ def _contents(request: Request, layout: Layout, block_bytes: int) -> Iterator[Co
     except ImportError:
         pass
     else:
-        for contents in blocks_with_arrow(request, layout, max(block_bytes // _PARSED_BY_TEXT, 1)):
+        piece_bytes = max(block_bytes // _PIECES_AHEAD, _SMALLEST_PIECE)
+        for contents in blocks_with_arrow(request, layout, piece_bytes):
             if contents is None:
                 break
             rows += len(contents.X)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,11 +72,8 @@ def _blocks_of_file(request: Request, block_bytes: int) -> Iterator[tuple[Block,
         n_rows = file.metadata.num_rows
         # A value is held as pyarrow decodes it, as float64 and in the matrix.
         step = max(block_bytes // (24 * len(columns.wanted)), 1)
-        batches = file.iter_batches(batch_size=step, columns=columns.wanted)
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            batch.validate(full=True)
+        batches = file.iter_batches(batch_size=step, columns=columns.wanted, use_threads=False)
+        while batch := _next_batch(batches, row):
             table = parquet_rows(request, columns, pyarrow.Table.from_batches([batch]), row)
             assert table.y is not None
             labels, codes = np.unique(table.y, return_inverse=True)
@@ -88,3 +86,17 @@ def _blocks_of_file(request: Request, block_bytes: int) -> Iterator[tuple[Block,
             )
             row += batch.num_rows
             yield block, (row - 1) / n_rows
+    # pyarrow would keep for itself what it has used.
+    pyarrow.default_memory_pool().release_unused()
+
+
+def _next_batch(batches: Iterator[Any], row: int) -> Any:
+    """Return the next batch that has rows, or None; `row` is the number of its first one."""
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                batch.validate(full=True)
+                return batch
+    except Exception as error:  # pyarrow reports damage with a dozen types.
+        raise ValueError(f"after row {row - 1:,}: {error}") from error
+    return None

@@ -114,7 +114,7 @@ class SpoolWriter:
             weights=self._weights.mapped(shape) if self._weighted else None,
             feature_names=self._source.feature_names,
             notes=tuple(self._source.notes),
-            nbytes=self.nbytes,
+            nbytes=sum(file.stat().st_size for file in self.directory.iterdir()),
             directory=self._directory,
         )
 
