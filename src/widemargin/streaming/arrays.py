@@ -29,7 +29,7 @@ def array_source(
     """Return the blocks of one matrix, which is not copied if a solver can read it as it is."""
     X = X if issparse(X) else np.asanyarray(X)
     place = Place(path)
-    if X.ndim != 2 or X.shape[0] == 0:
+    if X.ndim != 2 or 0 in X.shape:
         raise place.error(f"expected features of shape (rows, features); got shape {X.shape}.")
     if issparse(X) and X.format == "csr":
         check_row_starts(X, place)

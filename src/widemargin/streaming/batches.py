@@ -36,7 +36,7 @@ def _blocks(
             )
         X, y, *weights = batch
         X = X if issparse(X) else np.asarray(X)
-        if X.ndim != 2:
+        if X.ndim != 2 or X.shape[1] == 0:
             raise place.error(f"expected features of shape (rows, features); got shape {X.shape}.")
         if X.shape[0] == 0:
             raise place.error("expected at least one row; got none. Leave empty batches out.")

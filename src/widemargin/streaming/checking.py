@@ -39,8 +39,6 @@ def checked_rows(X: Any, dtype: np.dtype[Any] | None, place: Place) -> Any:
     """
     sparse = issparse(X)
     X = X.tocsr() if sparse else np.asarray(X)
-    if X.ndim != 2 or X.shape[1] == 0:
-        raise place.error(f"expected features of shape (rows, features); got shape {X.shape}.")
     if X.dtype.kind not in "fiub":
         raise place.error(
             f"expected numbers as features; got {X.dtype}. Code other features as numbers first."

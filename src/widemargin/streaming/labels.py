@@ -62,21 +62,21 @@ class LabelBook:
         return classes, positions.astype(CODE_TYPE)
 
     def _add(self, label: Any, position: int, block: Block) -> int:
-        row = int(np.flatnonzero(block.label_codes == position)[0])
-        if self._given is not None:
-            raise block.place.error(
-                f"the label {label!r} is not in `classes`, {_listed(self._given)}. Name all "
-                "classes, or leave `classes` out.",
-                row,
-            )
-        if len(self._number) >= _MOST_CLASSES:
-            raise block.place.error(
+        if self._given is None and len(self._number) < _MOST_CLASSES:
+            self._number[label] = len(self._number)
+            return len(self._number) - 1
+        if self._given is None:
+            problem = (
                 f"expected at most {_MOST_CLASSES:,} classes; the label {label!r} is one more. "
-                "Are these classes, or numbers to be predicted?",
-                row,
+                "Are these classes, or numbers to be predicted?"
             )
-        self._number[label] = len(self._number)
-        return len(self._number) - 1
+        else:
+            problem = (
+                f"the label {label!r} is not in `classes`, {_listed(self._given)}. Name all "
+                "classes, or leave `classes` out."
+            )
+        row = int(np.flatnonzero(block.label_codes == position)[0])
+        raise block.place.error(problem, row)
 
     def _note_type(self, dtype: np.dtype[Any], written: bool, block: Block) -> None:
         self._written = written

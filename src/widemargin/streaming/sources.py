@@ -58,8 +58,11 @@ def file_source(
     """
     files = [Path(path)]
     if files[0].is_dir():
+        if options["format"] not in (None, "parquet"):
+            raise ValueError(
+                f"`format` must be 'parquet' for a directory; got {options['format']!r}."
+            )
         files = parquet_files(files[0])
-        options["format"] = options["format"] or "parquet"
     if files[0].suffix.lower() == ".npy":
         raise DataFileError(
             files[0],
@@ -69,8 +72,6 @@ def file_source(
     request, name = checked_request(files[0], labelled=True, feature_names=None, **options)
     if name == "parquet":
         return parquet_source(request, files, block_bytes)
-    if len(files) > 1:
-        raise ValueError(f"`format` must be 'parquet' for a directory; got {name!r}.")
     if name == "libsvm":
         return libsvm_source(request, block_bytes)
     if name in ("csv", "tsv"):

@@ -86,6 +86,8 @@ def spool(
     """
     if block_bytes < 1:
         raise ValueError(f"`block_bytes` must be at least 1; got {block_bytes}.")
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"`n_features` must be at least 1; got {n_features}.")
     book = LabelBook(classes)
     options = {
         "format": format,
@@ -139,8 +141,9 @@ def _append(writer: SpoolWriter, block: Block) -> None:
 
 
 def _refuse_file_options(options: dict[str, Any]) -> None:
+    defaults = {"format": None, "label": None, "zero_based": "auto", "text_labels": False}
     for name, value in options.items():
-        if value not in (None, False, "auto"):
+        if value != defaults[name]:
             raise ValueError(f"`{name}` applies to files only; the source is not a path.")
 
 
