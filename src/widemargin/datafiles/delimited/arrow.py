@@ -80,9 +80,6 @@ def blocks_with_arrow(
                 return
     except (pyarrow.ArrowInvalid, _NulFound):
         pass
-    finally:
-        # pyarrow would keep for itself what it has used.
-        pyarrow.default_memory_pool().release_unused()
     yield None
 
 
