@@ -21,18 +21,18 @@ template <class T>
 class LinearSet {
 public:
     LinearSet(nb::object rows, Vector<const std::int8_t> label, OptionalDoubles weight,
-              OptionalDoubles shift, double lower_margin, double upper_margin, double below,
+              OptionalDoubles multiplier, double lower_margin, double upper_margin, double below,
               double above, double bound, double constant)
-        : rows_(rows), label_(label), weight_(weight), shift_(shift) {
+        : rows_(rows), label_(label), weight_(weight), multiplier_(multiplier) {
         problem_.rows = nb::cast<const RowSet<T>&>(rows).view(KernelKind::linear);
         const std::size_t n = std::size_t(problem_.rows.count);
         require(label.shape(0) == n, "`label` needs one entry per row.");
         require(!weight || weight->shape(0) == n, "`weight` needs one entry per row.");
-        require(!shift || shift->shape(0) == n, "`shift` needs one entry per row.");
+        require(!multiplier || multiplier->shape(0) == n, "`multiplier` needs one entry per row.");
         problem_.constant = constant;
         problem_.label = label.data();
         problem_.weight = weight ? weight->data() : nullptr;
-        problem_.shift = shift ? shift->data() : nullptr;
+        problem_.multiplier = multiplier ? multiplier->data() : nullptr;
         problem_.loss = {lower_margin, upper_margin};
         problem_.unit = {below, above, bound};
     }
@@ -44,7 +44,7 @@ public:
 private:
     nb::object rows_;
     Vector<const std::int8_t> label_;
-    OptionalDoubles weight_, shift_;
+    OptionalDoubles weight_, multiplier_;
     LinearProblem<T> problem_;
 };
 
@@ -160,7 +160,7 @@ void bind_linear(nb::module_& m, const char* name) {
     nb::class_<LinearSet<T>>(m, name)
         .def(nb::init<nb::object, Vector<const std::int8_t>, OptionalDoubles, OptionalDoubles,
                       double, double, double, double, double, double>(),
-             "rows"_a, "label"_a, "weight"_a.none(), "shift"_a.none(), nb::kw_only(),
+             "rows"_a, "label"_a, "weight"_a.none(), "multiplier"_a.none(), nb::kw_only(),
              "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "constant"_a)
         .def_prop_ro("size", &LinearSet<T>::size)
         .def_prop_ro("count", &LinearSet<T>::count)

@@ -36,7 +36,7 @@ struct PassTask {
 template <class T, int Bytes>
 WM_INLINE void evaluate_piece(PassTask<T>& task) {
     const LinearProblem<T>& problem = task.problem;
-    const bool shifted = problem.shift != nullptr;
+    const bool shifted = problem.multiplier != nullptr;
     std::vector<double> unused;
     GramUpdate<T, Bytes> update(problem, task.gram ? *task.gram : unused);
     PassResult& result = task.result;

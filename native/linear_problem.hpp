@@ -4,7 +4,8 @@
 //
 // Rows may have one more feature, the same constant for all: its weight is the intercept. The loss
 // of a row of weight v has the constants of loss_terms.hpp with p = below / v, n = above / v and
-// bound * v. `shift` moves the lower margin of single rows (the hinge's augmented Lagrangian).
+// bound * v. `multiplier` moves the lower margin of single rows by multiplier * p (the hinge's
+// augmented Lagrangian).
 //
 // Weights and sums are double whatever the type of the rows.
 #pragma once
@@ -24,7 +25,7 @@ struct LinearProblem {
     double constant = 0.0;               // value of the constant feature; 0: there is none
     const std::int8_t* label = nullptr;  // +1 or -1
     const double* weight = nullptr;      // null: every row weighs 1
-    const double* shift = nullptr;       // null: none
+    const double* multiplier = nullptr;  // null: none
     Loss loss{};
     LossRow unit{};  // constants of a row of weight 1
 
@@ -34,7 +35,9 @@ struct LinearProblem {
         const double v = weight_of(i);
         return {unit.below / v, unit.above / v, unit.bound * v};
     }
-    Loss loss_of(std::int64_t i) const { return {loss.a + (shift ? shift[i] : 0.0), loss.b}; }
+    Loss loss_of(std::int64_t i) const {
+        return {loss.a + (multiplier ? multiplier[i] * unit.below / weight_of(i) : 0.0), loss.b};
+    }
     // Stored values of all rows, what a pass over them costs.
     std::int64_t stored() const {
         return rows.sparse() ? rows.row_start[rows.count] : rows.count * rows.features;

@@ -141,7 +141,7 @@ class _LinearProblem:
         rows: Rows32 | Rows64,
         label: NDArray[np.int8],
         weight: NDArray[np.float64] | None,
-        shift: NDArray[np.float64] | None,
+        multiplier: NDArray[np.float64] | None,
         *,
         lower_margin: float,
         upper_margin: float,

@@ -36,6 +36,8 @@ FIRST_WIDTH = 2.0
 # Where rows of a sample's solution are, most rows' place is known.
 WIDTH_AFTER_SAMPLE = 0.3
 NARROWING = 0.5
+# Margins are not known more exactly.
+LEAST_WIDTH = 1e-9
 # Few rows have curvature at the beginning.
 FIRST_DAMPING = 1e-2
 # A round ends when this share of the hinge's gap is left to its smoothed problem.
@@ -57,10 +59,11 @@ def solve(
     if sample is not None:
         w = solve(sample, w, sample_monitor(monitor)).w
         problem.evaluations += sample.evaluations
+        del sample  # as large as a few columns of numbers for every row
         width = WIDTH_AFTER_SAMPLE
     bound = problem.constants.bound
     # Half the bound puts the first round's quadratics astride the kink.
-    multiplier = np.full(problem.n_rows, 0.5 * bound) if dual is None else dual
+    multiplier = np.full(problem.n_rows, 0.5 * bound) if dual is None else dual.copy()
     if dual is None and problem.weight is not None:
         multiplier *= problem.weight
     hessian = Hessian(problem)
@@ -74,20 +77,21 @@ def solve(
     def within(at: Evaluation) -> bool:
         return at.certificate.relative_gap <= monitor.tol
 
-    while True:
-        below = width / bound
-        shift = multiplier * below
-        if problem.weight is not None:
-            shift /= problem.weight
-        smoothed = problem.with_loss(replace(problem.constants, below=below), shift)
+    outcome = None
+    while outcome is None:
+        constants = replace(problem.constants, below=width / bound)
+        smoothed = problem.with_loss(constants, multiplier)
         smoothed.evaluations = problem.evaluations
-        round_ = descend(smoothed, w, monitor, done, implied, hessian)
+        found = descend(smoothed, w, monitor, done, implied, hessian)
         problem.evaluations = smoothed.evaluations
-        w = round_.w
-        multiplier[:] = implied
-        if round_.certificate.relative_gap <= monitor.tol:
-            return replace(round_, outcome=Outcome.CONVERGED)
-        if round_.outcome is not Outcome.CONVERGED or width < 1e-9:
-            outcome = Outcome.STALLED if width < 1e-9 else round_.outcome
-            return replace(round_, outcome=outcome)
+        w, multiplier, implied = found.w, implied, multiplier
         width *= NARROWING
+        if found.certificate.relative_gap <= monitor.tol:
+            outcome = Outcome.CONVERGED
+        elif found.outcome is not Outcome.CONVERGED:
+            outcome = found.outcome
+        elif width < LEAST_WIDTH:
+            outcome = Outcome.STALLED
+    if dual is not None:
+        dual[:] = multiplier
+    return replace(found, outcome=outcome)

@@ -57,6 +57,7 @@ def solve(
     if sample is not None:
         w = solve(sample, w, sample_monitor(monitor)).w
         problem.evaluations += sample.evaluations
+        del sample  # its memory
     return descend(problem, w, monitor, lambda at: at.certificate.relative_gap <= monitor.tol, dual)
 
 
@@ -72,7 +73,7 @@ def descend(
     hessian = hessian or Hessian(problem)
     hessian.problem = problem
     at = hessian.evaluate(w, dual)
-    outcome = Outcome.CONVERGED
+    outcome, went_back = Outcome.CONVERGED, False
     while not done(at):
         if monitor.record(at.certificate, problem.evaluations, w):
             outcome = Outcome.TIME
@@ -84,14 +85,15 @@ def descend(
         direction = hessian.solve(-at.gradient)
         there = hessian.evaluate(w + direction, dual)
         if _fell_enough(at, there, direction):
-            w, at = w + direction, there
+            w, at, went_back = w + direction, there, False
             hessian.damp_less()
             continue
         hessian.restore(before)
+        went_back = True
         if not hessian.damp_more():
             outcome = Outcome.STALLED
             break
-    if outcome is Outcome.STALLED and dual is not None:
+    if went_back and dual is not None:
         hessian.evaluate(w, dual)
     monitor.record(at.certificate, problem.evaluations, w)
     return LinearSolution(w, at.certificate, outcome, monitor.iterations)

@@ -104,8 +104,8 @@ class LinearProblem:
         Value of the constant feature; 0 means no intercept.
     threads : int
         For passes over the rows; results do not depend on it.
-    shift : array of shape (n_rows,) or None
-        Added to the lower margin, row by row.
+    multiplier : array of shape (n_rows,) or None
+        Moves the lower margin of rows, by itself times ``below`` over the row's weight.
     rows : Rows or None
         The native view of ``X``, which problems on the same rows share; None to make one.
     """
@@ -116,7 +116,7 @@ class LinearProblem:
     weight: Array | None = None
     constant: float = 0.0
     threads: int = 1
-    shift: Array | None = None
+    multiplier: Array | None = None
     rows: Rows | None = field(default=None, repr=False)
     # Rows are read once per evaluation: what a solver's work is counted in.
     evaluations: float = field(default=0.0, compare=False)
@@ -136,7 +136,7 @@ class LinearProblem:
             self.rows,
             self.label,
             self.weight,
-            self.shift,
+            self.multiplier,
             lower_margin=c.lower_margin,
             upper_margin=c.upper_margin,
             below=c.below,
@@ -219,6 +219,6 @@ class LinearProblem:
             value = value + (0.5 * c.above / v * negative + c.upper_margin) * negative
         return float(np.sum(value))
 
-    def with_loss(self, constants: LossConstants, shift: Array | None = None) -> LinearProblem:
+    def with_loss(self, constants: LossConstants, multiplier: Array | None = None) -> LinearProblem:
         """Pose the problem with another loss on the same rows."""
-        return replace(self, constants=constants, shift=shift, evaluations=0.0)
+        return replace(self, constants=constants, multiplier=multiplier, evaluations=0.0)
