@@ -1,4 +1,4 @@
-"""The harness of the linear speed benchmark, on generated data: problem, ladders, rounds, tables."""
+"""The harness of the linear speed benchmark: problem, ladders, rounds and tables."""
 
 import csv
 import json
