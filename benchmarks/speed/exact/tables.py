@@ -16,7 +16,6 @@ from .contestants import CONTESTANTS
 from .measured import Measured, measured, ratio
 from .targets import ACCURACY_MARGIN, TARGETS
 
-FOLDER = Path(__file__).parents[3] / "docs" / "benchmarks" / "tables"
 NAMES = ["Data set", "Contestant"]
 FIGURES = ["Train s", "CPU s", "Predict s", "Accuracy", "Relative gap", "tol", "Support vectors"]
 FIGURES += ["Peak MB", "Fit MB", "Rows"]

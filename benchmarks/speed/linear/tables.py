@@ -12,7 +12,6 @@ from .cases import CASES
 from .contestants import CONTESTANTS, LOSSES, entered
 from .measured import chosen, measured, ratio, reference, target_of
 
-FOLDER = Path(__file__).parents[3] / "docs" / "benchmarks" / "tables"
 FIGURES = ["Seconds", "CPU seconds", "Above the optimum", "Setting", "Rows"]
 
 
