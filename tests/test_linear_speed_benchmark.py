@@ -264,6 +264,7 @@ def test_tables_show_medians_ratios_and_misses(folder, fits):
     results.cells[f"{start}/0"]["rungs"][0]["seconds"] = 30.0
     for number in range(2):  # by chance the repeats do not come as close
         results.cells[f"{start}/{number}"]["rungs"][0]["objective"] = 1.002
+    del results.cells["ijcnn1/hinge/svc_dual/fit/csr/10/0"]["rungs"]  # it was given up
     path = folder / "linear.json"
     path.write_text(json.dumps({"machine": {"cores": 2}, "cells": results.cells}), encoding="utf-8")
     main(["render", "--results", str(path), "--to", str(folder / "tables")])

@@ -7,6 +7,7 @@ Names of cells: ``set/loss/reference/name``, ``set/loss/contestant/ladder/form``
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count, takewhile
 from statistics import median
 from typing import Any
 
@@ -74,10 +75,9 @@ def measured(cells: Cells, case: str, loss: str, contestant: str) -> Measured | 
     if choice is None:
         return None
     start = f"{case}/{loss}/{contestant}/fit/{choice.form}/{choice.value:g}"
-    fits: list[dict[str, Any]] = []
-    while (cell := cells.get(f"{start}/{len(fits)}")) is not None:
-        fits.append(cell["rungs"][0])
-    return Measured(choice, fits)
+    names = takewhile(cells.__contains__, (f"{start}/{number}" for number in count()))
+    # A fit that was given up has no rung.
+    return Measured(choice, [rung for name in names for rung in cells[name].get("rungs", ())])
 
 
 def ratio(cells: Cells, case: str, loss: str, ours: str, key: str) -> tuple[float, str] | None:
