@@ -17,7 +17,8 @@ from widemargin import ODMClassifier, SVMClassifier
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.papers.results import Results
-from benchmarks.speed.exact import cases, contestants, ladder, measuring, rounds, worker
+from benchmarks.speed import measuring
+from benchmarks.speed.exact import cases, contestants, ladder, rounds, worker
 from benchmarks.speed.exact.__main__ import main
 from benchmarks.speed.exact.binary_problems import BinaryProblem, problems_of
 from benchmarks.speed.exact.scoring import loss_of, score
@@ -260,14 +261,14 @@ def test_lightgbm_has_no_gap(folder):
 
 def test_a_fit_runs_in_a_process_of_its_own(folder):
     cases.save(cases.rows_of(cases.CASES["ijcnn1"]), folder)
-    cell = measuring.measure(job_of(folder, "svm", scored=False), 60.0)
+    cell = measuring.measure(rounds.WORKER, job_of(folder, "svm", scored=False), 60.0)
     assert cell["accuracy"] > 0.85
     assert cell["version"].startswith("widemargin ")
     assert "relative_gap" not in cell
-    assert measuring.measure(job_of(folder, "svm"), 0.01)["out_of_time"]
+    assert measuring.measure(rounds.WORKER, job_of(folder, "svm"), 0.01)["out_of_time"]
     wrong = job_of(folder, "svm", settings={"C": -1.0})
     with pytest.raises(measuring.FitFailed, match="The 'C' parameter"):
-        measuring.measure(wrong, 60.0)
+        measuring.measure(rounds.WORKER, wrong, 60.0)
 
 
 # ---------------------------------------------------------------------------------- rounds
@@ -279,7 +280,7 @@ class FakeWorker:
     def __init__(self):
         self.jobs, self.seconds, self.failing = [], 1.0, ()
 
-    def __call__(self, job, max_time):
+    def __call__(self, worker, job, max_time):
         self.jobs.append(job)
         if job["family"] in self.failing:
             raise measuring.FitFailed("no luck")

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from . import dc_tables, render, sodm_tables
+from . import dc_tables, linear_tables, render, sodm_tables, solver_curves, speed_up
 from .results import FOLDER, Results
 
-TABLES = {"sodm": sodm_tables, "dc": dc_tables}
+TABLES: dict[str, Any] = {
+    "sodm": sodm_tables,
+    "dc": dc_tables,
+    "linear": linear_tables,
+    "solvers": solver_curves,
+    "speed_up": speed_up,
+}
 # Quick runs try the harness on a few rows; their figures never get into the documentation.
 QUICK_FOLDER = Path("build/papers_quick")
 
@@ -25,10 +32,9 @@ def main(arguments: list[str] | None = None) -> None:
             "--max-time", type=float, default=tables.MAX_TIME, help="seconds a fit may take"
         )
         command.add_argument("--results", type=Path, help="folder of the JSON files")
+        if hasattr(tables, "SPLITS"):
+            command.add_argument("--splits", type=int, default=tables.SPLITS, help="random splits")
         if name == "sodm":
-            command.add_argument(
-                "--splits", type=int, default=sodm_tables.SPLITS, help="random splits"
-            )
             command.add_argument(
                 "--columns",
                 nargs="+",
@@ -48,8 +54,9 @@ def main(arguments: list[str] | None = None) -> None:
     results = Results(folder / f"{options.command}.json", options.again)
     names = tables.DATA_SETS if options.only is None else (options.only,)
     settings = {"quick": options.quick, "max_time": options.max_time}
-    if options.command == "sodm":
+    if hasattr(tables, "SPLITS"):
         settings["splits"] = 1 if options.quick else options.splits
+    if options.command == "sodm":
         settings["columns"] = options.columns
     tables.run(results, names, **settings)
 

@@ -6,7 +6,9 @@ is the mean of fewer splits than the table asks for; ``–`` what was not measur
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -46,3 +48,11 @@ def figure(cells: list[dict[str, Any]], key: str, text: Callable[[float], str], 
     late = "†" if any(cell.get("out_of_time") for cell in cells) else ""
     few = f" ({len(cells)})" if len(cells) < full else ""
     return text(mean(cell[key] for cell in cells)) + late + few
+
+
+def write_csv(path: Path, columns: list[str], rows: Rows) -> None:
+    """Write a table that the documentation shows."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,18 @@ def whole_set(name: str, quick_rows: int | None = None) -> tuple[Any, np.ndarray
         X, y = stack([X, data.X_test]), np.concatenate([y, data.y_test])
     chosen = _some(len(y), quick_rows)
     return (X.tocsr() if sp.issparse(X) else X)[chosen], y[chosen]
+
+
+def splits_of(
+    names: Sequence[str], splits: int, quick_rows: int | None = None
+) -> Iterator[tuple[str, int, Callable[[], tuple[Any, np.ndarray]]]]:
+    """Give name, number and rows of every split; all sets have a first before one has a second.
+
+    The rows are read when they are asked for, once.
+    """
+    for number in range(splits):
+        for name in names:
+            yield name, number, cache(partial(whole_set, name, quick_rows))
 
 
 def random_split(X: Any, y: np.ndarray, number: int) -> Split:

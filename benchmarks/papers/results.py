@@ -34,10 +34,7 @@ class Results:
 
     def __init__(self, path: Path, again: bool = False) -> None:
         self.path = path
-        kept: dict[str, Any] = {}
-        if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-        self.cells: dict[str, Cell] = kept.get("cells", {})
+        self.cells: dict[str, Cell] = kept_in(path)["cells"]
         self._stale = set(self.cells) if again else set()
 
     def cell(self, name: str, settings: dict[str, Any], measure: Callable[[], Cell]) -> Cell:
@@ -62,6 +59,14 @@ class Results:
         unfinished = self.path.with_suffix(".part")
         unfinished.write_text(text + "\n", encoding="utf-8")
         os.replace(unfinished, self.path)
+
+
+def kept_in(path: Path) -> dict[str, Any]:
+    """Read a file of cells; an empty one, if there is none."""
+    if not path.exists():
+        return {"machine": {}, "cells": {}}
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return kept
 
 
 def machine() -> dict[str, Any]:

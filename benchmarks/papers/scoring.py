@@ -35,10 +35,11 @@ def fit(model: Any, split: Split) -> Cell:
     facts: Cell = {
         "fit_seconds": seconds,
         "rows": len(split.y),
-        "support_vectors": len(model.support_),
         "warnings": [str(warning.message) for warning in caught],
         "peak_memory_mb": peak_memory_mb(),
     }
+    if hasattr(model, "support_"):
+        facts["support_vectors"] = len(model.support_)
     for name in ("level_", "relative_gap_"):
         value = getattr(model, name, None)
         facts[name.rstrip("_")] = None if value is None or value != value else value  # no NaN

@@ -1,8 +1,9 @@
-"""One small search of C and gamma on training rows, the same for every method of a loss."""
+"""One small search of settings on training rows, the same for every method of a loss."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,29 +14,53 @@ FIT_ROWS, HOLD_OUT_ROWS = 4_000, 8_000
 
 
 def choose(
-    make: Callable[[float, float], Any],
+    make: Callable[..., Any],
     X: Any,
     y: np.ndarray,
     C_grid: Sequence[float] = C_GRID,
     gamma_grid: Sequence[float] = GAMMA_GRID,
 ) -> dict[str, Any]:
-    """Return the smallest C within one standard error of the best, with the best gamma for it.
+    """Return the smallest C within one standard error of the best, with the best gamma for it."""
+    return choose_from(make, X, y, {"C": C_grid, "gamma": gamma_grid})
 
-    Each pair is fitted on at most 4,000 of the rows (at most 70 % of them) and scored on at most
-    8,000 others; the standard error is that of the best score on so many rows.
+
+def choose_from(
+    make: Callable[..., Any],
+    X: Any,
+    y: np.ndarray,
+    grid: Mapping[str, Sequence[float]],
+    standard_errors: float = 1.0,
+    rows: tuple[int, int] = (FIT_ROWS, HOLD_OUT_ROWS),
+) -> dict[str, Any]:
+    """Return the smallest C that is near enough to the best, with the best other values for it.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a classifier of one value for each name of the grid.
+    X, y : arrays
+        Training rows.
+    grid : mapping of str to sequence
+        Values to try, ``C`` among them.
+    standard_errors : float
+        How far from the best score is near enough: in standard errors of the best score on as many
+        rows.
+    rows : pair of int
+        How many rows are fitted at most (and at most 70 % of all), and how many others are scored.
     """
     order = np.random.default_rng(0).permutation(len(y))
-    cut = min(FIT_ROWS, int(0.7 * len(y)))
-    fit, hold_out = order[:cut], order[cut : cut + HOLD_OUT_ROWS]
+    cut = min(rows[0], int(0.7 * len(y)))
+    fit, hold_out = order[:cut], order[cut : cut + rows[1]]
     tried: list[dict[str, float]] = []
-    for C in sorted(C_grid):
-        for gamma in sorted(gamma_grid):
-            model = make(C, gamma).fit(X[fit], y[fit])
-            accuracy = float(np.mean(model.predict(X[hold_out]) == y[hold_out]))
-            tried.append({"C": C, "gamma": gamma, "accuracy": accuracy})
+    for values in product(*(sorted(each) for each in grid.values())):
+        settings = dict(zip(grid, values, strict=True))
+        model = make(**settings).fit(X[fit], y[fit])
+        accuracy = float(np.mean(model.predict(X[hold_out]) == y[hold_out]))
+        tried.append({**settings, "accuracy": accuracy})
     best = max(each["accuracy"] for each in tried)
     error = (best * (1.0 - best) / len(hold_out)) ** 0.5
-    smallest = min(each["C"] for each in tried if each["accuracy"] >= best - error)
-    fitting = (each for each in tried if each["C"] == smallest)
-    chosen = max(fitting, key=lambda each: each["accuracy"])  # of equals the smallest gamma
+    near = [each for each in tried if each["accuracy"] >= best - standard_errors * error]
+    smallest = min(each["C"] for each in near)
+    fitting = (each for each in near if each["C"] == smallest)
+    chosen = max(fitting, key=lambda each: each["accuracy"])  # of equals the smallest values
     return {**chosen, "fit_rows": len(fit), "hold_out_rows": len(hold_out), "tried": tried}

@@ -29,7 +29,7 @@ def _settings(cells: Cells) -> Rows:
             NONE if each is None else f"{each['search']['C']:g}, {each['search']['gamma']:g}"
             for each in searches
         ]
-        early = _of_splits(cells, data_set, "odm/stratified/early")
+        early = of_splits(cells, data_set, "odm/stratified/early")
         rows = f"{early[0]['rows'] + early[0]['test_rows']:,}" if early else NONE
         features = NONE if searches[0] is None else str(searches[0]["features"])
         leaves = str(contestants.FAN_IN ** early[0]["levels"]) if early else NONE
@@ -64,7 +64,7 @@ def _seconds(cells: Cells, loss: str) -> Rows:
 
 def _times_faster(cells: Cells, data_set: str, loss: str, method: str) -> str:
     exact, early = (
-        sum(cell["fit_seconds"] for cell in _of_splits(cells, data_set, f"{loss}/{which}"))
+        sum(cell["fit_seconds"] for cell in of_splits(cells, data_set, f"{loss}/{which}"))
         for which in ("exact", f"{method}/early")
     )
     return f"{exact / early:.1f}" if exact and early else NONE
@@ -85,9 +85,10 @@ def _variants(
 
 
 def _mean(cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]) -> str:
-    return figure(_of_splits(cells, data_set, rest), key, text, sodm_tables.SPLITS)
+    return figure(of_splits(cells, data_set, rest), key, text, sodm_tables.SPLITS)
 
 
-def _of_splits(cells: Cells, data_set: str, rest: str) -> list[dict[str, Any]]:
+def of_splits(cells: Cells, data_set: str, rest: str) -> list[dict[str, Any]]:
+    """Collect what was measured of a method, a cell for each split."""
     names = (f"{data_set}/{number}/{rest}" for number in range(sodm_tables.SPLITS))
     return [cells[name] for name in names if name in cells]

@@ -32,10 +32,9 @@ def run(
     columns: Sequence[str] = COLUMNS,
 ) -> None:
     """Measure what is missing; every set has its first split before one has its second."""
-    for number in range(splits):
-        for name in names:
-            rows = cache(partial(preparation.whole_set, name, QUICK_ROWS if quick else None))
-            measure_split(results, name, number, rows, max_time, columns)
+    quick_rows = QUICK_ROWS if quick else None
+    for name, number, rows in preparation.splits_of(names, splits, quick_rows):
+        measure_split(results, name, number, rows, max_time, columns)
 
 
 def measure_split(

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
-from benchmarks.papers.results import Results
+from benchmarks.speed.arguments import CommandLine, measure_or_fail
 
 from . import tables
 from .cases import CASES
 from .contestants import PEERS, check_peers
 from .rounds import Limits, run
 
-RESULTS = Path(__file__).parents[1] / "results" / "exact.json"
-# Quick runs try the harness on a few rows; their figures never get into the documentation.
-QUICK_RESULTS = Path("build/speed_quick/exact.json")
+COMMAND_LINE = CommandLine("exact", str(__doc__), CASES, PEERS, "the best")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.exact", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=("run", "render"), default="run")
-    parser.add_argument("--results", type=Path, help="the JSON file")
-    run_only = parser.add_argument_group("run")
-    run_only.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), metavar="SET")
-    run_only.add_argument("--repeats", type=int, default=3, help="rounds; the best counts")
-    run_only.add_argument("--quick", action="store_true", help="a few rows, to try the harness")
-    run_only.add_argument("--again", action="store_true", help="measure what is there anew")
+    parser, run_only = COMMAND_LINE.parser()
     run_only.add_argument("--max-time", type=float, default=300.0, help="seconds a fit may take")
     run_only.add_argument(
         "--once-above", type=float, default=30.0, help="slower fits (seconds) are not repeated"
@@ -33,30 +21,20 @@ def main(arguments: list[str] | None = None) -> None:
     run_only.add_argument(
         "--curves", action="store_true", help="also every tol of intelex, for time against gap"
     )
-    run_only.add_argument(
-        "--without", nargs="+", choices=PEERS, default=[], help="leave a peer out"
-    )
-    render_only = parser.add_argument_group("render")
-    render_only.add_argument("--to", type=Path, default=tables.FOLDER, help="folder of the tables")
-    options = parser.parse_args(arguments)
+    options = COMMAND_LINE.parsed(parser, arguments)
     if options.command == "render":
-        tables.write(options.results or RESULTS, options.to)
+        tables.write(options.results, options.to)
         return
-    if options.repeats < 1:
-        parser.error(f"--repeats must be at least 1; got {options.repeats}.")
-    check_peers(tuple(options.without))
-    path = options.results or (QUICK_RESULTS if options.quick else RESULTS)
+    check_peers(options.without)
     limits = Limits(
-        repeats=1 if options.quick else options.repeats,
+        repeats=options.repeats,
         max_time=options.max_time,
         once_above=options.once_above,
         quick=options.quick,
         curves=options.curves,
-        without=tuple(options.without),
+        without=options.without,
     )
-    failures = run(Results(path, options.again), tuple(options.only), limits)
-    if failures:
-        raise SystemExit("\n".join(["Some fits failed; what is there is kept:", *failures]))
+    measure_or_fail(options, lambda results: run(results, tuple(options.only), limits))
 
 
 if __name__ == "__main__":

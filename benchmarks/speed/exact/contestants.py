@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+from benchmarks.speed.measuring import THREADS
+
 from .cases import Case
 
-THREADS = 2
 TREES = 300
 CACHE_MB = 2_000
 PEERS = {"intelex": ("sklearnex", "scikit-learn-intelex"), "lightgbm": ("lightgbm", "lightgbm")}

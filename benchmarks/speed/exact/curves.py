@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from benchmarks import panels
 from benchmarks.papers.figures import Cells
 
 from .cases import CASES
 from .ladder import TARGET_GAP
 
 Curve = list[tuple[float, float]]
-COLUMNS = 3
 PEERS = {"scikit-learn SVC": "svc", "intelex SVC": "intelex"}
 
 
@@ -39,29 +40,15 @@ def curves_of(cells: Cells, case: str) -> dict[str, Curve]:
 
 
 def draw(cells: Cells, path: Path) -> None:
-    """Draw one panel for every case that was measured, if matplotlib is there."""
-    if find_spec("matplotlib") is None:
-        print(f"{path.name} was not drawn: it needs matplotlib (pip install 'widemargin[plot]').")
-        return
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    """Draw one panel for every case that was measured."""
+    found = {case: curves for case in CASES if (curves := curves_of(cells, case))}
+    panels.draw(path, {CASES[case].title: partial(_fill, each) for case, each in found.items()})
 
-    panels = {case: curves for case in CASES if (curves := curves_of(cells, case))}
-    lines = max(1, -(-len(panels) // COLUMNS))
-    # The same cells give the same file: no date, no random names.
-    with mpl.rc_context({"svg.hashsalt": "widemargin", "svg.fonttype": "path"}):
-        figure = Figure(figsize=(11, 3.2 * lines), layout="constrained")
-        axes = figure.subplots(lines, COLUMNS, squeeze=False).ravel()
-        for axis in axes[len(panels) :]:
-            axis.set_axis_off()
-        if not panels:
-            figure.text(0.5, 0.5, "not measured yet", ha="center")
-        for axis, (case, curves) in zip(axes, panels.items(), strict=False):
-            for title, curve in curves.items():
-                marker = "o" if title in PEERS else ""
-                axis.plot(*zip(*curve, strict=True), marker=marker, label=title)
-            axis.axhline(TARGET_GAP, color="0.7", linewidth=0.8)
-            axis.set(xscale="log", yscale="log", title=CASES[case].title)
-            axis.set(xlabel="seconds", ylabel="relative gap")
-            axis.legend(fontsize="small")
-        figure.savefig(path, metadata={"Date": None})
+
+def _fill(curves: dict[str, Curve], axis: Any) -> None:
+    for title, curve in curves.items():
+        marker = "o" if title in PEERS else ""
+        axis.plot(*zip(*curve, strict=True), marker=marker, label=title)
+    axis.axhline(TARGET_GAP, color="0.7", linewidth=0.8)
+    axis.set(xscale="log", yscale="log", xlabel="seconds", ylabel="relative gap")
+    axis.legend(fontsize="small")

@@ -8,8 +8,7 @@ with the form of the rows, the tol (peers) and the number of the round; ``set/co
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.results import Results
+from benchmarks.speed import measuring
 
-from . import ladder, measuring
+from . import ladder
 from .cases import CASES, CSR, DENSE, QUICK_ROWS, rows_of, save
 from .contestants import Contestant, entered
 
 Cell = dict[str, Any]
 CURVE_TOL = 1e-4
+WORKER = "benchmarks.speed.exact.worker"
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,12 @@ def run(results: Results, names: tuple[str, ...], limits: Limits) -> list[str]:
             race = Race(name, results, limits, Path(folder))
             for number in range(limits.repeats):
                 for contestant in race.contestants:
-                    with _noted(failures, f"{name}/{contestant}"):
+                    with measuring.noted(failures, f"{name}/{contestant}"):
                         race.measure(contestant, number)
             if limits.curves:
-                with _noted(failures, f"{name}/curves"):
+                with measuring.noted(failures, f"{name}/curves"):
                     race.measure_curves()
     return failures
-
-
-@contextmanager
-def _noted(failures: list[str], what: str) -> Iterator[None]:
-    """Note that a fit failed, and go on: one contestant is no reason to lose the others."""
-    try:
-        yield
-    except measuring.FitFailed as error:
-        failures.append(f"{what}: {error}")
-        print(failures[-1], flush=True)
 
 
 class Race:
@@ -177,7 +168,8 @@ class Race:
         place = f"{form}/{tol:g}" if contestant.has_ladder else form
 
         def measure() -> Cell:
-            return measuring.measure({**job, "folder": str(self.folder)}, self.limits.max_time)
+            ready = {**job, "folder": str(self.folder)}
+            return measuring.measure(WORKER, ready, self.limits.max_time)
 
         return self._cell(f"{name}/fit/{place}/{number}", job | self._case_settings(), measure)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.papers.figures import NONE, Cells, Rows, percent
+from benchmarks.papers.figures import NONE, Cells, Rows, percent, write_csv
+from benchmarks.papers.results import kept_in
+from benchmarks.speed.machine import machine_rows
 
 from . import curves
 from .cases import CASES, Case
@@ -16,8 +16,6 @@ from .contestants import CONTESTANTS
 from .measured import Measured, measured, ratio
 from .targets import ACCURACY_MARGIN, TARGETS
 
-FOLDER = Path(__file__).parents[3] / "docs" / "benchmarks" / "tables"
-MACHINE = ("system", "cores", "instruction_set", "python")
 NAMES = ["Data set", "Contestant"]
 FIGURES = ["Train s", "CPU s", "Predict s", "Accuracy", "Relative gap", "tol", "Support vectors"]
 FIGURES += ["Peak MB", "Fit MB", "Rows"]
@@ -25,17 +23,15 @@ FIGURES += ["Peak MB", "Fit MB", "Rows"]
 
 def write(results: Path, folder: Path) -> None:
     """Write all tables; what was not measured is left open."""
-    kept: dict[str, Any] = {"machine": {}, "cells": {}}
-    if results.exists():
-        kept = json.loads(results.read_text(encoding="utf-8"))
+    kept = kept_in(results)
     cells = kept["cells"]
     folder.mkdir(parents=True, exist_ok=True)
     columns = ["Data set", "Training rows", "Test rows", "Features", "C", "γ", "Split", "Scaling"]
-    _csv(folder / "exact_speed_cases.csv", columns, _cases(cells))
-    _csv(folder / "exact_speed.csv", [*NAMES, *FIGURES], _contestants(cells))
+    write_csv(folder / "exact_speed_cases.csv", columns, _cases(cells))
+    write_csv(folder / "exact_speed.csv", [*NAMES, *FIGURES], _contestants(cells))
     columns = ["", *(case.title for case in CASES.values())]
-    _csv(folder / "exact_speed_targets.csv", columns, _targets(cells))
-    _csv(folder / "exact_speed_machine.csv", ["", "Measured with"], _machine(kept))
+    write_csv(folder / "exact_speed_targets.csv", columns, _targets(cells))
+    write_csv(folder / "exact_speed_machine.csv", ["", "Measured with"], machine_rows(kept))
     curves.draw(cells, folder / "exact_speed_curves.svg")
 
 
@@ -123,17 +119,3 @@ def _points(cells: Cells, case: str, peer: str) -> str:
         return NONE
     points = round(100 * (ours - theirs), 6)  # not to miss by a rounding
     return f"{points:+.2f}" if points >= -100 * ACCURACY_MARGIN else f"**{points:+.2f}**"
-
-
-def _machine(kept: dict[str, Any]) -> Rows:
-    for key in MACHINE:
-        yield [key.replace("_", " "), str(kept["machine"].get(key, NONE))]
-    versions = {cell["version"] for cell in kept["cells"].values() if "version" in cell}
-    yield ["packages", ", ".join(sorted(versions)) or NONE]
-
-
-def _csv(path: Path, columns: list[str], rows: Rows) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)

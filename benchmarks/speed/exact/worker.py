@@ -7,12 +7,8 @@ output. A process of its own makes the peak of its memory that of the fit.
 from __future__ import annotations
 
 import json
-import os
-import resource
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,9 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.speed.measuring import THREADS
+from benchmarks.speed.stopwatch import limit_cores, memory_mb, timed
+
 from . import cases
 from .binary_problems import problems_of
-from .contestants import PEERS, THREADS, estimator
+from .contestants import PEERS, estimator
 from .scoring import loss_of, score
 
 WARM_UP_ROWS, CURVE_POINTS = 200, 100
@@ -33,12 +32,6 @@ def main() -> None:
     print(json.dumps(measure(json.loads(sys.stdin.read()))))
 
 
-def limit_cores() -> None:
-    """Keep to two cores, for those who count cores instead of asking."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-
-
 def measure(job: dict[str, Any]) -> dict[str, Any]:
     """Fit, predict, and score if asked to."""
     X, y, X_test, y_test = cases.saved(Path(job["folder"]), job["format"])
@@ -47,12 +40,12 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     before = memory_mb("VmRSS")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fit = _timed(lambda: model.fit(X, y))
+        fit = timed(lambda: model.fit(X, y))
     peak = memory_mb("VmHWM")
     if job["family"] == "intelex" and not hasattr(model, "_onedal_estimator"):
         raise RuntimeError("scikit-learn-intelex fell back to scikit-learn's SVC.")
     labels: list[np.ndarray] = []
-    predict = _timed(lambda: labels.append(model.predict(X_test)))
+    predict = timed(lambda: labels.append(model.predict(X_test)))
     cell: dict[str, Any] = {
         "fit_seconds": fit[0],
         "fit_cpu_seconds": fit[1],
@@ -86,13 +79,6 @@ def _gaps(model: Any, job: dict[str, Any], X: Any, y: np.ndarray) -> list[float]
     ]
 
 
-def _timed(action: Callable[[], object]) -> tuple[float, float]:
-    """Return wall seconds and the CPU seconds of all threads."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    action()
-    return time.perf_counter() - wall, time.process_time() - cpu
-
-
 def _warm_up(job: dict[str, Any], X: Any) -> None:
     """Fit and predict noise of the same kind: imports and thread pools are not what is timed."""
     random = np.random.default_rng(0)
@@ -107,19 +93,6 @@ def _thinned(history: dict[str, np.ndarray]) -> dict[str, list[float]]:
     count = len(history["seconds"])
     kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).astype(int))
     return {name: history[name][kept].tolist() for name in ("seconds", "relative_gap", "passes")}
-
-
-def memory_mb(field: str) -> float:
-    """Return what the kernel counts for this process alone: VmRSS is now, VmHWM the peak.
-
-    Not ``ru_maxrss``, which begins with the peak of the parent; it is all there is elsewhere.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        lines = status.read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return float(peak / 2**20 if sys.platform == "darwin" else peak / 2**10)
 
 
 def version_of(family: str) -> str:

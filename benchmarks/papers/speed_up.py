@@ -1,0 +1,121 @@
+"""[SODM] Figure 2, linear kernel: what more threads give DSVRG, and a model of more nodes.
+
+One and two threads are measured, on the machine at hand. More nodes are computed: seconds of a
+gradient as measured with one thread, messages as :class:`Network` assumes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from . import preparation, scoring
+from .linear_tables import linear
+from .results import Results
+
+DATA_SETS = ("a9a", "cod-rna", "ijcnn1", "skin_nonskin")
+SOLVERS = ("svrg", "dsvrg")
+# Inner steps of a stage, as a share of the rows.
+SHARES = (1.0, 0.1)
+THREADS = (1, 2)
+PARTS, STAGES, REPEATS = 16, 10, 3
+C = 1.0
+MAX_TIME = 120.0
+QUICK_ROWS = 2_000
+
+
+def run(results: Results, names: Sequence[str], *, quick: bool, max_time: float = MAX_TIME) -> None:
+    """Measure what is missing: ten stages of each solver, everybody once before a second time."""
+    for name in names:
+        rows = partial(preparation.whole_set, name, QUICK_ROWS if quick else None)
+        split = cache(lambda rows=rows: preparation.random_split(*rows(), 0))
+        for number in range(1 if quick else REPEATS):
+            for solver in SOLVERS:
+                for share in SHARES:
+                    for threads in THREADS:
+                        case = f"{name}/{solver}/{share:g}/{threads}/{number}"
+                        measure_stages(results, case, split, solver, share, threads, max_time)
+
+
+def measure_stages(
+    results: Results,
+    name: str,
+    split: Callable[[], preparation.Split],
+    solver: str,
+    share: float,
+    threads: int,
+    max_time: float,
+) -> None:
+    """Measure a fit of a fixed number of stages."""
+    settings: dict[str, Any] = {"solver": solver, "C": C, "n_jobs": threads, "max_time": max_time}
+    settings |= {"tol": 1e-12, "max_iter": STAGES, "inner_steps": share}
+    if solver == "dsvrg":
+        settings["n_parts"] = PARTS
+
+    def measure() -> scoring.Cell:
+        cell = scoring.measure(linear("odm", **settings), split())
+        return {**cell, "features": split().X.shape[1] + 1}
+
+    results.cell(name, settings, measure)
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a message between nodes costs: ten gigabits a second, a tenth of a millisecond."""
+
+    latency: float = 1e-4
+    bytes_per_second: float = 1.25e9
+
+    def message(self, features: int) -> float:
+        """Return the seconds of sending one vector of float64 weights."""
+        return self.latency + 8.0 * features / self.bytes_per_second
+
+
+@dataclass(frozen=True)
+class StageModel:
+    """A stage of DSVRG on several nodes.
+
+    Attributes
+    ----------
+    rows, features : int
+        Size of the problem.
+    full, inner : float
+        Seconds of a row in the full gradient and of an inner step, on one core.
+    network : Network
+        What messages cost.
+    """
+
+    rows: int
+    features: int
+    full: float
+    inner: float
+    network: Network = Network()
+
+    def seconds(self, nodes: int, share: float) -> float:
+        """Return the seconds of a stage.
+
+        The weights are sent to all nodes, the gradients are summed up, their sum is sent to all,
+        each along a tree; then the weights go from node to node, as far as the inner steps need.
+        Rows of the full gradient are shared by the nodes; inner steps wait for each other.
+        """
+        compute = self.rows / nodes * self.full + share * self.rows * self.inner
+        if nodes == 1:
+            return compute
+        messages = 3 * math.ceil(math.log2(nodes)) + math.ceil(share * nodes)
+        return compute + messages * self.network.message(self.features)
+
+    def speed_up(self, nodes: int, share: float) -> float:
+        """Compare a stage on several nodes with one on a single node."""
+        return self.seconds(1, share) / self.seconds(nodes, share)
+
+
+def costs_of(rows: int, stage_seconds: dict[float, float]) -> tuple[float, float]:
+    """Split the seconds of a stage, by the share of inner steps, into a row's and a step's."""
+    shares = np.array(list(stage_seconds))
+    slope, start = np.polyfit(shares, np.array(list(stage_seconds.values())), 1)
+    return max(float(start), 0.0) / rows, max(float(slope), 0.0) / rows
