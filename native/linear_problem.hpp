@@ -32,7 +32,8 @@ struct LinearProblem {
     std::int64_t size() const { return rows.features + (constant != 0.0); }  // of w
     double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
     LossRow row(std::int64_t i) const {
-        const double v = weight_of(i);
+        if (!weight) return unit;
+        const double v = weight[i];
         return {unit.below / v, unit.above / v, unit.bound * v};
     }
     Loss loss_of(std::int64_t i) const {

@@ -27,7 +27,7 @@ import numpy as np
 from ..losses import Array
 from ..solvers.outcome import Outcome
 from .monitor import LinearMonitor
-from .newton import Hessian, descend
+from .newton import FIRST_DAMPING, Hessian, descend
 from .problem import Evaluation, LinearProblem
 from .sample_start import sample_monitor, sampled, untouched
 from .solution import LinearSolution
@@ -38,8 +38,6 @@ WIDTH_AFTER_SAMPLE = 0.3
 NARROWING = 0.5
 # Margins are not known more exactly.
 LEAST_WIDTH = 1e-9
-# Few rows have curvature at the beginning.
-FIRST_DAMPING = 1e-2
 # A round ends when this share of the hinge's gap is left to its smoothed problem.
 INNER_SHARE = 0.5
 
@@ -68,7 +66,7 @@ def solve(
         multiplier *= problem.weight
     hessian = Hessian(problem)
     implied = np.empty_like(multiplier)
-    hessian.damping = FIRST_DAMPING
+    hessian.damping = FIRST_DAMPING  # few rows have curvature at the beginning
 
     def done(at: Evaluation) -> bool:
         own_gap = 0.5 * float(at.gradient @ at.gradient)

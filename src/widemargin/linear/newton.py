@@ -43,7 +43,8 @@ from .solution import LinearSolution
 DIRECT_SIZE = 1000
 # Share of the decrease that the quadratic model promises which a step must bring.
 SUFFICIENT = 1e-2
-LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e4
+# The damping after a first step that failed, when to forget it, and when to give up.
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-4, 1e4
 
 
 def solve(
@@ -136,7 +137,7 @@ class Hessian:
 
     def damp_more(self) -> bool:
         """Ask for shorter steps; false if they are as short as they get."""
-        self.damping = max(LEAST_DAMPING, 10 * self.damping)
+        self.damping = max(FIRST_DAMPING, 10 * self.damping)
         return self.damping <= MOST_DAMPING
 
     def damp_less(self) -> None:
