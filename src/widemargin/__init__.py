@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "LinearODMClassifier": "estimators",
+    "LinearSVMClassifier": "estimators",
     "ODMClassifier": "estimators",
     "ODMClassifierCV": "estimators",
     "SVMClassifier": "estimators",
@@ -30,6 +32,8 @@ __all__ = [
     "Cascade",
     "Clustered",
     "LevelsDisplay",
+    "LinearODMClassifier",
+    "LinearSVMClassifier",
     "MarginDistributionDisplay",
     "ODMClassifier",
     "ODMClassifierCV",
@@ -45,7 +49,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .estimators import ODMClassifier, ODMClassifierCV, SVMClassifier, SVMClassifierCV
+    from .estimators import (
+        LinearODMClassifier,
+        LinearSVMClassifier,
+        ODMClassifier,
+        ODMClassifierCV,
+        SVMClassifier,
+        SVMClassifierCV,
+    )
     from .persistence import load_model
     from .plotting import (
         LevelsDisplay,

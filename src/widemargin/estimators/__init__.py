@@ -2,5 +2,13 @@
 
 from .kernel import ODMClassifier, SVMClassifier
 from .kernel_cv import ODMClassifierCV, SVMClassifierCV
+from .linear import LinearODMClassifier, LinearSVMClassifier
 
-__all__ = ["ODMClassifier", "ODMClassifierCV", "SVMClassifier", "SVMClassifierCV"]
+__all__ = [
+    "LinearODMClassifier",
+    "LinearSVMClassifier",
+    "ODMClassifier",
+    "ODMClassifierCV",
+    "SVMClassifier",
+    "SVMClassifierCV",
+]
