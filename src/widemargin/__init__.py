@@ -11,7 +11,9 @@ __version__ = "0.1.0"
 # and `widemargin --help` stay fast.
 _PUBLIC = {
     "LinearODMClassifier": "estimators",
+    "LinearODMClassifierCV": "estimators",
     "LinearSVMClassifier": "estimators",
+    "LinearSVMClassifierCV": "estimators",
     "ODMClassifier": "estimators",
     "ODMClassifierCV": "estimators",
     "SVMClassifier": "estimators",
@@ -33,7 +35,9 @@ __all__ = [
     "Clustered",
     "LevelsDisplay",
     "LinearODMClassifier",
+    "LinearODMClassifierCV",
     "LinearSVMClassifier",
+    "LinearSVMClassifierCV",
     "MarginDistributionDisplay",
     "ODMClassifier",
     "ODMClassifierCV",
@@ -51,7 +55,9 @@ __all__ = [
 if TYPE_CHECKING:
     from .estimators import (
         LinearODMClassifier,
+        LinearODMClassifierCV,
         LinearSVMClassifier,
+        LinearSVMClassifierCV,
         ODMClassifier,
         ODMClassifierCV,
         SVMClassifier,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..engines import LocalEngine
 from ..engines.local import MOST_SHARERS
 from ..kernels import Rows
-from ..linear import FROM_DUALS, choose, solve, solver_of
+from ..linear import FROM_DUALS, choose, solve
 from ..linear.monitor import LinearMonitor, history_of
 from ..linear.newton import DIRECT_SIZE
 from ..linear.problem import LinearProblem, LossConstants
@@ -213,7 +213,7 @@ class LinearFit:
         problem = self.inputs.problem(k, threads)
         name = choose(self.settings.solver, problem, on_disk=self.inputs.on_disk)
         self.solver = name
-        w, dual = self._start(k, problem, solver_of(name, problem) in FROM_DUALS)
+        w, dual = self._start(k, problem, name in FROM_DUALS)
         result = solve(name, problem, w, monitor, dual)
         if dual is not None and self.keep_duals:
             self.duals[k] = dual

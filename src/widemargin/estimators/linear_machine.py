@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
@@ -20,6 +20,7 @@ from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from .feature_scales import warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
+from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
 from .linear_validation import LinearValidation
 from .training_set import TrainingSet, class_weights, training_set
@@ -109,6 +110,32 @@ class LinearMachine(LinearModel):
         with FitProgress(type(self).__name__, self.tol) as progress:
             self._run(LinearFit(inputs, self._settings(seed, progress)), training.classes)
         return self
+
+    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
+        """Train one classifier for each of several values of ``C``.
+
+        Costs less than as many fits: the data are prepared once, and the problems are solved in
+        ascending order of ``C``, each from the last solution. Every model is solved to ``tol`` as
+        by :meth:`fit`. This classifier itself is left as it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        Cs : array-like of shape (n_values,)
+            Values of ``C``, in any order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        list of n_values classifiers
+            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
+        """
+        models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
+        return models
 
     def _check_parameters(self) -> None:
         self._validate_params()
