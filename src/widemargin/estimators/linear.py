@@ -90,6 +90,11 @@ class LinearODMClassifier(LinearMachine):
         Per iteration: problem, iteration, seconds, primal, dual, relative_gap,
         gradient_evaluations (gradients of single rows since the start), and validation_score
         where there are validation rows.
+    curvature_ : array of shape (n_problems, size, size) or (n_problems, size)
+        After :meth:`partial_fit` only: what is remembered of all rows beside the weights. The
+        intercept is last.
+    n_samples_seen_ : int
+        After :meth:`partial_fit` only: rows so far.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -241,6 +246,11 @@ class LinearSVMClassifier(LinearMachine):
         Per iteration: problem, iteration, seconds, primal, dual, relative_gap,
         gradient_evaluations (gradients of single rows since the start), and validation_score
         where there are validation rows.
+    curvature_ : array of shape (n_problems, size, size) or (n_problems, size)
+        After :meth:`partial_fit` only: what is remembered of all rows beside the weights. The
+        intercept is last.
+    n_samples_seen_ : int
+        After :meth:`partial_fit` only: rows so far.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)

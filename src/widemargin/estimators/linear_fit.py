@@ -103,6 +103,14 @@ class LinearInputs:
         matrices = 3 * 8 * size**2 if size <= DIRECT_SIZE else 8 * 8 * size
         return BYTES_OF_ROW * len(self.codes) + matrices
 
+    @property
+    def at_once(self) -> int:
+        """Problems to solve at the same time: three or more, as far as memory allows."""
+        if self.n_problems < FEWEST_TOGETHER:
+            return 1
+        affordable = max(1, self.memory // self.problem_bytes)
+        return min(self.threads, self.n_problems, MOST_SHARERS, affordable)
+
 
 @dataclass(frozen=True)
 class LinearSettings:
@@ -162,12 +170,9 @@ class LinearFit:
         self.monitors: dict[int, LinearMonitor] = {}
 
     def fit_problems(self) -> None:
-        """Solve all problems, three or more at the same time as far as memory allows."""
+        """Solve all problems."""
         n_problems, inputs = self.inputs.n_problems, self.inputs
-        at_once = 1
-        if n_problems >= FEWEST_TOGETHER:
-            affordable = max(1, inputs.memory // inputs.problem_bytes)
-            at_once = min(inputs.threads, n_problems, MOST_SHARERS, affordable)
+        at_once = inputs.at_once
         engine = LocalEngine(at_once)
         engine.listener = self.settings.counter
         started = time.perf_counter()

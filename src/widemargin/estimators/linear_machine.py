@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from .feature_scales import warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
 from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
+from .linear_streaming import fit_stream, partial_fit
 from .linear_validation import LinearValidation
 from .training_set import TrainingSet, class_weights, training_set
 from .validation import codes_of, hold_out
@@ -137,6 +139,75 @@ class LinearMachine(LinearModel):
         models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
         return models
 
+    def fit_stream(
+        self,
+        batches: Any,
+        classes: ArrayLike | None = None,
+        *,
+        n_features: int | None = None,
+        spool_dir: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Train on rows that do not fit into memory.
+
+        The rows are written to a temporary folder once, block by block, and the solver reads them
+        from there as often as it needs. It is the same problem, and the same certified gap, as
+        that of :meth:`fit`; memory is needed for a few numbers per row only.
+
+        Parameters
+        ----------
+        batches : iterable, path-like, tuple or callable
+            Tuples ``(X, y)`` or ``(X, y, sample_weight)``, gone through once; or the path of a
+            LIBSVM, CSV, TSV, Parquet or NPZ file; or one such tuple of arrays, mapped ones not
+            being copied. See :func:`widemargin.streaming.spool`.
+        classes : array-like, optional
+            All labels that may occur; any other is an error. None takes those that do occur.
+        n_features : int, optional
+            Number of features required; None takes what there is.
+        spool_dir : path-like, optional
+            Folder for the temporary one; None is the system's. As much space is needed as the rows
+            take in memory.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        fit_stream(self, batches, classes, n_features=n_features, spool_dir=spool_dir)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: Any = None
+    ) -> Self:
+        """Go on learning from some rows, which are not kept.
+
+        What earlier rows say is remembered by the second-order expansion of their loss at the
+        weights they led to: a matrix per binary problem, or its diagonal beyond 1,000 features.
+        The new weights minimise this plus the loss of the new rows. They approach the optimum over
+        all rows seen, each weighing ``C``, but nothing certifies how far they are from it:
+        ``relative_gap_`` is NaN. The hinge is smoothed. A row passed twice counts twice.
+
+        A first call, also after :meth:`fit`, begins anew; larger batches learn better than single
+        rows, and faster.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, optional
+            All labels that will ever come; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        self : object
+            The classifier after these rows.
+        """
+        partial_fit(self, X, y, classes, sample_weight)
+        return self
+
     def _check_parameters(self) -> None:
         self._validate_params()
         refuse(self.solver, smooth=LossConstants.of(self._loss(), 1.0).smooth)
@@ -244,6 +315,9 @@ class LinearMachine(LinearModel):
 
     def _set_fitted(self, fit: LinearFit, classes: NDArray[Any]) -> None:
         self.classes_ = classes
+        for learnt in ("curvature_", "n_samples_seen_"):  # of `partial_fit`, which this ends
+            if hasattr(self, learnt):
+                delattr(self, learnt)
         for name, value in fit.attributes().items():
             setattr(self, name, value)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .classifier import check_classes, check_course, check_features, check_n_jobs, required
-from .demands import check_reals
+from .demands import check_reals, demand, is_integer
 
 
 def check_linear_machine(estimator: Any) -> None:
@@ -19,3 +19,12 @@ def check_linear_machine(estimator: Any) -> None:
     check_reals(required(estimator, "intercept_"), "intercept_", (n_problems,), np.float64)
     check_n_jobs(estimator.n_jobs)
     check_course(estimator)
+    if "curvature_" in vars(estimator):
+        size = n_features + bool(estimator.fit_intercept)
+        shape = (n_problems, size)
+        matrix = getattr(estimator.curvature_, "ndim", 0) == 3
+        check_reals(
+            estimator.curvature_, "curvature_", (*shape, size) if matrix else shape, np.float64
+        )
+        seen = required(estimator, "n_samples_seen_")
+        demand(is_integer(seen) and seen >= 0, "n_samples_seen_", "a number of rows")
