@@ -40,10 +40,10 @@ class LinearODMClassifier(LinearMachine):
         weights are, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
-    solver : {'auto', 'newton', 'dual'}, default='auto'
+    solver : {'auto', 'newton', 'dual', 'dual_then_newton'}, default='auto'
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to rows;
-        for many features. 'auto' takes Newton up to 1,000 features and rows read from disk, and
-        the dual otherwise.
+        for many features. 'dual_then_newton': the same, and Newton where that is slow. 'auto'
+        takes 'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'.
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=1000
@@ -196,10 +196,10 @@ class LinearSVMClassifier(LinearMachine):
         weights are, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
-    solver : {'auto', 'newton', 'dual'}, default='auto'
+    solver : {'auto', 'newton', 'dual', 'dual_then_newton'}, default='auto'
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to rows;
-        for many features. 'auto' takes Newton up to 1,000 features and rows read from disk, and
-        the dual otherwise.
+        for many features. 'dual_then_newton': the same, and Newton where that is slow. 'auto'
+        takes 'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'.
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=1000

@@ -68,9 +68,16 @@ class ValidatingMonitor(LinearMonitor):
         self.ended = False
         self._best, self._since = -np.inf, 0
 
-    def record(self, certificate: Certificate, evaluations: float, w: Array) -> bool:
+    @property
+    def out_of_time(self) -> bool:
+        """Whether to stop, for want of time or of a better score."""
+        return self.ended or super().out_of_time
+
+    def record(
+        self, certificate: Certificate, evaluations: float, w: Array, iterations: int = 1
+    ) -> bool:
         """Note the state and its score; true means stop."""
-        stop = super().record(certificate, evaluations, w)
+        stop = super().record(certificate, evaluations, w, iterations)
         score = self.validation.score(w, self.k)
         self.scores.append(score)
         if not w.any():

@@ -1,12 +1,14 @@
 """Linear problems and their solvers, one file each.
 
-=========  ==========================================  =============================
-name       method                                      losses
-=========  ==========================================  =============================
-newton     Newton's method; for the hinge by its       all
-           augmented Lagrangian
-dual       coordinate descent in the dual              all
-=========  ==========================================  =============================
+================  ===============================================  =============
+name              method                                           losses
+================  ===============================================  =============
+newton            Newton's method; the hinge by its augmented      all
+                  Lagrangian
+dual              coordinate descent in the dual                   all
+dual_then_newton  the same, and Newton's method where that is      all
+                  slow
+================  ===============================================  =============
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..losses import Array
-from . import augmented_lagrangian, dual, newton
+from . import augmented_lagrangian, dual, dual_then_newton, newton
 from .monitor import LinearMonitor
 from .newton import DIRECT_SIZE
 from .problem import LinearProblem
@@ -37,9 +39,10 @@ def hinge_by_newton(
 SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
     "newton": (newton.solve, hinge_by_newton),
     "dual": (dual.solve, dual.solve),
+    "dual_then_newton": (dual_then_newton.solve, dual_then_newton.solve),
 }
 # Those that go on from duals and not from weights.
-FROM_DUALS = ("dual",)
+FROM_DUALS = ("dual", "dual_then_newton")
 
 
 def choose(name: str, problem: LinearProblem, *, on_disk: bool = False) -> str:
@@ -51,7 +54,7 @@ def choose(name: str, problem: LinearProblem, *, on_disk: bool = False) -> str:
     """
     if name != "auto":
         return name
-    return "newton" if problem.size <= DIRECT_SIZE or on_disk else "dual"
+    return "newton" if problem.size <= DIRECT_SIZE or on_disk else "dual_then_newton"
 
 
 def refuse(name: str, *, smooth: bool) -> None:
