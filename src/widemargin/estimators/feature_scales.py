@@ -12,6 +12,8 @@ from ..losses import Array
 
 # A feature with this share of the variance is, for a kernel or a penalty, the only one there is.
 DOMINANT_SHARE = 0.99
+# What comes of it in a linear model.
+UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 
 
 def warn_if_one_feature_dominates(X: Any, consequence: str) -> None:

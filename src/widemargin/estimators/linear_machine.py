@@ -19,7 +19,7 @@ from ..linear.problem import LossConstants
 from ..losses import Array, Loss
 from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
-from .feature_scales import warn_if_one_feature_dominates
+from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
 from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
@@ -244,9 +244,7 @@ class LinearMachine(LinearModel):
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _inputs(self, training: TrainingSet) -> LinearInputs:
-        warn_if_one_feature_dominates(
-            training.X, "the penalty on the weights holds back all others"
-        )
+        warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
         weights: Array | None = training.weights * class_weights(self.class_weight, training)
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         row_weight = self._row_weight(float(training.weights.sum()))

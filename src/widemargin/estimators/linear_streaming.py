@@ -20,6 +20,7 @@ from ..problem import take_rows
 from ..progress import FitProgress
 from ..resources import memory_bytes, single_threaded_blas
 from ..streaming import SpooledRows, spool
+from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs
 from .linear_prediction import ACCEPTED
 from .training_set import NO_WEIGHT, class_factors
@@ -31,36 +32,33 @@ LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
 def fit_stream(estimator: Any, batches: Any, classes: Any, **options: Any) -> None:
     """Write batches to disk, and train on what is mapped from there."""
     estimator._check_parameters()
-    name = type(estimator).__name__
+    _refuse_validation(estimator)
+    with spooled(estimator, batches, classes=classes, **options) as rows:
+        fit_spooled(estimator, rows)
+
+
+def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
+    """Write rows to disk in blocks that the memory limit allows, and show how far that is."""
     block_bytes = min(LARGEST_BLOCK, memory_bytes(estimator.memory_limit) // BLOCKS_IN_MEMORY)
-    with FitProgress(f"{name}, reading", estimator.tol) as progress:
+    with FitProgress(f"{type(estimator).__name__}, reading", estimator.tol) as progress:
 
         def report(done: int, total: int | None, rows: int) -> None:
             if total:
                 progress.report_count("MB", done // 10**6, max(1, total // 10**6))
 
-        spooled = spool(
-            batches, classes=classes, block_bytes=max(1, block_bytes), report=report, **options
-        )
-    with spooled:
-        fit_spooled(estimator, spooled)
+        return spool(source, block_bytes=max(1, block_bytes), report=report, **options)
 
 
 def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     """Train on rows on disk."""
     name = type(estimator).__name__
-    estimator._check_parameters()
-    if estimator.validation_fraction is not None:
-        raise ValueError(
-            "`validation_fraction` keeps rows of a training set in memory; got "
-            f"{estimator.validation_fraction} with a stream. Set it to None, or use `fit`."
-        )
     present = rows.classes[rows.class_totals > 0]
     if len(present) < 2:
         raise ValueError(
             f"{name} needs rows of at least two classes; got only one class, "
             f"{present.tolist()[0]!r}."
         )
+    warn_if_one_feature_dominates(rows.X, UNEVEN_PENALTY)
     row_weight = estimator._row_weight(float(rows.class_totals.sum()))
     weights = rows.weights
     if estimator.class_weight is not None:
@@ -75,6 +73,14 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     with FitProgress(name, estimator.tol) as progress:
         fit = LinearFit(inputs, estimator._settings(estimator._seed(), progress))
         estimator._run(fit, rows.classes)
+
+
+def _refuse_validation(estimator: Any) -> None:
+    if estimator.validation_fraction is not None:
+        raise ValueError(
+            "`validation_fraction` keeps rows of a training set in memory; got "
+            f"{estimator.validation_fraction} with a stream. Set it to None, or use `fit`."
+        )
 
 
 def _set_names(estimator: Any, names: tuple[str, ...] | None) -> None:
