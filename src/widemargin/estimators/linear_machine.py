@@ -186,8 +186,8 @@ class LinearMachine(LinearModel):
         all rows seen, each weighing ``C``, but nothing certifies how far they are from it:
         ``relative_gap_`` is NaN. The hinge is smoothed. A row passed twice counts twice.
 
-        A first call, also after :meth:`fit`, begins anew; larger batches learn better than single
-        rows, and faster.
+        A first call, also after :meth:`fit`, begins anew. Larger batches learn better than single
+        rows, and faster; batches that each hold one class only learn worse.
 
         Parameters
         ----------

@@ -52,12 +52,6 @@ def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
 def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     """Train on rows on disk."""
     name = type(estimator).__name__
-    present = rows.classes[rows.class_totals > 0]
-    if len(present) < 2:
-        raise ValueError(
-            f"{name} needs rows of at least two classes; got only one class, "
-            f"{present.tolist()[0]!r}."
-        )
     warn_if_one_feature_dominates(rows.X, UNEVEN_PENALTY)
     row_weight = estimator._row_weight(float(rows.class_totals.sum()))
     weights = rows.weights
