@@ -10,6 +10,10 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "LinearODMClassifier": "estimators",
+    "LinearODMClassifierCV": "estimators",
+    "LinearSVMClassifier": "estimators",
+    "LinearSVMClassifierCV": "estimators",
     "ODMClassifier": "estimators",
     "ODMClassifierCV": "estimators",
     "SVMClassifier": "estimators",
@@ -30,6 +34,10 @@ __all__ = [
     "Cascade",
     "Clustered",
     "LevelsDisplay",
+    "LinearODMClassifier",
+    "LinearODMClassifierCV",
+    "LinearSVMClassifier",
+    "LinearSVMClassifierCV",
     "MarginDistributionDisplay",
     "ODMClassifier",
     "ODMClassifierCV",
@@ -45,7 +53,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .estimators import ODMClassifier, ODMClassifierCV, SVMClassifier, SVMClassifierCV
+    from .estimators import (
+        LinearODMClassifier,
+        LinearODMClassifierCV,
+        LinearSVMClassifier,
+        LinearSVMClassifierCV,
+        ODMClassifier,
+        ODMClassifierCV,
+        SVMClassifier,
+        SVMClassifierCV,
+    )
     from .persistence import load_model
     from .plotting import (
         LevelsDisplay,

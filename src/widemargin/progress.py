@@ -92,7 +92,13 @@ class FitProgress:
             with contextlib.suppress(OSError, ValueError):
                 display.stop()
 
-    def report(self, iteration: int, relative_gap: float, active_rows: int, rows: int) -> None:
+    def report(
+        self,
+        iteration: int,
+        relative_gap: float,
+        active_rows: int | None = None,
+        rows: int | None = None,
+    ) -> None:
         """Record the state of the fit, and redraw the line if it is due.
 
         Parameters
@@ -101,10 +107,8 @@ class FitProgress:
             Passes made so far.
         relative_gap : float
             Relative duality gap now.
-        active_rows : int
-            Rows that the solver still moves.
-        rows : int
-            Rows of the problem.
+        active_rows, rows : int, optional
+            Rows that the solver still moves, and rows of the problem.
         """
         if not self._watched:
             return
@@ -115,10 +119,10 @@ class FitProgress:
         if not self._due():
             return
         gap = f"{self._best_gap:.1e}" if math.isfinite(self._best_gap) else "unknown"
+        active = "" if active_rows is None else f" · active {active_rows:,} of {rows:,}"
         self._draw(
             gap_fraction(self._first_gap, self._best_gap, self.tol),
-            f"gap {gap} → {self.tol:.0e} · iteration {iteration:,} · "
-            f"active {active_rows:,} of {rows:,}",
+            f"gap {gap} → {self.tol:.0e} · iteration {iteration:,}{active}",
         )
 
     def report_parts(self, level: int, done: int, parts: int) -> None:

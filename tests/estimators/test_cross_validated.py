@@ -180,7 +180,7 @@ def test_results_are_the_same_for_any_number_of_threads(kind, many, sharing) -> 
 def table(mean: list[float], Cs: list[float], gammas: list[float]) -> dict:
     scores = np.array(mean).reshape(len(gammas), len(Cs), 1)
     zero = np.zeros_like(scores)
-    return results_table(np.array(Cs), np.array(gammas), scores, zero, zero)
+    return results_table(np.array(Cs), [{"gamma": g} for g in gammas], scores, zero, zero)
 
 
 def test_of_equal_scores_the_smallest_C_then_the_smallest_gamma() -> None:

@@ -18,25 +18,30 @@ class Algorithm(StrEnum):
     svm = "svm"
 
 
-def estimator_with(algorithm: Algorithm, given: dict[str, Any]) -> Any:
+def estimator_with(algorithm: Algorithm, given: dict[str, Any], *, linear: bool = False) -> Any:
     """Build the estimator from the options that were given, refusing those it does not have."""
     import widemargin
     from widemargin.resources import memory_bytes, thread_count
 
     cls: Any = {
-        Algorithm.odm: widemargin.ODMClassifier,
-        Algorithm.svm: widemargin.SVMClassifier,
-    }[algorithm]
+        (Algorithm.odm, False): widemargin.ODMClassifier,
+        (Algorithm.svm, False): widemargin.SVMClassifier,
+        (Algorithm.odm, True): widemargin.LinearODMClassifier,
+        (Algorithm.svm, True): widemargin.LinearSVMClassifier,
+    }[algorithm, linear]
     given = {name: value for name, value in given.items() if value is not None}
     foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
     if foreign:
-        raise usage_error(f"--{foreign[0]} is no setting of --algorithm {algorithm}.")
+        option = "--" + foreign[0].replace("_", "-")
+        of = f"--algorithm {algorithm}" + (" --linear" if linear else "")
+        raise usage_error(f"{option} is no setting of {of}.")
     if "lam" in given and "C" in given:
         raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
     estimator = cls(**given)
     try:
         # Before the data are read: a mistyped setting should not cost minutes.
-        estimator._validate_params()
+        check = estimator._check_parameters if linear else estimator._validate_params
+        check()
         memory_bytes(estimator.memory_limit)
         thread_count(estimator.n_jobs)
     except ValueError as error:

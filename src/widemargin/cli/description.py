@@ -14,7 +14,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    estimator : ODMClassifier, SVMClassifier, or a search for one
+    estimator : ODMClassifier, SVMClassifier, a linear one, or a search for one
         A fitted one.
 
     Returns
@@ -29,15 +29,11 @@ def describe(estimator: Any) -> dict[str, Any]:
         "features": estimator.n_features_in_,
         "feature_names": names,
         "classes": estimator.classes_,
-        "gamma": estimator.gamma_,
-        "support_vectors": len(estimator.support_),
-        "support_vectors_per_class": estimator.n_support_,
+        **_of_kernel_machines(estimator),
         "converged": estimator.converged_,
         "relative_gap": estimator.relative_gap_,
         "dual_gap": estimator.dual_gap_,
         "iterations": estimator.n_iter_,
-        "strategy": estimator.strategy_,
-        **_level(estimator),
         "solver": estimator.solver_,
         "compression": getattr(estimator, "compression_", None),
         "search": _search(estimator),
@@ -45,18 +41,31 @@ def describe(estimator: Any) -> dict[str, Any]:
     return {key: plain(value) for key, value in described.items()}
 
 
+def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
+    """Return what linear models do not have."""
+    if not hasattr(estimator, "support_"):
+        return {}
+    return {
+        "gamma": estimator.gamma_,
+        "support_vectors": len(estimator.support_),
+        "support_vectors_per_class": estimator.n_support_,
+        "strategy": estimator.strategy_,
+        **_level(estimator),
+    }
+
+
 def _search(estimator: Any) -> dict[str, Any] | None:
     """Return how far a search went; None for a classifier that was not searched for."""
     if not hasattr(estimator, "scores_"):
         return None
-    n_gammas, n_Cs, n_folds = estimator.scores_.shape
-    return {"pairs": n_gammas * n_Cs, "folds": n_folds, "best_score": estimator.best_score_}
+    n_settings, n_Cs, n_folds = estimator.scores_.shape
+    return {"pairs": n_settings * n_Cs, "folds": n_folds, "best_score": estimator.best_score_}
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
     """Return the settings; those of a strategy object as values, with its name."""
     parameters = estimator.get_params(deep=False)
-    strategy = parameters["strategy"]
+    strategy = parameters.get("strategy", "")
     if not isinstance(strategy, str):
         parameters["strategy"] = {"name": type(strategy).__name__, **strategy.get_params()}
     return dict(parameters)
@@ -78,23 +87,27 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if "model" in summary:
         lines.append(("model", f"{summary['model']} ({_size(summary['file_bytes'])})"))
     classes = summary["classes"]
-    counts = summary["support_vectors_per_class"]
     gap = summary["relative_gap"]
     lines.append(("estimator", summary["estimator"]))
     lines.append(("settings", _settings(summary["parameters"], len(classes))))
-    if summary["gamma"] is not None:
+    if summary.get("gamma") is not None:
         lines.append(("gamma", f"{summary['gamma']:.6g}"))
     if "rows" in summary:
         lines.append(("rows", f"{summary['rows']:,}"))
     lines += [
         ("features", f"{summary['features']:,}"),
         ("classes", _listed(classes)),
-        ("support vectors", f"{summary['support_vectors']:,} ({_per_class(classes, counts)})"),
+    ]
+    if "support_vectors" in summary:
+        counts = _per_class(classes, summary["support_vectors_per_class"])
+        lines.append(("support vectors", f"{summary['support_vectors']:,} ({counts})"))
+    lines += [
         ("relative gap", "not certified" if gap is None else f"{gap:.2e}"),
         ("converged", "yes" if summary["converged"] else "no"),
-        ("strategy", _progress_of_levels(summary)),
-        ("solver", f"{summary['solver']}, {summary['iterations']:,} iterations"),
     ]
+    if "strategy" in summary:
+        lines.append(("strategy", _progress_of_levels(summary)))
+    lines.append(("solver", f"{summary['solver']}, {summary['iterations']:,} iterations"))
     for key in ("compression", "search"):
         if summary[key] is not None:
             lines.append((key, _numbers(summary[key])))
@@ -113,8 +126,8 @@ def _progress_of_levels(summary: dict[str, Any]) -> str:
 
 def _settings(parameters: dict[str, Any], n_classes: int) -> str:
     """List the settings that shape the model; the JSON form has all of them."""
-    kernel = parameters["kernel"]
-    shown = {"kernel": kernel}
+    kernel = parameters.get("kernel", "linear")
+    shown = {"kernel": kernel} if "kernel" in parameters else {}
     if kernel == "poly":
         shown["degree"] = parameters["degree"]
     if kernel in ("poly", "sigmoid"):
@@ -127,7 +140,7 @@ def _settings(parameters: dict[str, Any], n_classes: int) -> str:
             shown[name] = parameters[name]
     if parameters["fit_intercept"]:
         shown["fit_intercept"] = True
-    if n_classes > 2:
+    if n_classes > 2 and "multi_class" in parameters:
         shown["multi_class"] = parameters["multi_class"]
     shown["tol"] = parameters["tol"]
     return ", ".join(f"{name}={value}" for name, value in shown.items())

@@ -76,9 +76,14 @@ def _decision_names(estimator: Any, values: Any) -> list[str]:
     classes = [str(label) for label in estimator.classes_.tolist()]
     if values.ndim == 1:
         return ["decision"]
-    if values.shape[1] == len(classes) and estimator.decision_function_shape == "ovr":
+    if values.shape[1] == len(classes) and _per_class(estimator):
         return [f"decision_{name}" for name in classes]
     return [f"decision_{a}_{b}" for a, b in itertools.combinations(classes, 2)]
+
+
+def _per_class(estimator: Any) -> bool:
+    """Whether decisions are one per class; linear models know no other kind."""
+    return getattr(estimator, "decision_function_shape", "ovr") == "ovr"
 
 
 def _as_csv(header: list[str], columns: list[Any]) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +45,10 @@ def train(
     data: DataOption,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
     algorithm: Annotated[Algorithm, typer.Option(help="Kind of classifier.")] = Algorithm.odm,
+    linear: Annotated[
+        bool,
+        typer.Option("--linear", help="No kernel: any number of rows, read from disk by blocks."),
+    ] = False,
     C: Annotated[float | None, option("-C", help="Weight of a row's loss.")] = None,
     lam: Annotated[
         float | None, option("--lam", help="ODM: λ, the weight of the mean loss, instead of -C.")
@@ -112,7 +118,12 @@ def train(
         ),
     ] = None,
     solver: Annotated[
-        str | None, option("--solver", help="auto, blocks, coordinate or newton.")
+        str | None,
+        option(
+            "--solver",
+            help="auto, blocks, coordinate or newton; with --linear auto, newton, dual or "
+            "dual_then_newton.",
+        ),
     ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
     max_iter: Annotated[
@@ -122,7 +133,12 @@ def train(
         float | None, option("--max-time", help="Seconds allowed; the model so far is saved.")
     ] = None,
     memory_limit: Annotated[
-        str | None, option("--memory-limit", help="Memory for kernel rows, e.g. 500MB.")
+        str | None,
+        option("--memory-limit", help="Memory for kernel rows, or blocks of rows, e.g. 500MB."),
+    ] = None,
+    spool_dir: Annotated[
+        Path | None,
+        option("--spool-dir", help="With --linear: folder for a temporary binary copy of DATA."),
     ] = None,
     jobs: Annotated[int | None, option("--jobs", "-j", help="Threads.")] = None,
     seed: Annotated[int | None, option("--seed", help="Seed of random choices.")] = None,
@@ -138,6 +154,9 @@ def train(
 
     Settings left out have the estimator's defaults (`widemargin info` shows those of a model).
     Scale the features first: kernels measure distances.
+
+    --linear trains without a kernel on files of any size: DATA is read once, by blocks, into a
+    temporary binary copy, which the solver reads from disk as often as it needs.
 
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
@@ -179,7 +198,9 @@ def train(
             "validation_fraction": validation_fraction,
         }
         given["strategy"] = strategy_with(strategy, divided)
-        estimator = estimator_with(algorithm, given)
+        estimator = estimator_with(algorithm, given, linear=linear)
+        if spool_dir is not None and not linear:
+            raise usage_error("--spool-dir is for --linear; kernel machines keep rows in memory.")
         check_output(model, "--model", (data,))
         if checkpoint is not None:
             _check_checkpoint(checkpoint, strategy)
@@ -188,17 +209,18 @@ def train(
                 f"--model {model}: this file exists and is not a model. "
                 "Name another one, or give --force to replace it."
             )
-        table = read_file(data, format=format, label=label, zero_based=zero_based)
-        estimator.class_weight = parse_class_weight(class_weight or [], table.y)
-        began = time.perf_counter()
-        interrupted = not _fit(estimator, table.X, table.y)
-        seconds = time.perf_counter() - began
-        if interrupted and len(getattr(estimator, "support_", ())) == 0:
+        reading: dict[str, Any] = {"format": format, "label": label, "zero_based": zero_based}
+        if linear:
+            reading["spool_dir"] = spool_dir
+        train_on = _train_linear if linear else _train_kernel
+        course = train_on(estimator, data, class_weight or [], reading)
+        interrupted, seconds = course.interrupted, course.seconds
+        if interrupted and not _begun(estimator).any():
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
-        if table.feature_names is not None:
+        if course.feature_names is not None:
             # As scikit-learn does for data frames; later files are then matched by name.
-            estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
+            estimator.feature_names_in_ = np.array(course.feature_names, dtype=object)
         if interrupted and model.exists():
             model = model.with_suffix(".partial.wm")  # what is there may be worth more
         estimator.save(model)
@@ -207,7 +229,7 @@ def train(
             "model": str(model),
             "file_bytes": model.stat().st_size,
             "data": str(data),
-            "rows": table.X.shape[0],
+            "rows": course.rows,
             **describe(estimator),
             "seconds": seconds,
             "interrupted": interrupted,
@@ -218,7 +240,7 @@ def train(
     else:
         typer.echo(aligned([*described_lines(summary), ("seconds", f"{seconds:.2f}")]))
     if interrupted:
-        begun = estimator.dual_coef_.any(axis=1)
+        begun = _begun(estimator)
         say(
             f"interrupted: {model} holds the model as far as it was fitted "
             f"(binary problems begun: {begun.sum()} of {len(begun)})"
@@ -236,10 +258,53 @@ def _check_checkpoint(folder: Path, strategy: str | None) -> None:
         raise usage_error(f"--checkpoint {folder}: expected a folder, found a file.")
 
 
-def _fit(estimator: Any, X: Any, y: Any) -> bool:
-    """Fit; return False if the user interrupted it."""
+@dataclass(frozen=True)
+class Course:
+    """How a training went."""
+
+    rows: int
+    feature_names: tuple[str, ...] | None
+    seconds: float
+    interrupted: bool
+
+
+def _train_kernel(
+    estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
+) -> Course:
+    table = read_file(data, **reading)
+    estimator.class_weight = parse_class_weight(class_weight, table.y)
+    seconds, interrupted = _timed(lambda: estimator.fit(table.X, table.y))
+    return Course(table.X.shape[0], table.feature_names, seconds, interrupted)
+
+
+def _train_linear(
+    estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
+) -> Course:
+    from widemargin.cli.linear import spool_file
+    from widemargin.estimators.linear_streaming import fit_spooled
+
+    with spool_file(estimator, data, **reading) as rows:
+        estimator.class_weight = parse_class_weight(class_weight, rows.classes)
+        n_rows = rows.n_rows
+        seconds, interrupted = _timed(lambda: fit_spooled(estimator, rows))
+    return Course(n_rows, None, seconds, interrupted)
+
+
+def _timed(fit: Callable[[], Any]) -> tuple[float, bool]:
+    """Fit; return the seconds it took, and whether the user interrupted it."""
+    began = time.perf_counter()
     try:
-        estimator.fit(X, y)
+        fit()
     except KeyboardInterrupt:
-        return False
-    return True
+        return time.perf_counter() - began, True
+    return time.perf_counter() - began, False
+
+
+def _begun(estimator: Any) -> Any:
+    """Tell which binary problems have a solution, if an unfinished one."""
+    import numpy as np
+
+    for name in ("coef_", "dual_coef_"):
+        if hasattr(estimator, name):
+            return getattr(estimator, name).any(axis=1)
+    return np.zeros(1, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""A word about features whose scales hide all others from the kernel."""
+"""A word about features whose scales hide all others."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import scipy.sparse as sp
 
 from ..losses import Array
 
-# A feature with this share of the variance is, for a kernel, the only one there is.
+# A feature with this share of the variance is, for a kernel or a penalty, the only one there is.
 DOMINANT_SHARE = 0.99
+# What comes of it in a linear model.
+UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 
 
-def warn_if_one_feature_dominates(X: Any, kernel: str) -> None:
-    """Warn when the scales of features are so uneven that the kernel sees one of them."""
+def warn_if_one_feature_dominates(X: Any, consequence: str) -> None:
+    """Warn, naming the consequence, when the scales of features let only one of them count."""
     if X.shape[1] < 2 or X.shape[0] < 2:
         return
     variance = _variances(X)
@@ -26,7 +28,7 @@ def warn_if_one_feature_dominates(X: Any, kernel: str) -> None:
         return
     warnings.warn(
         f"Feature {top} carries {100 * variance[top] / total:.4g} % of the variance of all "
-        f"{X.shape[1]} features, so the {kernel} kernel sees almost nothing else. Scale the "
+        f"{X.shape[1]} features, so {consequence}. Scale the "
         "features first, for example make_pipeline(StandardScaler(), ...).",
         UserWarning,
         stacklevel=4,

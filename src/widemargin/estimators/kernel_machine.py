@@ -266,7 +266,7 @@ class KernelMachine(KernelModel):
             return Kernel("precomputed", constant=constant), X
         gamma = resolve_gamma(self.gamma, X, weights)
         kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree), constant)
-        warn_if_one_feature_dominates(X, self.kernel)
+        warn_if_one_feature_dominates(X, f"the {self.kernel} kernel sees almost nothing else")
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
         return kernel, rows.astype(np.float64) if precise else rows

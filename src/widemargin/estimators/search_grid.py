@@ -1,4 +1,4 @@
-"""The grid of a search over C and gamma, its results, and the choice among them."""
+"""The grid of a search, its results, and the choice among them."""
 
 from __future__ import annotations
 
@@ -59,24 +59,26 @@ def values_of_gamma(gammas: Any, kernel: Any, X: Any, weights: Array) -> Array |
 
 
 def results_table(
-    Cs: Array, gammas: Array | None, scores: Array, fit_seconds: Array, score_seconds: Array
+    Cs: Array,
+    settings: list[dict[str, float]],
+    scores: Array,
+    fit_seconds: Array,
+    score_seconds: Array,
 ) -> dict[str, Any]:
     """Return scores and times in the form of :class:`sklearn.model_selection.GridSearchCV`.
 
-    All arrays are of shape (n_gammas, n_Cs, n_folds); a row of the table is one pair.
+    All arrays are of shape (n_settings, n_Cs, n_folds); a row of the table is one setting with one
+    value of C.
     """
     n_folds = scores.shape[-1]
-    params: list[dict[str, float]] = []
-    for gamma in [None] if gammas is None else gammas.tolist():
-        params += [{"C": C} if gamma is None else {"C": C, "gamma": gamma} for C in Cs.tolist()]
+    params = [{"C": C, **each} for each in settings for C in Cs.tolist()]
     table: dict[str, Any] = {}
     for name, seconds in (("fit", fit_seconds), ("score", score_seconds)):
         per_pair = seconds.reshape(-1, n_folds)
         table[f"mean_{name}_time"] = per_pair.mean(axis=1)
         table[f"std_{name}_time"] = per_pair.std(axis=1)
-    table["param_C"] = np.array([each["C"] for each in params])
-    if gammas is not None:
-        table["param_gamma"] = np.array([each["gamma"] for each in params])
+    for name in params[0]:
+        table[f"param_{name}"] = np.array([each[name] for each in params])
     table["params"] = params
     by_fold = scores.reshape(-1, n_folds)
     for k in range(n_folds):
@@ -91,8 +93,7 @@ def results_table(
 
 
 def best_row(table: dict[str, Any]) -> int:
-    """Return the pair to take: the best mean score; of several the smallest C, then gamma."""
+    """Return the row to take: the best mean score; of several the smallest C, then the first."""
     mean: NDArray[np.float64] = table["mean_test_score"]
     best = np.flatnonzero(mean >= np.nanmax(mean) - SAME_SCORE)
-    gamma = table.get("param_gamma", np.zeros(len(mean)))
-    return int(min(best, key=lambda k: (table["param_C"][k], gamma[k])))
+    return int(min(best, key=lambda k: (table["param_C"][k], k)))

@@ -69,16 +69,24 @@ def training_set(
 
 
 def class_weights(class_weight: Any, training: TrainingSet) -> Array:
-    """Return the factor of every row.
+    """Return the factor of every row."""
+    classes, codes = training.classes, training.codes
+    if class_weight is None:
+        return np.ones(len(codes))
+    totals = np.bincount(codes, training.weights, len(classes)).astype(np.float64)
+    return np.asarray(class_factors(class_weight, classes, totals)[codes])
+
+
+def class_factors(class_weight: Any, classes: NDArray[Any], totals: Array) -> Array:
+    """Return the factor of every class, given the total weight of its rows.
 
     ``"balanced"`` counts rows by their weight, so that a row of weight 2 is the row twice.
     """
-    classes, codes, weights = training.classes, training.codes, training.weights
     if class_weight is None:
-        return np.ones(len(codes))
+        return np.ones(len(classes))
     if isinstance(class_weight, str):  # "balanced", as validated
-        per_class = np.bincount(codes, weights, minlength=len(classes))
-        return np.asarray((weights.sum() / (len(classes) * per_class))[codes])
+        present = np.where(totals > 0, totals, 1.0)
+        return np.asarray(np.where(totals > 0, totals.sum() / (len(classes) * present), 1.0))
     # Keys beyond the classes are fine (a fold may miss a class); none that fits is a slip.
     if class_weight and not set(class_weight) & set(classes.tolist()):
         raise ValueError(
@@ -91,4 +99,4 @@ def class_weights(class_weight: Any, training: TrainingSet) -> Array:
             "`class_weight` must map classes to positive finite numbers; got "
             f"{dict(zip(classes.tolist(), factors.tolist(), strict=True))}."
         )
-    return np.asarray(factors[codes])
+    return factors

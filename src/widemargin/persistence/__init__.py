@@ -5,7 +5,7 @@
 >>> load_model("model.wm").predict(X)                                       # doctest: +SKIP
 
 ``container`` turns a header and arrays into bytes and back, ``values`` turns Python values into
-JSON and arrays, ``kernel_machine`` says what a fitted kernel machine must look like,
+JSON and arrays, ``kernel_machine`` and ``linear_machine`` say what a fitted one must look like,
 ``atomic_write`` puts bytes on disk, ``registry`` lists the classes a file may name, and
 ``model_file`` puts them together.
 """

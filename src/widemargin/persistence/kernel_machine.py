@@ -11,42 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from .classifier import check_classes, check_course, check_features, check_n_jobs, required
 from .demands import REAL, check_counts, check_matrix, check_reals, demand, is_integer
 from .levels import check_levels
 
 
 def check_kernel_machine(estimator: Any) -> None:
     """Raise ValueError, saying why, if `estimator` could not predict or would predict nonsense."""
-    n_classes = _check_classes(required(estimator, "classes_"))
-    n_features = required(estimator, "n_features_in_")
-    demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
+    n_classes = check_classes(required(estimator, "classes_"))
+    n_features = check_features(estimator)
     n_support = _check_support(estimator, n_classes)
     n_problems = _number_of_problems(n_classes, estimator.multi_class)
     for name, shape in (("dual_coef_", (n_problems, n_support)), ("intercept_", (n_problems,))):
         check_reals(required(estimator, name), name, shape, np.float64)
     _check_support_vectors(estimator, n_support, n_features)
-    _check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
     _check_constants(estimator)
     _check_outcome(estimator)
     check_levels(estimator, n_problems, n_support, n_features)
-
-
-def required(estimator: Any, name: str) -> Any:
-    """Return a fitted attribute."""
-    try:
-        return vars(estimator)[name]
-    except KeyError:
-        raise ValueError(f"`{name}` is missing") from None
-
-
-def _check_classes(classes: Any) -> int:
-    demand(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_", "an array")
-    demand(classes.dtype.kind in "biufUO", "classes_", "numbers, booleans or text")
-    if classes.dtype.kind == "f":
-        demand(bool(np.isfinite(classes).all()), "classes_", "finite")
-    ascending = classes.size > 1 and bool(np.all(classes[:-1] < classes[1:]))
-    demand(ascending, "classes_", "at least two labels, each once, in ascending order")
-    return int(classes.size)
 
 
 def _number_of_problems(n_classes: int, multi_class: str) -> int:
@@ -84,34 +65,13 @@ def _check_constants(estimator: Any) -> None:
     else:
         real = isinstance(gamma, float | np.floating) and 0 <= float(gamma) < math.inf
         demand(real, "gamma_", "a finite number that is not negative")
-    # Larger ones pass for integers in Python, but not for the native core's.
-    n_jobs = estimator.n_jobs
-    demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
-
-
-def _check_feature_names(names: Any, n_features: int) -> None:
-    if names is None:
-        return
-    demand(
-        isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n_features,),
-        "feature_names_in_",
-        f"{n_features} names",
-    )
-    demand(len(set(names.tolist())) == n_features, "feature_names_in_", "unlike each other")
+    check_n_jobs(estimator.n_jobs)
 
 
 def _check_outcome(estimator: Any) -> None:
     """Check what a fit reports of itself; predictions do not depend on it."""
-    for name, kind in (("strategy_", str), ("solver_", str), ("converged_", bool)):
-        demand(isinstance(required(estimator, name), kind), name, f"of type {kind.__name__}")
-    for name in ("dual_gap_", "relative_gap_"):
-        demand(isinstance(required(estimator, name), float), name, "a number")
-    demand(is_integer(required(estimator, "n_iter_")), "n_iter_", "an integer")
-    history = required(estimator, "history_")
-    columns: list[Any] = list(history.values()) if isinstance(history, dict) else [None]
-    arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
-    equal = arrays and len({column.size for column in columns}) <= 1
-    demand(equal, "history_", "a dictionary of arrays of one length")
+    check_course(estimator)
+    demand(isinstance(required(estimator, "strategy_"), str), "strategy_", "of type str")
     compression = getattr(estimator, "compression_", {})
     lost: list[Any] = list(compression.values()) if isinstance(compression, dict) else [None]
     numbers = all(isinstance(value, int | float) for value in lost)

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from .kernel_machine import check_kernel_machine
-from .search import check_search
+from .linear_machine import check_linear_machine
+from .search import check_linear_search, check_search
 
 # Name in the file: (module, what a fitted estimator of the class must satisfy). Modules are named
 # and not imported here because the estimators themselves import `save`.
@@ -16,6 +17,10 @@ ESTIMATORS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "ODMClassifierCV": ("widemargin", check_search),
     "SVMClassifier": ("widemargin", check_kernel_machine),
     "SVMClassifierCV": ("widemargin", check_search),
+    "LinearODMClassifier": ("widemargin", check_linear_machine),
+    "LinearODMClassifierCV": ("widemargin", check_linear_search),
+    "LinearSVMClassifier": ("widemargin", check_linear_machine),
+    "LinearSVMClassifierCV": ("widemargin", check_linear_search),
 }
 
 

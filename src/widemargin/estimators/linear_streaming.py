@@ -1,0 +1,207 @@
+"""Linear classifiers of rows that come in batches: kept on disk, or seen once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ..engines import LocalEngine
+from ..kernels import canonical
+from ..linear.monitor import history_of
+from ..linear.newton import DIRECT_SIZE
+from ..linear.online import absorb
+from ..losses import Array
+from ..problem import take_rows
+from ..progress import FitProgress
+from ..resources import memory_bytes, single_threaded_blas
+from ..streaming import SpooledRows, spool
+from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
+from .linear_fit import LinearFit, LinearInputs
+from .linear_prediction import ACCEPTED
+from .training_set import NO_WEIGHT, class_factors
+
+# Blocks on their way to disk take a few times their size of memory.
+LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
+
+
+def fit_stream(estimator: Any, batches: Any, classes: Any, **options: Any) -> None:
+    """Write batches to disk, and train on what is mapped from there."""
+    estimator._check_parameters()
+    _refuse_validation(estimator)
+    with spooled(estimator, batches, classes=classes, **options) as rows:
+        fit_spooled(estimator, rows)
+
+
+def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
+    """Write rows to disk in blocks that the memory limit allows, and show how far that is."""
+    block_bytes = min(LARGEST_BLOCK, memory_bytes(estimator.memory_limit) // BLOCKS_IN_MEMORY)
+    with FitProgress(f"{type(estimator).__name__}, reading", estimator.tol) as progress:
+
+        def report(done: int, total: int | None, rows: int) -> None:
+            if total:
+                progress.report_count("MB", done // 10**6, max(1, total // 10**6))
+
+        return spool(source, block_bytes=max(1, block_bytes), report=report, **options)
+
+
+def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
+    """Train on rows on disk."""
+    name = type(estimator).__name__
+    warn_if_one_feature_dominates(rows.X, UNEVEN_PENALTY)
+    row_weight = estimator._row_weight(float(rows.class_totals.sum()))
+    weights = rows.weights
+    if estimator.class_weight is not None:
+        factors = class_factors(estimator.class_weight, rows.classes, rows.class_totals)
+        weights = factors[rows.codes] if weights is None else weights * factors[rows.codes]
+    inputs = estimator._inputs_of(rows.X, rows.codes, rows.classes, weights, row_weight)
+    inputs = replace(inputs, on_disk=True)
+    estimator.n_features_in_ = rows.n_features
+    _set_names(estimator, rows.feature_names)
+    if estimator.warm_start:
+        inputs = replace(inputs, start=estimator._previous_weights(rows.classes))
+    with FitProgress(name, estimator.tol) as progress:
+        fit = LinearFit(inputs, estimator._settings(estimator._seed(), progress))
+        estimator._run(fit, rows.classes)
+
+
+def _refuse_validation(estimator: Any) -> None:
+    if estimator.validation_fraction is not None:
+        raise ValueError(
+            "`validation_fraction` keeps rows of a training set in memory; got "
+            f"{estimator.validation_fraction} with a stream. Set it to None, or use `fit`."
+        )
+
+
+def _set_names(estimator: Any, names: tuple[str, ...] | None) -> None:
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Go on learning from rows that are not kept."""
+    estimator._check_parameters()
+    _refuse_settings(estimator)
+    first = not hasattr(estimator, "curvature_")
+    if classes is None and not hasattr(estimator, "classes_"):
+        raise ValueError(
+            "The first call of `partial_fit` needs `classes`, all labels that will ever come; got "
+            "None."
+        )
+    anew = first and classes is not None
+    known = None if anew else estimator.classes_
+    X, y = validate_data(estimator, X, y, reset=first, **ACCEPTED)
+    check_classification_targets(y)
+    labels = _labels(classes, known)
+    codes = _codes(np.asarray(y), labels)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.all(weights > NO_WEIGHT):
+        kept = np.flatnonzero(weights > NO_WEIGHT)
+        X, codes, weights = take_rows(X, kept, pairwise=False), codes[kept], weights[kept]
+    n_rows = len(codes)
+    if estimator.class_weight is not None:
+        totals = np.ones(len(labels))  # looked at for "balanced" only
+        weights = weights * class_factors(estimator.class_weight, labels, totals)[codes]
+    inputs = estimator._inputs_of(
+        canonical(X), codes, labels, None if np.all(weights == 1.0) else weights, estimator.C
+    )
+    w, past = _state(estimator, inputs, labels, first)
+    if n_rows:
+        w, past = _absorbed(inputs, w, past)
+    estimator.classes_ = labels
+    estimator.curvature_ = past
+    n_features = inputs.X.shape[1]
+    estimator.coef_ = np.ascontiguousarray(w[:, :n_features])
+    estimator.intercept_ = _intercepts(w, n_features, inputs.constant)
+    estimator.n_samples_seen_ = n_rows + (0 if first else estimator.n_samples_seen_)
+    estimator.n_iter_ = 1 + (0 if first else estimator.n_iter_)
+    estimator.solver_, estimator.converged_ = "online", False
+    estimator.dual_gap_ = estimator.relative_gap_ = np.nan
+    estimator.history_ = history_of([])
+
+
+def _refuse_settings(estimator: Any) -> None:
+    """Raise ValueError where a setting needs all rows at once."""
+    for name in ("lam", "validation_fraction"):
+        value = getattr(estimator, name, None)
+        if value is not None:
+            raise ValueError(
+                f"`{name}` needs to know all rows, which `partial_fit` never does; got {value}. "
+                "Set it to None, or use `fit_stream`."
+            )
+    if isinstance(estimator.class_weight, str):
+        raise ValueError(
+            "class_weight='balanced' needs to know all rows, which `partial_fit` never does. Pass "
+            "a dictionary of weights, or use `fit_stream`."
+        )
+
+
+def _labels(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
+    """Return all labels, as given now or before."""
+    if classes is None:
+        assert known is not None
+        return known
+    labels = np.unique(np.asarray(classes))
+    if len(labels) < 2:
+        raise ValueError(f"`classes` must list at least two labels; got {labels.tolist()}.")
+    if known is not None and not np.array_equal(labels, known):
+        raise ValueError(
+            f"`classes` must stay those of the first call, {known.tolist()}; got "
+            f"{labels.tolist()}. Use a new estimator for others."
+        )
+    return labels
+
+
+def _codes(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
+    unknown = np.setdiff1d(y, labels)
+    if unknown.size:
+        raise ValueError(
+            f"y holds labels that are not in `classes`, {labels.tolist()}: "
+            f"{unknown[:5].tolist()}. Name all labels in the first call."
+        )
+    return np.asarray(np.searchsorted(labels, y), dtype=np.int64)
+
+
+def _state(
+    estimator: Any, inputs: LinearInputs, labels: NDArray[Any], first: bool
+) -> tuple[Array, Array]:
+    """Return weights and curvatures of all problems so far, as (problems, …)."""
+    n_problems = inputs.n_problems
+    size = inputs.X.shape[1] + (inputs.constant != 0)
+    if not first:
+        w = estimator._previous_weights(labels)
+        assert w is not None
+        if w.shape[1] == estimator.curvature_.shape[1]:
+            return w, estimator.curvature_
+        raise ValueError(
+            "`fit_intercept` has changed since the last call of `partial_fit`. Use a new estimator."
+        )
+    fits = size <= DIRECT_SIZE and 8 * n_problems * size**2 <= inputs.memory
+    past = np.ones((n_problems, size))
+    return np.zeros((n_problems, size)), _diagonals(past) if fits else past
+
+
+def _diagonals(values: Array) -> Array:
+    return np.asarray(values[:, :, None] * np.eye(values.shape[1]))
+
+
+def _absorbed(inputs: LinearInputs, w: Array, past: Array) -> tuple[Array, Array]:
+    """Take new rows in, problem by problem."""
+    threads = inputs.threads // inputs.at_once
+
+    def learn(k: int) -> tuple[Array, Array]:
+        return absorb(inputs.problem(k, threads), w[k], past[k])
+
+    with single_threaded_blas():
+        learnt = LocalEngine(inputs.at_once).map(list(range(inputs.n_problems)), learn)
+    return np.stack([each[0] for each in learnt]), np.stack([each[1] for each in learnt])
+
+
+def _intercepts(w: Array, n_features: int, constant: float) -> Array:
+    return constant * w[:, n_features] + 0.0 if constant else np.zeros(len(w))
