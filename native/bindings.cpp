@@ -197,4 +197,5 @@ NB_MODULE(_native, m) {
     bind_precision<double>(m, "Rows64");
     bind_linear<float>(m, "LinearProblem32");
     bind_linear<double>(m, "LinearProblem64");
+    m.def("draw_rows", &py_draw_rows, nb::arg("share"), nb::arg("count"), nb::arg("seed"));
 }

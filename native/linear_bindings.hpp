@@ -10,6 +10,8 @@
 
 #include "linear_dual.hpp"
 #include "linear_passes.hpp"
+#include "linear_sgd.hpp"
+#include "linear_svrg.hpp"
 #include "python_arrays.hpp"
 
 namespace widemargin {
@@ -134,6 +136,14 @@ auto py_squared_norms(const LinearSet<T>& set, int threads) {
     return new_array(out, set.count());
 }
 
+// Wrong numbers would be read and written anywhere.
+template <class T, class Order>
+void require_rows(const LinearSet<T>& set, const Order& order) {
+    const std::int64_t n = std::int64_t(set.count());
+    for (std::size_t k = 0; k < order.shape(0); ++k)
+        require(order.data()[k] >= 0 && order.data()[k] < n, "row number out of range.");
+}
+
 template <class T>
 auto py_dual_epoch(const LinearSet<T>& set, Vector<const double> squares, double slack,
                    std::uint64_t seed, Vector<std::int64_t> order, std::int64_t active,
@@ -143,15 +153,58 @@ auto py_dual_epoch(const LinearSet<T>& set, Vector<const double> squares, double
         require(length == n, "every array needs one entry per row.");
     require(w.shape(0) == set.size(), "`w` needs one entry per feature.");
     require(active >= 0 && std::size_t(active) <= n, "`active` must be a number of rows.");
-    for (std::size_t k = 0; k < n; ++k)
-        require(order.data()[k] >= 0 && std::size_t(order.data()[k]) < n,
-                "row number out of range.");
+    require_rows(set, order);
     EpochResult result;
     run_interruptible([&](Interrupt& interrupt) {
         result = dual_epoch(set.problem(), squares.data(), slack, seed, order.data(), active,
                             dual.data(), w.data(), interrupt);
     });
     return nb::make_tuple(result.active, result.violation, result.gap);
+}
+
+template <class T>
+void py_svrg_steps(const LinearSet<T>& set, Vector<const std::int64_t> order,
+                   Vector<const double> smoothness, double total, Vector<const double> dual,
+                   Vector<const double> v, double step, std::int64_t from, Vector<double> w,
+                   Vector<double> sum) {
+    require(smoothness.shape(0) == set.count() && dual.shape(0) == set.count(),
+            "`smoothness` and `dual` need one entry per row.");
+    for (std::size_t length : {v.shape(0), w.shape(0), sum.shape(0)})
+        require(length == set.size(), "`v`, `w` and `sum` need one entry per feature.");
+    require(step > 0.0 && step < 1.0, "`step` must be between 0 and 1.");
+    require_rows(set, order);
+    run_interruptible([&](Interrupt& interrupt) {
+        svrg_steps(set.problem(), order.data(), std::int64_t(order.shape(0)),
+                   {smoothness.data(), total, dual.data(), v.data(), step}, from, w.data(),
+                   sum.data(), interrupt);
+    });
+}
+
+template <class T>
+void py_sgd_steps(const LinearSet<T>& set, Vector<const std::int64_t> order, std::int64_t batch,
+                  double first, double offset, double radius, Vector<double> dual, Vector<double> w,
+                  Vector<double> sum) {
+    require(order.shape(0) == set.count() && dual.shape(0) == set.count(),
+            "`order` and `dual` need one entry per row.");
+    require(w.shape(0) == set.size() && sum.shape(0) == set.size(),
+            "`w` and `sum` need one entry per feature.");
+    require(batch > 0 && first >= 1.0 && offset >= 0.0 && radius > 0.0,
+            "`batch` and `radius` must be positive, `first` 1 or more, `offset` 0 or more.");
+    require_rows(set, order);
+    run_interruptible([&](Interrupt& interrupt) {
+        sgd_steps(set.problem(), order.data(), {batch, first, offset, radius}, dual.data(),
+                  w.data(), sum.data(), interrupt);
+    });
+}
+
+inline auto py_draw_rows(Vector<const double> share, std::int64_t count, std::uint64_t seed) {
+    require(share.shape(0) > 0 && count >= 0, "rows to draw from are needed.");
+    std::unique_ptr<std::int64_t[]> order(new std::int64_t[std::size_t(count)]);
+    {
+        nb::gil_scoped_release release;
+        draw_rows(share.data(), std::int64_t(share.shape(0)), count, seed, order.get());
+    }
+    return new_array(order, std::size_t(count));
 }
 
 template <class T>
@@ -173,7 +226,11 @@ void bind_linear(nb::module_& m, const char* name) {
         .def("weighted_sum", &py_weighted_sum<T>, "coef"_a, "threads"_a = 1)
         .def("squared_norms", &py_squared_norms<T>, "threads"_a = 1)
         .def("dual_epoch", &py_dual_epoch<T>, "squares"_a, "slack"_a, "seed"_a,
-             "order"_a.noconvert(), "active"_a, "dual"_a.noconvert(), "w"_a.noconvert());
+             "order"_a.noconvert(), "active"_a, "dual"_a.noconvert(), "w"_a.noconvert())
+        .def("svrg_steps", &py_svrg_steps<T>, "order"_a, "smoothness"_a, "total"_a, "dual"_a, "v"_a,
+             "step"_a, "average_from"_a, "w"_a.noconvert(), "sum"_a.noconvert())
+        .def("sgd_steps", &py_sgd_steps<T>, "order"_a, "batch"_a, "first"_a, "offset"_a, "radius"_a,
+             "dual"_a.noconvert(), "w"_a.noconvert(), "sum"_a.noconvert());
 }
 
 }  // namespace widemargin

@@ -22,17 +22,6 @@ struct EpochTask {
     EpochResult result{};
 };
 
-// Rows are visited in random order: without a hint the loop waits for memory half its time.
-template <class T>
-WM_INLINE void fetch_soon(const Rows<T>& rows, std::int64_t i) {
-    const std::int64_t begin = rows.sparse() ? rows.row_start[i] : i * rows.stride;
-    const std::int64_t end = rows.sparse() ? rows.row_start[i + 1] : begin + rows.stride;
-    for (std::int64_t e = begin; e < end; e += 64 / std::int64_t(sizeof(T)))
-        __builtin_prefetch(rows.values + e);
-    if (rows.index32)
-        for (std::int64_t e = begin; e < end; e += 16) __builtin_prefetch(rows.index32 + e);
-}
-
 template <class T, int Bytes>
 WM_INLINE void visit_all(EpochTask<T>& task) {
     const LinearProblem<T>& problem = task.problem;

@@ -33,6 +33,9 @@ struct Loss {
         return 0.0;
     }
 
+    // The dual that margin m implies, minus the loss's slope there.
+    double implied_dual(const LossRow& row, double m) const { return minimiser(row, 0.0, m); }
+
     double phi(const LossRow& row, double g) const {
         return g > 0.0   ? (0.5 * row.below * g - a) * g
                : g < 0.0 ? (0.5 * row.above * g - b) * g

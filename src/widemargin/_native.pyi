@@ -187,6 +187,31 @@ class _LinearProblem:
         dual: NDArray[np.float64],
         w: NDArray[np.float64],
     ) -> tuple[int, float, float]: ...
+    def svrg_steps(
+        self,
+        order: NDArray[np.int64],
+        smoothness: NDArray[np.float64],
+        total: float,
+        dual: NDArray[np.float64],
+        v: NDArray[np.float64],
+        step: float,
+        average_from: int,
+        w: NDArray[np.float64],
+        sum: NDArray[np.float64],
+    ) -> None: ...
+    def sgd_steps(
+        self,
+        order: NDArray[np.int64],
+        batch: int,
+        first: float,
+        offset: float,
+        radius: float,
+        dual: NDArray[np.float64],
+        w: NDArray[np.float64],
+        sum: NDArray[np.float64],
+    ) -> None: ...
 
 class LinearProblem32(_LinearProblem): ...
 class LinearProblem64(_LinearProblem): ...
+
+def draw_rows(share: NDArray[np.float64], count: int, seed: int) -> NDArray[np.int64]: ...

@@ -125,6 +125,14 @@ class LinearProblem:
         if self.rows is None:
             self.rows = as_rows(self.X)
 
+    # Native views stay where they were made; what arrives makes its own.
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("rows", "native")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.rows = as_rows(self.X)
+
     @cached_property
     def native(self) -> NativeProblem:
         """The problem in the native core's terms."""
