@@ -49,7 +49,7 @@ def taken(problem: LinearProblem, rows: Numbers, weight: Array | None = None) ->
         X=problem.X[rows],
         label=problem.label[rows],
         weight=weight,
-        shift=None if problem.shift is None else problem.shift[rows],
+        multiplier=None if problem.multiplier is None else problem.multiplier[rows],
         rows=None,
         evaluations=0.0,
     )
