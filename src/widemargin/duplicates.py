@@ -21,22 +21,21 @@ from numpy.typing import NDArray
 from .kernels import canonical
 from .losses import Array
 from .problem import KernelProblem
+from .samples import Samples
 
 # Share of the rows that merging must save: it shortens a solve by about twice that, and costs a
 # thousandth of one.
 WORTHWHILE = 0.05
 # Rows hashed or compared at a time.
-BLOCK = 512
+BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class MergedRows:
-    """A problem without copies, and the way back.
+class Copies:
+    """Which rows are copies of each other, and the way back from merged rows.
 
     Attributes
     ----------
-    problem : KernelProblem
-        One row for each set of copies, where the first of them stood.
     group : array of shape (n_rows,)
         The merged row of every row.
     first : array of shape (n_merged,)
@@ -45,7 +44,6 @@ class MergedRows:
         Part of the merged row's weight that is a row's own.
     """
 
-    problem: KernelProblem
     group: NDArray[np.int64]
     first: NDArray[np.int64]
     share: Array
@@ -57,6 +55,45 @@ class MergedRows:
     def spread(self, net_dual: Array) -> Array:
         """Share out the duals of merged rows in proportion to the weights."""
         return np.asarray(net_dual[self.group] * self.share)
+
+
+@dataclass(frozen=True)
+class MergedRows(Copies):
+    """A problem without copies.
+
+    Attributes
+    ----------
+    problem : KernelProblem
+        One row for each set of copies, where the first of them stood.
+    """
+
+    problem: KernelProblem
+
+
+@dataclass(frozen=True)
+class MergedSamples(Copies):
+    """A training set without copies.
+
+    Attributes
+    ----------
+    samples : Samples
+        One row for each set of copies, where the first of them stood.
+    """
+
+    samples: Samples
+
+
+def merge_samples(samples: Samples) -> MergedSamples | None:
+    """Merge copies in a training set; None where that saves too little, or does not apply."""
+    if not samples.kernel.positive_semidefinite:
+        return None
+    X = canonical(samples.X)
+    group, first = copies(X, samples.label)
+    if first.size > (1 - WORTHWHILE) * group.size:
+        return None
+    total = _summed(samples.weight, group)
+    smaller = replace(samples, X=X[first], label=samples.label[first], weight=total)
+    return MergedSamples(group, first, samples.weight / total[group], smaller)
 
 
 def merge_duplicates(problem: KernelProblem) -> MergedRows | None:
@@ -89,7 +126,7 @@ def merge_duplicates(problem: KernelProblem) -> MergedRows | None:
             bound=_summed(terms.bound, group),
         ),
     )
-    return MergedRows(smaller, group, first, weight / total[group])
+    return MergedRows(group, first, weight / total[group], smaller)
 
 
 def _summed(values: Array, group: NDArray[np.int64]) -> Array:
@@ -99,15 +136,18 @@ def _summed(values: Array, group: NDArray[np.int64]) -> Array:
 def copies(X: Any, label: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the set of copies that each row belongs to, and the first row of each set."""
     key = (_hashes(X) << np.uint64(1)) | (label > 0).astype(np.uint64)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    origin = first[group]
+    order = np.argsort(key)  # which of equal keys comes first does not matter here
+    begins = np.flatnonzero(np.diff(key[order], prepend=~key[order[0]]))
+    first = np.minimum.reduceat(order, begins)
+    origin = np.empty_like(order)
+    origin[order] = np.repeat(first, np.diff(begins, append=order.size))
     later = np.flatnonzero(origin != np.arange(origin.size))
     for start in range(0, later.size, BLOCK):
         rows = later[start : start + BLOCK]
         different = rows[_different(X, rows, origin[rows])]
         origin[different] = different  # a collision: the row stays on its own
-    first, group = np.unique(origin, return_inverse=True)
-    return group, first
+    alone = origin == np.arange(origin.size)
+    return (np.cumsum(alone) - 1)[origin], np.flatnonzero(alone)
 
 
 def _hashes(X: Any) -> NDArray[np.uint64]:

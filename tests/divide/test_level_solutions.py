@@ -149,7 +149,7 @@ def test_history_counts_what_there_is(kind: type, loss: str) -> None:
         assert history["objective"][k] == pytest.approx(primal)
         assert history["gap"][k] == pytest.approx(primal - dual, abs=1e-12 * primal)
         assert history["relative_gap"][k] == pytest.approx(history["gap"][k] / primal)
-        assert history["worst_gap"][k] <= 1e-7
+        assert history["worst_gap"][k] <= (1e-7 if k == 2 else 1e-6)  # the root, or above
         moved = sum(r.moved for r in reports) / np.abs(duals).sum()
         assert history["movement"][k] == pytest.approx(moved)
     assert np.all(np.diff(history["seconds"]) > 0)

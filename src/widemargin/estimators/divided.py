@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..divide_and_conquer import DivideAndConquer, Judge, Level, Stop, Store, collect
+from ..duplicates import MergedSamples, merge_samples
 from ..engines import Engine
 from ..losses import Array
-from ..part_solver import PartSettings
+from ..part_solver import PartSettings, level_tol
 from ..partition import NearestGroup
 from ..samples import Samples
 from ..solvers import Outcome
@@ -52,6 +53,8 @@ class DividedProblem:
         The level.
     plan : Plan
         The levels there were.
+    rows : int
+        Rows that were divided; copies count once where they were merged.
     records : list of dict
         One per finished level.
     stop : Stop or None
@@ -62,6 +65,7 @@ class DividedProblem:
     part: NDArray[np.int32]
     level: Level
     plan: Plan
+    rows: int
     records: list[dict[str, float]]
     stop: Stop | None
 
@@ -83,7 +87,7 @@ class DividedProblem:
     @property
     def exact(self) -> bool:
         """Whether the level is the whole problem, so that its gap certifies the model."""
-        return self.level.number == 0 and self.level.summary.rows == self.net_dual.size
+        return self.level.number == 0 and self.level.summary.rows == self.rows
 
 
 def resolve_strategy(strategy: Any, n_rows: int, name: str) -> Strategy | None:
@@ -120,14 +124,28 @@ def fit_divided(
     announce: Callable[[int, int], None] | None = None,
     keep: Callable[[DividedProblem], None],
 ) -> DividedProblem:
-    """Run the loop; ``keep`` gets the last complete level, also before an interrupt goes on."""
+    """Run the loop; ``keep`` gets the last complete level, also before an interrupt goes on.
+
+    Copies of rows are merged before the set is divided if there are many; the duals and parts that
+    come back are those of all rows.
+    """
     method = strategy.row(samples.loss.name)
+    merged = _merged(samples, strategy)
+    if merged is not None:
+        samples = merged.samples
+        start = None if start is None else merged.merge(start)
     plan = strategy.plan(samples.n_rows, method.last_level)
     _check_memory(plan, samples, engine, settings)
 
     def result(level: Level, stop: Stop | None) -> DividedProblem:
         net_dual, part = _gathered(level, engine, samples, mean=not method.routed)
-        return DividedProblem(net_dual, part, level, plan, list(loop.records), stop)
+        if merged is not None:
+            net_dual, part = merged.spread(net_dual), part[merged.group]
+            if level.router is not None:
+                rows = merged.first[level.router.basis_rows]
+                level = replace(level, router=replace(level.router, basis_rows=rows))
+        records = list(loop.records)
+        return DividedProblem(net_dual, part, level, plan, samples.n_rows, records, stop)
 
     level_judge: Judge | None = None
     if judge is not None:
@@ -153,6 +171,15 @@ def fit_divided(
     problem = result(loop.complete, stop)
     keep(problem)
     return problem
+
+
+def _merged(samples: Samples, strategy: Strategy) -> MergedSamples | None:
+    """Merge copies, unless the method runs as published or too few rows would be left."""
+    merged = None if strategy.printed else merge_samples(samples)
+    if merged is not None and strategy.levels is not None:
+        leaves = strategy.fan_in**strategy.levels
+        return merged if 2 * leaves <= merged.samples.n_rows else None
+    return merged
 
 
 def _check_memory(plan: Plan, samples: Samples, engine: Engine, settings: PartSettings) -> None:
@@ -219,11 +246,16 @@ def warn_of_levels(problems: list[DividedProblem], tol: float, estimator: str) -
         )
     failed = [p for p in problems if p.level.summary.failed and p.stop is not Stop.TIME]
     if failed:
-        worst = max((p.level.summary for p in failed), key=lambda s: np.nan_to_num(s.worst_gap))
+        level = max((p.level for p in failed), key=_worst_gap)
+        worst, wanted = level.summary, level_tol(tol, level.number == 0)
         warnings.warn(
             f"{estimator} did not converge in {sum(p.level.summary.failed for p in failed)} of "
             f"{sum(p.level.summary.parts for p in failed)} parts: relative gap "
-            f"{worst.worst_gap:.3g}, wanted tol={tol:g}. {Outcome[worst.advice].value}",
+            f"{worst.worst_gap:.3g}, wanted {wanted:g}. {Outcome[worst.advice].value}",
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _worst_gap(level: Level) -> float:
+    return float(np.nan_to_num(level.summary.worst_gap))

@@ -228,11 +228,13 @@ def _assignment(scores: Array, slack: float | None) -> Numbers:
     group = np.argmax(scores, axis=1)
     n_rows, n_groups = scores.shape
     if slack is not None:
-        room = np.full(n_groups, int(np.ceil(slack * n_rows / n_groups)))
-        if np.bincount(group, minlength=n_groups).max() > room[0]:
-            wanted = np.argsort(-scores, axis=1, kind="stable")
-            for row in np.argsort(-scores.max(axis=1), kind="stable"):  # the surest first
-                choices = wanted[row]
-                group[row] = choices[np.argmax(room[choices] > 0)]
-                room[group[row]] -= 1
+        share = int(np.ceil(slack * n_rows / n_groups))
+        if np.bincount(group, minlength=n_groups).max() > share:
+            best, room = group.tolist(), [share] * n_groups  # lists: one entry at a time
+            for row in np.argsort(-scores.max(axis=1), kind="stable").tolist():  # the surest first
+                if room[best[row]] == 0:
+                    choices = np.argsort(-scores[row], kind="stable").tolist()
+                    best[row] = next(choice for choice in choices if room[choice] > 0)
+                room[best[row]] -= 1
+            group = np.array(best)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)

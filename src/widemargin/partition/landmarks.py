@@ -25,7 +25,7 @@ from ..samples import Part
 from .division import Divided, Drawn, deal_out, draw
 from .nearest_group import NearestGroup, Numbers, nearest_landmark
 
-CANDIDATE_BYTES = 1 << 26
+CANDIDATE_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)

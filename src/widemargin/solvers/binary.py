@@ -11,11 +11,13 @@ from ..duplicates import merge_duplicates
 from ..losses import Array
 from ..problem import KernelProblem, extreme_eigenvalues
 from ..resources import single_threaded_blas
-from . import SOLVERS, Monitor, Outcome, choose
+from . import SOLVERS, Monitor, Outcome, choose, newton_to_tolerance
 from .polish import POLISH_ROWS, polish
 
 # Eigenvalues this far below zero, relative to the largest, are rounding and not indefiniteness.
 INDEFINITE = 1e-6
+# Where the last digits are not asked for, Newton stops at the tolerance up to this many rows.
+NEWTON_TO_TOLERANCE_ROWS = 2000
 # A small problem that descent has not solved by then is better solved by dense algebra.
 DESCENT_BEFORE_POLISH = 50
 
@@ -59,13 +61,14 @@ def fit_binary(
     *,
     margin: Array | None = None,
     last_digits: bool = True,
+    merge: bool = True,
 ) -> FittedProblem:
     """Solve a problem to the monitor's tolerance, and with ``last_digits`` small ones to rounding.
 
     ``margin`` is that of the start, where it is known already. Copies of rows are merged for the
-    solve if there are many; the duals that come back are those of all rows.
+    solve if there are many and ``merge`` says so; the duals that come back are those of all rows.
     """
-    merged = merge_duplicates(problem)
+    merged = merge_duplicates(problem) if merge else None
     if merged is None:
         return _fit(problem, start, solver, monitor, margin, last_digits)
     if margin is not None:
@@ -111,11 +114,15 @@ def _fit(
             lowest = 0.0
     small = problem.n_rows <= POLISH_ROWS and problem.dense_bytes <= monitor.memory
     small = small and last_digits and name != "newton"
+    solve = SOLVERS[name]
+    dense = problem.n_rows <= NEWTON_TO_TOLERANCE_ROWS and problem.dense_bytes <= monitor.memory
+    if name == "newton" and dense and not last_digits:
+        solve = newton_to_tolerance.solve
     allowed = monitor.max_iter
     if small:
         monitor.max_iter = min(allowed, DESCENT_BEFORE_POLISH)
     try:
-        solution = SOLVERS[name](problem, start, monitor, margin)
+        solution = solve(problem, start, monitor, margin)
     finally:
         monitor.max_iter = allowed
     out_of_iterations = solution.outcome is Outcome.ITERATIONS and solution.iterations >= allowed

@@ -92,37 +92,35 @@ def exact_line_search(
 ) -> float:
     """Minimise the primal over t ∈ (0, 1] along a direction.
 
-    The derivative is increasing and piecewise linear: bisect to the piece, then solve on it.
+    The derivative is increasing and piecewise linear, with a kink wherever a row's margin meets one
+    of the wanted ones: the kinks in order, and the slope at each, tell the piece of its root.
     """
 
     def slope(t: float) -> float:
-        at = margin + t * margin_direction
-        dual = terms.implied_dual(at)
-        return float((net_dual + t * direction) @ margin_direction - dual @ margin_direction)
+        dual = terms.implied_dual(margin + t * margin_direction)
+        return float((net_dual + t * direction - dual) @ margin_direction)
 
-    low, high = 0.0, 1.0
-    low_slope, high_slope = slope(low), slope(high)
-    if high_slope <= 0:
+    if slope(1.0) <= 0:
         return 1.0
-    for _ in range(60):
-        middle = low + (high - low) * low_slope / (low_slope - high_slope)
-        if not low < middle < high:
-            break
-        at = slope(middle)
-        if abs(at) <= 1e-14 * abs(low_slope) or high - low < 1e-14:
-            return middle
-        # Regula falsi may creep; a bisection step keeps it honest.
-        if at > 0:
-            high, high_slope = middle, at
-        else:
-            low, low_slope = middle, at
-        middle = 0.5 * (low + high)
-        at = slope(middle)
-        if at > 0:
-            high, high_slope = middle, at
-        else:
-            low, low_slope = middle, at
-    return max(0.5 * (low + high), 1e-8)
+    kink, change, bend = [np.zeros(1)], [np.zeros(1)], float(direction @ margin_direction)
+    sides = ((1.0, terms.lower_margin, terms.below), (-1.0, terms.upper_margin, terms.above))
+    for sign, wanted, curvature in sides:
+        if not np.isfinite(wanted):
+            continue
+        short, rate = sign * (wanted - margin), sign * margin_direction
+        weight = rate * rate / curvature
+        bend += float(weight[(short > 0) | ((short == 0) & (rate < 0))].sum())
+        meets = np.flatnonzero((short > 0) & (short < rate) | (short < 0) & (short > rate))
+        kink.append(short[meets] / rate[meets])
+        change.append(np.where(rate[meets] > 0, -weight[meets], weight[meets]))
+    at, jump = np.concatenate(kink), np.concatenate(change)
+    order = np.argsort(at, kind="stable")
+    at, bends = at[order], bend + np.cumsum(jump[order])
+    slopes = slope(0.0) + np.concatenate([[0.0], np.cumsum(bends[:-1] * np.diff(at))])
+    piece = max(int(np.searchsorted(slopes >= 0, True)) - 1, 0)
+    if not bends[piece] > 0:  # rounding
+        return max(float(at[piece]), 1e-8)
+    return float(np.clip(at[piece] - slopes[piece] / bends[piece], 1e-8, 1.0))
 
 
 def finish(
