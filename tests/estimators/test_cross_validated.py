@@ -131,7 +131,7 @@ def test_shared_blocks_with_weights(kind, classifier, fit_intercept, many, shari
     split = np.arange(len(y)) % 2
     folds = [(np.flatnonzero(split != k), np.flatnonzero(split == k)) for k in (0, 1)]
     common = {"Cs": [1.0], "gammas": [0.1], "fit_intercept": fit_intercept, "tol": 1e-4}
-    common |= {"memory_limit": "3MB"}  # blocks of a few hundred rows
+    common |= {"memory_limit": "3MB", "random_state": 0}  # blocks of a few hundred rows
     weighted = kind(cv=folds, **common).fit(X, y, weight)
     order = np.repeat(np.arange(len(y)), weight.astype(int))
     again = split[order]
