@@ -1,6 +1,7 @@
 """Every linear solver finds the objective that an outside solver finds, and proves it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,6 +108,15 @@ def test_warm_start_at_the_optimum_does_next_to_nothing(loss: str) -> None:
         again = LinearMonitor(tol=1e-5, max_iter=5000)
         assert SOLVERS[solver](problem, w, again, net_dual).outcome.converged
         assert again.iterations <= 2, solver
+
+
+def test_rows_without_weight_are_refused() -> None:
+    problem = problem_of(Case())
+    for bad in (0.0, -1.0, np.nan):
+        weight = np.ones(problem.n_rows)
+        weight[3] = bad
+        with pytest.raises(ValueError, match="`weight` must be positive"):
+            replace(problem, weight=weight)
 
 
 def objective(case: Case, w: np.ndarray) -> float:

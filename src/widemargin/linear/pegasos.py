@@ -79,7 +79,7 @@ def solve(
     steps_taken, epoch, steps = 0.0, 0, -(-n // batch)
     certificate = _certificate(problem, w, mean_dual)
     outcome = Outcome.CONVERGED
-    while certificate.relative_gap > monitor.tol:
+    while not certificate.relative_gap <= monitor.tol:  # nor where it is not a number
         if monitor.record(certificate, evaluations, mean):
             outcome = Outcome.TIME
             break
