@@ -56,7 +56,7 @@ def solve(
     dual = np.empty(problem.n_rows) if dual is None else dual
     size = coreset_size or max(LEAST_ROWS, round(FIRST_SHARE * problem.n_rows))
     at = problem.evaluate(w, dual=dual)
-    while at.certificate.relative_gap > monitor.tol:
+    while not at.certificate.relative_gap <= monitor.tol:  # nor where it is not a number
         if size >= problem.n_rows:
             stages = WholeSet(problem, dual, steps_per_row)
             return descend(stages, w, monitor, safe_step(stages.total))

@@ -68,7 +68,7 @@ def solve(
     average : bool
         Whether to return the mean of the iterates, else the last one.
     """
-    n = problem.n_rows
+    n, evaluations = problem.n_rows, problem.evaluations
     batch = n if batch_size is None else min(batch_size, n)
     offset = _smoothness_of_a_step(problem, batch)
     radius = _radius(problem) if project else np.inf
@@ -77,10 +77,9 @@ def solve(
     mean_dual[:] = 0.0
     last, mean = w.copy(), w
     steps_taken, epoch, steps = 0.0, 0, -(-n // batch)
-    evaluations = problem.evaluations
     certificate = _certificate(problem, w, mean_dual)
     outcome = Outcome.CONVERGED
-    while certificate.relative_gap > monitor.tol:
+    while not certificate.relative_gap <= monitor.tol:  # nor where it is not a number
         if monitor.record(certificate, evaluations, mean):
             outcome = Outcome.TIME
             break

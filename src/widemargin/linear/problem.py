@@ -99,7 +99,7 @@ class LinearProblem:
     constants : LossConstants
         The loss.
     weight : array of shape (n_rows,) or None
-        Weights of the rows beside ``C``; None means 1.
+        Weights of the rows beside ``C``, positive; None means 1.
     constant : float
         Value of the constant feature; 0 means no intercept.
     threads : int
@@ -124,6 +124,8 @@ class LinearProblem:
     def __post_init__(self) -> None:
         if self.rows is None:
             self.rows = as_rows(self.X)
+        if self.weight is not None and not np.all(self.weight > 0):
+            raise ValueError("`weight` must be positive in every row; leave the other rows out.")
 
     # Native views stay where they were made; what arrives makes its own.
     def __getstate__(self) -> dict[str, Any]:

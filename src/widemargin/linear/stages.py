@@ -51,7 +51,7 @@ def descend(stages: Stages, w: Array, monitor: LinearMonitor, step: float) -> Li
     """Run stages until the certificate is within ``tol``."""
     at = stages.evaluate(w)
     outcome, halvings = Outcome.CONVERGED, 0
-    while at.certificate.relative_gap > monitor.tol:
+    while not at.certificate.relative_gap <= monitor.tol:  # nor where it is not a number
         if monitor.record(at.certificate, stages.evaluations, w):
             outcome = Outcome.TIME
             break
