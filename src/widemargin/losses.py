@@ -32,6 +32,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# Smaller weights are as good as zero, and their reciprocals overflow.
+NO_WEIGHT = 1e-250
+
 
 @dataclass(frozen=True)
 class LossTerms:

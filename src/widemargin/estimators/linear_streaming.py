@@ -15,7 +15,7 @@ from ..kernels import canonical
 from ..linear.monitor import history_of
 from ..linear.newton import DIRECT_SIZE
 from ..linear.online import absorb
-from ..losses import Array
+from ..losses import NO_WEIGHT, Array
 from ..problem import take_rows
 from ..progress import FitProgress
 from ..resources import memory_bytes, single_threaded_blas
@@ -23,7 +23,7 @@ from ..streaming import SpooledRows, spool
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs
 from .linear_prediction import ACCEPTED
-from .training_set import NO_WEIGHT, class_factors
+from .training_set import class_factors
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8

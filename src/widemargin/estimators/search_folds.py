@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Array
-from .training_set import NO_WEIGHT
+from ..losses import NO_WEIGHT, Array
 
 Scorer = Callable[[Any, Any, Any], float]
 

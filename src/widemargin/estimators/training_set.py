@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from ..losses import Array
+from ..losses import NO_WEIGHT, Array
 from ..problem import take_rows
-
-# Smaller weights are as good as zero, and their reciprocals overflow.
-NO_WEIGHT = 1e-250
 
 
 @dataclass(frozen=True)

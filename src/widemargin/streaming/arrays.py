@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from ..estimators.training_set import NO_WEIGHT
+from ..losses import NO_WEIGHT
 from .blocks import Block, BlockSource, Place
 from .checking import check_row_starts, checked_labels, checked_rows, checked_weights, float_type
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.sparse import issparse
 
-from ..estimators.training_set import NO_WEIGHT
+from ..losses import NO_WEIGHT
 from .blocks import Block, BlockSource
 from .labels import CODE_TYPE, LabelBook
 from .row_files import DenseRowFile, RowFiles, SparseRowFiles
