@@ -12,12 +12,13 @@ LOSSES = {
     "squared_hinge": LinearSVMClassifier(),
     "hinge": LinearSVMClassifier(loss="hinge"),
 }
-# Solver and loss, where the table of solvers has a function for them.
+# Solver and loss, where the table of solvers has a function for them. Pegasos, whose steps shrink,
+# comes near an optimum only; it has tests of its own.
 PAIRS = [
     (name, loss)
     for name, functions in SOLVERS.items()
     for loss in LOSSES
-    if functions[1 if loss == "hinge" else 0] is not None
+    if functions[1 if loss == "hinge" else 0] is not None and name != "pegasos"
 ]
 
 

@@ -63,6 +63,8 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "fit_intercept": False,
         "intercept_scaling": 2.0,
         "solver": "dual",
+        "n_parts": 4,
+        "batch_size": None,
         "tol": 1e-4,
         "max_iter": 77,
         "max_time": 12.0,

@@ -312,6 +312,41 @@ def test_validation_is_refused_where_it_makes_no_sense() -> None:
         LinearODMClassifier().fit(X, y, X_val=X, y_val=y + 1)
 
 
+# Solvers that are not for every loss, or have settings of their own
+
+
+@pytest.mark.parametrize("solver", ["svrg", "dsvrg", "csvrg"])
+def test_the_hinge_is_refused_where_gradients_must_be_continuous(solver: str) -> None:
+    model = LinearSVMClassifier(loss="hinge", solver=solver)
+    for fit in (model.fit, lambda X, y: model.fit_path(X, y, [1.0])):
+        with pytest.raises(ValueError, match=f"solver='{solver}' is for a smooth loss; .*'newton'"):
+            fit(*noisy_classes())
+
+
+@losses
+@pytest.mark.parametrize("batch_size", [1, 20, None])
+def test_pegasos_comes_near_the_optimum(loss: str, batch_size: int | None) -> None:
+    X, y = noisy_classes(n_rows=1000)
+    settings = {"C": 0.01, "tol": 0.05, "max_iter": 2000, "random_state": 0}
+    model = clone(LOSSES[loss]).set_params(solver="pegasos", batch_size=batch_size, **settings)
+    model.fit(X, y)
+    best = primal(tight(loss, C=0.01).fit(X, y), X, y)
+    assert best <= primal(model, X, y) <= 1.05 * best
+    if batch_size is None:
+        return
+    other = clone(model).set_params(batch_size=50, random_state=0).fit(X, y)
+    assert not np.array_equal(other.coef_, model.coef_)
+
+
+def test_parts_of_dsvrg() -> None:
+    X, y = noisy_classes(n_rows=1000)
+    few, many = (
+        LinearODMClassifier(solver="dsvrg", n_parts=n, random_state=0).fit(X, y) for n in (2, 8)
+    )
+    assert not np.array_equal(few.coef_, many.coef_)
+    assert primal(few, X, y) == pytest.approx(primal(many, X, y), rel=2e-3)
+
+
 # Input that deserves a word
 
 

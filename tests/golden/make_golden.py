@@ -16,6 +16,9 @@ from scipy import sparse
 
 from widemargin import (
     Clustered,
+    LinearODMClassifier,
+    LinearODMClassifierCV,
+    LinearSVMClassifier,
     ODMClassifier,
     ODMClassifierCV,
     Stratified,
@@ -71,6 +74,15 @@ def golden_models():
     yield "odm_search", search, X
     search = SVMClassifierCV("linear", Cs=[0.1, 1.0], cv=2, scoring="roc_auc").fit(X, y > 0)
     yield "svm_search_linear", search, X
+    rows = sparse.csr_matrix(X.astype(np.float32))
+    model = LinearODMClassifier(C=2.0, class_weight=weights, validation_fraction=0.2)
+    yield "linear_odm", model.set_params(random_state=0).fit(rows, words[y]), rows
+    model = LinearSVMClassifier(loss="hinge", fit_intercept=False).fit(frame, y > 0)
+    yield "linear_svm", model, frame
+    model = LinearODMClassifier().partial_fit(X[:9], y[:9], classes=[0, 1, 2])
+    yield "linear_odm_online", model.partial_fit(X[9:], y[9:]), X
+    search = LinearODMClassifierCV(Cs=[0.1, 1.0], thetas=[0.0, 0.2], cv=2).fit(X, words[y])
+    yield "linear_odm_search", search, X
 
 
 def strategy_of(model):

@@ -121,8 +121,8 @@ def train(
         str | None,
         option(
             "--solver",
-            help="auto, blocks, coordinate or newton; with --linear auto, newton, dual or "
-            "dual_then_newton.",
+            help="auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
+            "dual_then_newton, svrg, dsvrg, csvrg or pegasos.",
         ),
     ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,

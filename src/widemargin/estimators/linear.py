@@ -40,10 +40,17 @@ class LinearODMClassifier(LinearMachine):
         weights are, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
-    solver : {'auto', 'newton', 'dual', 'dual_then_newton'}, default='auto'
+    solver : {'auto', 'newton', 'dual', 'dual_then_newton', 'svrg', 'dsvrg', 'csvrg', 'pegasos'}, \
+            default='auto'
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to rows;
         for many features. 'dual_then_newton': the same, and Newton where that is slow. 'auto'
         takes 'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'.
+        The others are the papers' gradient methods, to compare: 'svrg' with reduced variance,
+        'dsvrg' on parts, 'csvrg' on samples; 'pegasos', with steps that shrink.
+    n_parts : int, default=16
+        Parts of 'dsvrg'.
+    batch_size : int or None, default=1
+        Rows per step of 'pegasos'; None takes all of them.
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=1000
@@ -138,6 +145,8 @@ class LinearODMClassifier(LinearMachine):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         solver: str = "auto",
+        n_parts: int = 16,
+        batch_size: int | None = 1,
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -156,6 +165,8 @@ class LinearODMClassifier(LinearMachine):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.solver = solver
+        self.n_parts = n_parts
+        self.batch_size = batch_size
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -196,10 +207,18 @@ class LinearSVMClassifier(LinearMachine):
         weights are, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
-    solver : {'auto', 'newton', 'dual', 'dual_then_newton'}, default='auto'
+    solver : {'auto', 'newton', 'dual', 'dual_then_newton', 'svrg', 'dsvrg', 'csvrg', 'pegasos'}, \
+            default='auto'
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to rows;
         for many features. 'dual_then_newton': the same, and Newton where that is slow. 'auto'
         takes 'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'.
+        The others are the papers' gradient methods, to compare: 'svrg' with reduced variance,
+        'dsvrg' on parts, 'csvrg' on samples (these three for the squared hinge only); 'pegasos',
+        with steps that shrink.
+    n_parts : int, default=16
+        Parts of 'dsvrg'.
+    batch_size : int or None, default=1
+        Rows per step of 'pegasos'; None takes all of them.
     tol : float, default=1e-3
         Relative duality gap to reach.
     max_iter : int, default=1000
@@ -288,6 +307,8 @@ class LinearSVMClassifier(LinearMachine):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         solver: str = "auto",
+        n_parts: int = 16,
+        batch_size: int | None = 1,
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -304,6 +325,8 @@ class LinearSVMClassifier(LinearMachine):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.solver = solver
+        self.n_parts = n_parts
+        self.batch_size = batch_size
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time

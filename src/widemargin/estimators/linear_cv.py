@@ -56,10 +56,17 @@ class LinearODMClassifierCV(LinearMachineCV):
         weights are, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
-    solver : {'auto', 'newton', 'dual', 'dual_then_newton'}, default='auto'
+    solver : {'auto', 'newton', 'dual', 'dual_then_newton', 'svrg', 'dsvrg', 'csvrg', 'pegasos'}, \
+            default='auto'
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to rows;
         for many features. 'dual_then_newton': the same, and Newton where that is slow. 'auto'
         takes 'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'.
+        The others are the papers' gradient methods, to compare: 'svrg' with reduced variance,
+        'dsvrg' on parts, 'csvrg' on samples; 'pegasos', with steps that shrink.
+    n_parts : int, default=16
+        Parts of 'dsvrg'.
+    batch_size : int or None, default=1
+        Rows per step of 'pegasos'; None takes all of them.
     cv : int, cross-validation generator, iterable or None, default=None
         How to split. None is stratified, in five folds or as many as the smallest class has rows;
         an int is the number of stratified folds.
@@ -160,6 +167,8 @@ class LinearODMClassifierCV(LinearMachineCV):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         solver: str = "auto",
+        n_parts: int = 16,
+        batch_size: int | None = 1,
         cv: Any = None,
         scoring: Any = None,
         refit: bool = True,
@@ -178,6 +187,8 @@ class LinearODMClassifierCV(LinearMachineCV):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.solver = solver
+        self.n_parts = n_parts
+        self.batch_size = batch_size
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
@@ -233,10 +244,18 @@ class LinearSVMClassifierCV(LinearMachineCV):
         weights are, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
-    solver : {'auto', 'newton', 'dual', 'dual_then_newton'}, default='auto'
+    solver : {'auto', 'newton', 'dual', 'dual_then_newton', 'svrg', 'dsvrg', 'csvrg', 'pegasos'}, \
+            default='auto'
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to rows;
         for many features. 'dual_then_newton': the same, and Newton where that is slow. 'auto'
         takes 'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'.
+        The others are the papers' gradient methods, to compare: 'svrg' with reduced variance,
+        'dsvrg' on parts, 'csvrg' on samples (these three for the squared hinge only); 'pegasos',
+        with steps that shrink.
+    n_parts : int, default=16
+        Parts of 'dsvrg'.
+    batch_size : int or None, default=1
+        Rows per step of 'pegasos'; None takes all of them.
     cv : int, cross-validation generator, iterable or None, default=None
         How to split. None is stratified, in five folds or as many as the smallest class has rows;
         an int is the number of stratified folds.
@@ -330,6 +349,8 @@ class LinearSVMClassifierCV(LinearMachineCV):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         solver: str = "auto",
+        n_parts: int = 16,
+        batch_size: int | None = 1,
         cv: Any = None,
         scoring: Any = None,
         refit: bool = True,
@@ -347,6 +368,8 @@ class LinearSVMClassifierCV(LinearMachineCV):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.solver = solver
+        self.n_parts = n_parts
+        self.batch_size = batch_size
         self.cv = cv
         self.scoring = scoring
         self.refit = refit

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..engines import LocalEngine
 from ..engines.local import MOST_SHARERS
 from ..kernels import Rows
-from ..linear import FROM_DUALS, choose, solve
+from ..linear import FROM_DUALS, SolverOptions, choose, solve
 from ..linear.monitor import LinearMonitor, history_of
 from ..linear.newton import DIRECT_SIZE
 from ..linear.problem import LinearProblem, LossConstants
@@ -120,6 +120,8 @@ class LinearSettings:
     ----------
     solver : str
         Name of the solver, or "auto".
+    options : SolverOptions
+        Settings of single solvers.
     tol, max_iter, max_time
         When to stop.
     seed : int
@@ -131,6 +133,7 @@ class LinearSettings:
     """
 
     solver: str
+    options: SolverOptions
     tol: float
     max_iter: int
     max_time: float | None
@@ -219,7 +222,7 @@ class LinearFit:
         name = choose(self.settings.solver, problem, on_disk=self.inputs.on_disk)
         self.solver = name
         w, dual = self._start(k, problem, name in FROM_DUALS)
-        result = solve(name, problem, w, monitor, dual)
+        result = solve(name, problem, w, monitor, dual, self.settings.options)
         if dual is not None and self.keep_duals:
             self.duals[k] = dual
         if isinstance(monitor, ValidatingMonitor) and monitor.best_w is not None:

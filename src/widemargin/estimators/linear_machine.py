@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from ..kernels import as_rows, canonical
-from ..linear import SOLVERS, refuse
+from ..linear import SOLVERS, SolverOptions, refuse
 from ..linear.problem import LossConstants
 from ..losses import Array, Loss
 from ..progress import FitProgress
@@ -37,6 +37,8 @@ class LinearMachine(LinearModel):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions({"auto", *SOLVERS})],
+        "n_parts": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [None, Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
@@ -54,6 +56,8 @@ class LinearMachine(LinearModel):
     fit_intercept: bool
     intercept_scaling: float
     solver: str
+    n_parts: int
+    batch_size: int | None
     tol: float
     max_iter: int
     max_time: float | None
@@ -292,6 +296,7 @@ class LinearMachine(LinearModel):
 
         return LinearSettings(
             solver=self.solver,
+            options=SolverOptions(self.n_parts, self.batch_size),
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=self.max_time,

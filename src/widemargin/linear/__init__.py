@@ -1,22 +1,26 @@
 """Linear problems and their solvers, one file each.
 
-================  ===============================================  =============
-name              method                                           losses
-================  ===============================================  =============
-newton            Newton's method; the hinge by its augmented      all
+================  ================================================  =======
+name              method                                            losses
+================  ================================================  =======
+newton            Newton's method; the hinge by its augmented       all
                   Lagrangian
-dual              coordinate descent in the dual                   all
-dual_then_newton  the same, and Newton's method where that is      all
-                  slow
-================  ===============================================  =============
+dual              coordinate descent in the dual                    all
+dual_then_newton  the same, and Newton's method where that is slow  all
+svrg              variance-reduced gradient steps                   smooth
+dsvrg             the same on parts of the rows, one after another  smooth
+csvrg             the same on a growing sample                      smooth
+pegasos           gradient steps of shrinking length                all
+================  ================================================  =======
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..losses import Array
-from . import augmented_lagrangian, dual, dual_then_newton, newton
+from . import augmented_lagrangian, csvrg, dsvrg, dual, dual_then_newton, newton, pegasos, svrg
 from .monitor import LinearMonitor
 from .newton import DIRECT_SIZE
 from .problem import LinearProblem
@@ -40,9 +44,35 @@ SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
     "newton": (newton.solve, hinge_by_newton),
     "dual": (dual.solve, dual.solve),
     "dual_then_newton": (dual_then_newton.solve, dual_then_newton.solve),
+    "svrg": (svrg.solve, None),
+    "dsvrg": (dsvrg.solve, None),
+    "csvrg": (csvrg.solve, None),
+    "pegasos": (pegasos.solve, pegasos.solve),
 }
 # Those that go on from duals and not from weights.
 FROM_DUALS = ("dual", "dual_then_newton")
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Settings that one solver alone has.
+
+    Attributes
+    ----------
+    n_parts : int
+        Parts of dsvrg.
+    batch_size : int or None
+        Rows per step of pegasos; None means all.
+    """
+
+    n_parts: int = 16
+    batch_size: int | None = 1
+
+    def of(self, name: str) -> dict[str, int | None]:
+        """Return what the solver of that name takes."""
+        if name == "dsvrg":
+            return {"n_parts": self.n_parts}
+        return {"batch_size": self.batch_size} if name == "pegasos" else {}
 
 
 def choose(name: str, problem: LinearProblem, *, on_disk: bool = False) -> str:
@@ -76,8 +106,9 @@ def solve(
     w: Array,
     monitor: LinearMonitor,
     dual: Array | None = None,
+    options: SolverOptions | None = None,
 ) -> LinearSolution:
     """Solve a problem by the solver of that name."""
     function = SOLVERS[name][0 if problem.constants.smooth else 1]
     assert function is not None, f"{name} was not refused"
-    return function(problem, w, monitor, dual)
+    return function(problem, w, monitor, dual, **(options or SolverOptions()).of(name))
