@@ -20,7 +20,7 @@ from .solvers.monitor import Listener
 # What descent has not solved in the first number of working sets Newton solves sooner, up to the
 # second number of rows. ODM, 1,500 rows and 32 times their weight: cod-rna 100 ms against 302 by
 # descent alone, ijcnn1 81 against 107.
-STEPS_BEFORE_NEWTON, NEWTON_PART_ROWS = 60, 2000
+STEPS_BEFORE_NEWTON, NEWTON_PART_ROWS = 40, 2000
 
 # Levels above the root are solved to the first number times `tol`, and to the second at most. At
 # 1e-3 and at 1e-2 accuracies differed by at most .001, up or down (ijcnn1, cod-rna, skin_nonskin,
