@@ -40,6 +40,7 @@ sphinx_gallery_conf = {
             "plot_margin_distributions.py",
             "plot_certificate.py",
             "plot_parameter_search.py",
+            "plot_linear_solvers.py",
             "plot_partitions.py",
             "plot_levels.py",
             "plot_early_prediction.py",

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from widemargin import MarginDistributionDisplay, ODMClassifier, SVMClassifier
+from widemargin import LinearODMClassifier, MarginDistributionDisplay, ODMClassifier, SVMClassifier
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -95,6 +95,7 @@ def test_both_share_colour_and_legend_entry(moons):
         (ODMClassifier(theta=0.3), (0.7, 1.3)),
         (SVMClassifier(), (1.0, np.inf)),
         (SVMClassifier(loss="squared_hinge"), (1.0, np.inf)),
+        (LinearODMClassifier(theta=0.1), (0.9, 1.1)),
         (SVC(), (1.0, np.inf)),
         (LogisticRegression(), None),
         (make_pipeline(StandardScaler(), ODMClassifier(theta=0.0)), (1.0, 1.0)),

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from .estimators.kernel_machine import KernelMachine
+from .estimators.linear_machine import LinearMachine
 
 __all__ = ["Interval", "final_estimator", "signed_margins", "wanted_margins"]
 
@@ -29,7 +30,7 @@ def final_estimator(estimator: Any) -> Any:
 
 def wanted_margins(classifier: Any) -> Interval | None:
     """Margins that a classifier's loss leaves unpunished, if they are known."""
-    if isinstance(classifier, KernelMachine):
+    if isinstance(classifier, KernelMachine | LinearMachine):
         terms = classifier._loss().terms(np.ones(1))
         return terms.lower_margin, terms.upper_margin
     if isinstance(classifier, SVC | NuSVC | LinearSVC):
