@@ -56,7 +56,7 @@ def linear_fits(monkeypatch):
         known = {name: settings[name] for name in ("solver", "max_iter") if name in settings}
         return Recorded(**known)
 
-    for module in (linear_tables, solver_curves, speed_up):
+    for module in (linear_tables, solver_curves):
         monkeypatch.setattr(module, "linear", linear)
     return made
 
@@ -162,12 +162,12 @@ def test_the_model_is_amdahls_law_less_the_messages():
     assert extra == pytest.approx((3 * 5 + 4) * (1e-4 + 800 / 1.25e9))
 
 
-def test_threads_are_measured_and_nodes_modelled(folder, linear_fits):
+def test_threads_are_measured_and_nodes_modelled(folder):
     pytest.importorskip("matplotlib")
     main(["speed_up", "--only", "ijcnn1", "--quick", "--results", str(folder)])
-    assert {made["n_jobs"] for made in linear_fits} == {1, 2}
-    assert all(("n_parts" in made) == (made["solver"] == "dsvrg") for made in linear_fits)
     results = Results(folder / "speed_up.json")
+    assert len(results.cells) == 8
+    assert all(cell["fit_seconds"] > 0 for cell in results.cells.values())
     for name, cell in results.cells.items():
         _, solver, share, threads, _ = name.split("/")
         full = 1.0 if solver == "svrg" else 1.0 / int(threads)

@@ -19,7 +19,7 @@ MAX_TIME = 120.0
 QUICK_ROWS = 2_000
 C_GRID = tuple(10.0**power for power in range(-2, 5))
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
-    "odm": {"C": C_GRID, "upsilon": (0.1, 0.5, 1.0), "theta": (0.0, 0.2, 0.4)},
+    "odm": {"C": C_GRID, "upsilon": (0.01, 0.1, 0.5, 1.0), "theta": (0.0, 0.2, 0.4, 0.6, 0.9)},
     "hinge": {"C": C_GRID},
     "squared_hinge": {"C": C_GRID},
 }
