@@ -37,7 +37,7 @@ def solve(
     order = np.arange(problem.n_rows)
     active, slack, epochs = problem.n_rows, np.inf, 0
     certificate, next_check = _certificate(problem, w, net_dual), 2.0 * problem.n_rows
-    outcome = None if certificate.relative_gap > monitor.tol else Outcome.CONVERGED
+    outcome = Outcome.CONVERGED if certificate.relative_gap <= monitor.tol else None
     monitor.record(certificate, problem.evaluations, w)
     while outcome is None:
         epochs += 1
