@@ -68,6 +68,25 @@ def test_names_of_columns_come_from_the_file(tmp_path: object) -> None:
     assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_names_of_columns_come_from_data_frames(library: str) -> None:
+    frame_of = pytest.importorskip(library).DataFrame
+    X, y = noisy_classes(n_rows=90)
+    names = [f"column {k}" for k in range(10)]
+    frames = [frame_of(dict(zip(names, part.T, strict=True))) for part in np.split(X, 3)]
+    labels = np.split(y, 3)
+    model = LinearODMClassifier().fit_stream(zip(frames, labels, strict=True))
+    assert model.feature_names_in_.tolist() == names
+    assert model.fit_stream((frames[0], labels[0])).feature_names_in_.tolist() == names
+    turned = frames[2][names[::-1]]
+    with pytest.raises(ValueError, match=r"Batch 3: .* is 'column 9' instead of 'column 0'"):
+        model.fit_stream(zip([*frames[:2], turned], labels, strict=True))
+    with pytest.raises(ValueError, match="Batch 2: the columns have no names"):
+        model.fit_stream([(frames[0], labels[0]), (X[30:60], labels[1])])
+    with pytest.raises(ValueError, match="Batch 2: the columns have names"):
+        model.fit_stream([(X[:30], labels[0]), (frames[1], labels[1])])
+
+
 def test_what_a_stream_refuses() -> None:
     X, y = noisy_classes()
     with pytest.raises(ValueError, match="at least two classes are needed; got only one class, 0"):

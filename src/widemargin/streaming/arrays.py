@@ -12,7 +12,14 @@ from scipy.sparse import csr_matrix, issparse
 
 from ..losses import NO_WEIGHT
 from .blocks import Block, BlockSource, Place
-from .checking import check_row_starts, checked_labels, checked_rows, checked_weights, float_type
+from .checking import (
+    check_row_starts,
+    checked_labels,
+    checked_rows,
+    checked_weights,
+    column_names,
+    float_type,
+)
 
 __all__ = ["array_source", "row_blocks", "stored_bytes"]
 
@@ -27,8 +34,9 @@ def array_source(
     path: Path | None = None,
 ) -> BlockSource:
     """Return the blocks of one matrix, which is not copied if a solver can read it as it is."""
-    X = X if issparse(X) else np.asanyarray(X)
     place = Place(path)
+    names = column_names(X, place)
+    X = X if issparse(X) else np.asanyarray(X)
     if X.ndim != 2 or 0 in X.shape:
         raise place.error(f"expected features of shape (rows, features); got shape {X.shape}.")
     if issparse(X) and X.format == "csr":
@@ -37,7 +45,7 @@ def array_source(
         sample_weight is None or bool(np.all(np.asarray(sample_weight) > NO_WEIGHT))
     )
     blocks = row_blocks(X, y, sample_weight, place=place, dtype=dtype, block_bytes=block_bytes)
-    return BlockSource(blocks, X=X if as_it_is else None)
+    return BlockSource(blocks, X=X if as_it_is else None, feature_names=names)
 
 
 def row_blocks(

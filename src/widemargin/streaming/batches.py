@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from .arrays import row_blocks
 from .blocks import Block, BlockSource, Place
+from .checking import column_names
 
 __all__ = ["batch_source"]
 
@@ -35,6 +36,7 @@ def _blocks(
                 f"{type(batch).__name__}{size}."
             )
         X, y, *weights = batch
+        names = column_names(X, place)
         X = X if issparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] == 0:
             raise place.error(f"expected features of shape (rows, features); got shape {X.shape}.")
@@ -43,7 +45,7 @@ def _blocks(
         weight = weights[0] if weights else None
         for block in row_blocks(X, y, weight, place=place, dtype=dtype, block_bytes=block_bytes):
             # The size of one batch says nothing about the whole.
-            yield replace(block, done_bytes=None, total_bytes=None)
+            yield replace(block, feature_names=names, done_bytes=None, total_bytes=None)
     if number == 0:
         raise ValueError(
             "Expected at least one batch; got none. If the source is an iterator, was it used "

@@ -65,6 +65,8 @@ class Block:
         number than 0, and may turn out late not to.
     n_features : int, default=None
         Number of features; None if only the last block will tell.
+    feature_names : tuple of str, default=None
+        Column names of a data frame; those of a file are its source's.
     done_bytes, total_bytes : int, default=None
         How far the source has been read, and its size, where that is known.
     """
@@ -76,6 +78,7 @@ class Block:
     weights: NDArray[np.float64] | None = None
     first_column: int = 0
     n_features: int | None = None
+    feature_names: tuple[str, ...] | None = None
     done_bytes: int | None = None
     total_bytes: int | None = None
 
@@ -91,7 +94,7 @@ class BlockSource:
     X : ndarray or csr_matrix, default=None
         The same rows, if they can be used where they are; the blocks then serve to check them.
     feature_names : tuple of str, default=None
-        Column names, where the source has them.
+        Column names, where the source has them before the first block.
     notes : list of str
         What was decided on the way, complete after the last block.
     """

@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
+from sklearn.utils.validation import _get_feature_names
 
 from .blocks import Place
 
-__all__ = ["check_row_starts", "checked_labels", "checked_rows", "checked_weights", "float_type"]
+__all__ = [
+    "check_row_starts",
+    "checked_labels",
+    "checked_rows",
+    "checked_weights",
+    "column_names",
+    "float_type",
+]
 
 
 def float_type(given: np.dtype[Any], asked: np.dtype[Any] | None) -> np.dtype[Any]:
@@ -18,6 +26,15 @@ def float_type(given: np.dtype[Any], asked: np.dtype[Any] | None) -> np.dtype[An
     if asked is not None:
         return asked
     return np.dtype(np.float32 if given in (np.float32, np.float16) else np.float64)
+
+
+def column_names(X: Any, place: Place) -> tuple[str, ...] | None:
+    """Return the column names of a data frame; None where columns have no names of text."""
+    try:
+        names = _get_feature_names(X)
+    except TypeError as error:
+        raise place.error(f"the column names must all be text: {error}") from error
+    return None if names is None else tuple(names.tolist())
 
 
 def checked_rows(X: Any, dtype: np.dtype[Any] | None, place: Place) -> Any:

@@ -55,6 +55,7 @@ class SpoolWriter:
         self._block_bytes = block_bytes
         self._rows: RowFiles | None = None
         self._weighted: bool | None = None
+        self._names = source.feature_names
         self._codes = SpoolFile(self.directory / "label_codes", CODE_TYPE)
         self._weights = SpoolFile(self.directory / "weights", np.float64)
         self._totals = np.zeros(0)
@@ -68,6 +69,7 @@ class SpoolWriter:
         """Write a block; rows of weight zero are left out."""
         self._check_weights(block)
         self._check_width(block)
+        self._check_names(block)
         codes, weights = self._book.encode(block), block.weights
         if weights is not None and not np.all(weights > NO_WEIGHT):
             kept = weights > NO_WEIGHT
@@ -112,7 +114,7 @@ class SpoolWriter:
             classes=classes,
             class_totals=totals,
             weights=self._weights.mapped(shape) if self._weighted else None,
-            feature_names=self._source.feature_names,
+            feature_names=self._names,
             notes=tuple(self._source.notes),
             nbytes=sum(file.stat().st_size for file in self.directory.iterdir()),
             directory=self._directory,
@@ -157,6 +159,27 @@ class SpoolWriter:
             raise block.place.error(
                 f"expected {self._n_features:,} features, {before}; got {block.n_features:,}."
             )
+
+    def _check_names(self, block: Block) -> None:
+        if block.place.batch is None:
+            return
+        if block.place.batch == 1:
+            self._names = block.feature_names
+        if block.feature_names == self._names:
+            return
+        if block.feature_names is None or self._names is None:
+            some, none = "have names", "have no names"
+            here, before = (none, some) if block.feature_names is None else (some, none)
+            raise block.place.error(
+                f"the columns {here}, those before {before}. Give data frames in every batch or in "
+                "none."
+            )
+        pairs = zip(block.feature_names, self._names, strict=True)
+        k = next(k for k, (name, expected) in enumerate(pairs) if name != expected)
+        raise block.place.error(
+            f"expected the columns of the batches before, in their order; column {k} (counted from "
+            f"0) is {block.feature_names[k]!r} instead of {self._names[k]!r}. Select them by name."
+        )
 
     def _check_weights(self, block: Block) -> None:
         weighted = block.weights is not None
