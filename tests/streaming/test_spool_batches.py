@@ -79,8 +79,8 @@ class TestLabels:
             assert rows.class_totals.tolist() == [1, 1, 0]
 
     def test_integers_then_floats(self):
-        with spool([(X[:2], [3, 1]), (X[:2], [0.5, 1.0])]) as rows:
-            assert rows.classes.tolist() == [0.5, 1.0, 3.0]
+        with spool([(X[:2], [3, 1]), (X[:2], [0.0, 1.0])]) as rows:
+            assert rows.classes.tolist() == [0.0, 1.0, 3.0]
             assert rows.codes.tolist() == [2, 1, 0, 1]
 
     @pytest.mark.parametrize("dtype", [np.int8, np.uint16, bool])
@@ -156,6 +156,10 @@ def test_one_class():
 
 
 def test_numbers_to_be_predicted_are_no_classes():
-    y = np.arange(40_000) + 0.5
-    with pytest.raises(ValueError, match=r"at most 32,767 classes; the label 32767.5 is one more"):
+    y = np.arange(40_000.0)
+    with pytest.raises(ValueError, match=r"at most 32,767 classes; the label 32767.0 is one more"):
         spool([(y[:, None], y)])
+    with pytest.raises(ValueError, match=r"Batch 1, row 3: unknown label type.* got 0\.5\."):
+        spool([(X[:4], [2.0, 1.0, 0.5, 0.25])])
+    with spool([(X[:2], [0.5, 1.0])], classes=[0.5, 1]) as rows:
+        assert rows.classes.tolist() == [0.5, 1.0]

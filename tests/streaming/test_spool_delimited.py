@@ -69,7 +69,7 @@ def test_tabs(csv):
     np.testing.assert_array_equal(y, [0, 1])
 
 
-@pytest.mark.parametrize("labels", [("1", "1.0", "2"), ("1", "0.5", "1"), ("1", "2", "x")])
+@pytest.mark.parametrize("labels", [("1", "1.0", "2"), ("1", "-1.0", "1"), ("1", "2", "x")])
 @pytest.mark.parametrize("text_labels", [False, True])
 def test_labels_are_numbers_if_all_are(csv, labels, text_labels):
     path = csv(HEADER + "".join(f"0,0,{label}\n" for label in labels))

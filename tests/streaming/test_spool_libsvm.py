@@ -90,8 +90,11 @@ def test_rows_without_values(svm):
     np.testing.assert_array_equal(X, [[0], [0]])
 
 
-def test_whole_labels_are_integers_only_if_all_are(svm):
-    _, y, _ = contents(svm("1 1:1\n2 1:1\n0.5 1:1\n"), block_bytes=1)
+def test_labels_that_are_not_whole_must_be_named(svm):
+    path = svm("1 1:1\n2 1:1\n0.5 1:1\n")
+    with pytest.raises(ValueError, match=r"unknown label type: continuous.* got 0\.5\."):
+        spool(path, block_bytes=1)
+    _, y, _ = contents(path, block_bytes=1, classes=[0.5, 1, 2])
     np.testing.assert_array_equal(y, [1, 2, 0.5])
 
 

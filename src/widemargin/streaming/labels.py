@@ -40,6 +40,10 @@ class LabelBook:
         labels = np.asarray(block.labels)
         if self._given is None:
             self._note_type(labels.dtype, written, block)
+            fractions = _fractions(labels)
+            if fractions.size:
+                row = int(np.flatnonzero(np.isin(block.label_codes, fractions))[0])
+                raise block.place.error(_continuous(labels[block.label_codes[row]]), row)
         table = np.empty(len(labels), dtype=CODE_TYPE)
         for position, label in enumerate(labels.tolist()):
             number = self._number.get(label)
@@ -58,6 +62,8 @@ class LabelBook:
             return self._given, None
         seen = list(self._number)
         labels = numbers_or_text(seen) if self._written else np.array(seen, dtype=self._dtype)
+        if self._written and _fractions(labels).size:  # Only now: a text may still have come.
+            raise ValueError(_continuous(labels[_fractions(labels)[0]]))
         classes, positions = np.unique(labels, return_inverse=True)
         return classes, positions.astype(CODE_TYPE)
 
@@ -88,6 +94,18 @@ class LabelBook:
                 f"expected labels of one kind; got {now} after {before}. Convert the labels."
             )
         self._dtype = np.promote_types(self._dtype, dtype)
+
+
+def _fractions(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Positions of numbers that are not whole."""
+    return np.flatnonzero(labels % 1) if labels.dtype.kind == "f" else np.empty(0, np.intp)
+
+
+def _continuous(label: Any) -> str:
+    return (
+        f"unknown label type: continuous. A label must be text or a whole number; got {label}. If "
+        "these are classes all the same, name them in `classes`."
+    )
 
 
 def _checked_classes(classes: ArrayLike) -> NDArray[Any]:
