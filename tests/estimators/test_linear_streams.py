@@ -97,6 +97,21 @@ def test_what_a_stream_refuses() -> None:
         LinearODMClassifier().fit_stream([(X, y + 1)], classes=[0, 1])
 
 
+def test_continuous_labels_are_classes_only_if_named(tmp_path: object) -> None:
+    X, y = noisy_classes(n_rows=60)
+    model = LinearODMClassifier()
+    with pytest.raises(ValueError, match=r"Row 1: unknown label type: continuous.* got 0\.5"):
+        model.fit_stream((X, y - 0.5 + (y == 0)))
+    with pytest.raises(ValueError, match="Batch 2, row 1: unknown label type: continuous"):
+        model.fit_stream([(X, y), (X, y + 0.25)])
+    path = tmp_path / "rows.csv"
+    path.write_text("length,label\n" + "1,0.5\n2,1.5\n" * 20)
+    with pytest.raises(ValueError, match="unknown label type: continuous"):
+        model.fit_stream(path)
+    assert model.fit_stream(path, classes=[0.5, 1.5]).classes_.tolist() == [0.5, 1.5]
+    assert model.fit_stream((X, y.astype(float))).classes_.tolist() == [0.0, 1.0]
+
+
 def test_a_class_that_does_not_come_is_never_predicted() -> None:
     X, y = noisy_classes()
     model = LinearODMClassifier().fit_stream([(X, y)], classes=[0, 1, 2])
@@ -233,3 +248,7 @@ def test_labels_that_were_not_announced() -> None:
         model.partial_fit(X, y, [0, 1, 2])
     with pytest.raises(ValueError, match="`fit_intercept` has changed"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
+    model.set_params(fit_intercept=True)
+    with pytest.raises(ValueError, match="`intercept_scaling` has changed"):
+        model.set_params(intercept_scaling=10.0).partial_fit(X, y)
+    model.set_params(intercept_scaling=1.0).partial_fit(X, y)

@@ -32,6 +32,7 @@ from .validation import codes_of, hold_out
 class LinearMachine(LinearModel):
     """Base of the linear classifiers; subclasses add the loss and its parameters."""
 
+    _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "fit_intercept": ["boolean"],
@@ -318,7 +319,11 @@ class LinearMachine(LinearModel):
 
     def _set_fitted(self, fit: LinearFit, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        for learnt in ("curvature_", "n_samples_seen_"):  # of `partial_fit`, which this ends
+        for learnt in (
+            "curvature_",
+            "n_samples_seen_",
+            "_learnt_constant",
+        ):  # of `partial_fit`, which this ends
             if hasattr(self, learnt):
                 delattr(self, learnt)
         for name, value in fit.attributes().items():

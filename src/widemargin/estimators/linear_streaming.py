@@ -111,10 +111,13 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     inputs = estimator._inputs_of(
         canonical(X), codes, labels, None if np.all(weights == 1.0) else weights, estimator.C
     )
+    if not first:
+        _refuse_other_constant(estimator, inputs.constant)
     w, past = _state(estimator, inputs, labels, first)
     if n_rows:
         w, past = _absorbed(inputs, w, past)
     estimator.classes_ = labels
+    estimator._learnt_constant = inputs.constant
     estimator.curvature_ = past
     n_features = inputs.X.shape[1]
     estimator.coef_ = np.ascontiguousarray(w[:, :n_features])
@@ -168,6 +171,21 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(labels, y), dtype=np.int64)
 
 
+def _refuse_other_constant(estimator: Any, constant: float) -> None:
+    """Raise ValueError where the constant feature is not that of the rows learnt before."""
+    size = estimator.n_features_in_ + (constant != 0)
+    if size != estimator.curvature_.shape[1]:
+        changed = "fit_intercept"
+    # Models saved by older versions do not tell.
+    elif getattr(estimator, "_learnt_constant", constant) != constant:
+        changed = "intercept_scaling"
+    else:
+        return
+    raise ValueError(
+        f"`{changed}` has changed since the last call of `partial_fit`. Use a new estimator."
+    )
+
+
 def _state(
     estimator: Any, inputs: LinearInputs, labels: NDArray[Any], first: bool
 ) -> tuple[Array, Array]:
@@ -177,11 +195,7 @@ def _state(
     if not first:
         w = estimator._previous_weights(labels)
         assert w is not None
-        if w.shape[1] == estimator.curvature_.shape[1]:
-            return w, estimator.curvature_
-        raise ValueError(
-            "`fit_intercept` has changed since the last call of `partial_fit`. Use a new estimator."
-        )
+        return w, estimator.curvature_
     fits = size <= DIRECT_SIZE and 8 * n_problems * size**2 <= inputs.memory
     past = np.ones((n_problems, size))
     return np.zeros((n_problems, size)), _diagonals(past) if fits else past

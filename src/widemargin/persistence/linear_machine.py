@@ -28,3 +28,6 @@ def check_linear_machine(estimator: Any) -> None:
         )
         seen = required(estimator, "n_samples_seen_")
         demand(is_integer(seen) and seen >= 0, "n_samples_seen_", "a number of rows")
+        # Files of older versions lack it.
+        constant = vars(estimator).get("_learnt_constant", 0.0)
+        demand(isinstance(constant, float), "_learnt_constant", "a number")
