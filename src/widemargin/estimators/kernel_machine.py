@@ -31,6 +31,7 @@ from ..solvers import Monitor
 from ..strategies import STRATEGIES, Strategy
 from .divided import resolve_strategy
 from .divided_fit import DividedFit
+from .earlier_fit import earlier_fit_kept
 from .exact_fit import ExactFit, FitInputs
 from .feature_scales import warn_if_one_feature_dominates
 from .kernel_model import KernelModel
@@ -132,18 +133,21 @@ class KernelMachine(KernelModel):
             The fitted classifier.
         """
         self._check_parameters()
-        X, y = self._checked_training_data(X, y)
-        training = training_set(
-            X, y, sample_weight, pairwise=self._pairwise, estimator=type(self).__name__
-        )
-        strategy = resolve_strategy(self.strategy, len(training.codes), type(self).__name__)
-        seed = self._seed()
-        training, validation = validation_rows(self, strategy, training, X, X_val, y_val, seed)
-        inputs = self._fit_inputs(training, *self._kernel_and_rows(training.X, training.weights))
-        if self.warm_start:
-            inputs = replace(inputs, previous=self._previous_coefficients(training))
-        with FitProgress(type(self).__name__, self.tol) as progress:
-            self._run(inputs, self._fit_of(inputs, strategy, validation, seed, progress))
+        with earlier_fit_kept(self):
+            X, y = self._checked_training_data(X, y)
+            training = training_set(
+                X, y, sample_weight, pairwise=self._pairwise, estimator=type(self).__name__
+            )
+            strategy = resolve_strategy(self.strategy, len(training.codes), type(self).__name__)
+            seed = self._seed()
+            training, validation = validation_rows(self, strategy, training, X, X_val, y_val, seed)
+            inputs = self._fit_inputs(
+                training, *self._kernel_and_rows(training.X, training.weights)
+            )
+            if self.warm_start:
+                inputs = replace(inputs, previous=self._previous_coefficients(training))
+            with FitProgress(type(self).__name__, self.tol) as progress:
+                self._run(inputs, self._fit_of(inputs, strategy, validation, seed, progress))
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:

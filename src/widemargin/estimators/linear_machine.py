@@ -19,6 +19,7 @@ from ..linear.problem import LossConstants
 from ..losses import Array, Loss
 from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
+from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
 from .linear_path import fit_path
@@ -107,15 +108,18 @@ class LinearMachine(LinearModel):
             The fitted classifier.
         """
         self._check_parameters()
-        X, y = self._checked_training_data(X, y)
-        training = training_set(X, y, sample_weight, pairwise=False, estimator=type(self).__name__)
-        seed = self._seed()
-        training, validation = self._validation(training, X, X_val, y_val, seed)
-        inputs = replace(self._inputs(training), validation=validation)
-        if self.warm_start:
-            inputs = replace(inputs, start=self._previous_weights(training.classes))
-        with FitProgress(type(self).__name__, self.tol) as progress:
-            self._run(LinearFit(inputs, self._settings(seed, progress)), training.classes)
+        with earlier_fit_kept(self):
+            X, y = self._checked_training_data(X, y)
+            training = training_set(
+                X, y, sample_weight, pairwise=False, estimator=type(self).__name__
+            )
+            seed = self._seed()
+            training, validation = self._validation(training, X, X_val, y_val, seed)
+            inputs = replace(self._inputs(training), validation=validation)
+            if self.warm_start:
+                inputs = replace(inputs, start=self._previous_weights(training.classes))
+            with FitProgress(type(self).__name__, self.tol) as progress:
+                self._run(LinearFit(inputs, self._settings(seed, progress)), training.classes)
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
@@ -177,7 +181,8 @@ class LinearMachine(LinearModel):
         self : object
             The fitted classifier.
         """
-        fit_stream(self, batches, classes, n_features=n_features, spool_dir=spool_dir)
+        with earlier_fit_kept(self):
+            fit_stream(self, batches, classes, n_features=n_features, spool_dir=spool_dir)
         return self
 
     def partial_fit(
@@ -210,7 +215,8 @@ class LinearMachine(LinearModel):
         self : object
             The classifier after these rows.
         """
-        partial_fit(self, X, y, classes, sample_weight)
+        with earlier_fit_kept(self):
+            partial_fit(self, X, y, classes, sample_weight)
         return self
 
     def _check_parameters(self) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..losses import Array
+from .earlier_fit import earlier_fit_kept
 from .search_folds import Folds, FoldScores, scores_by_paths
 from .search_grid import best_row, results_table, values_of_C
 from .training_set import TrainingSet, training_set
@@ -64,21 +65,23 @@ class ParameterSearch:
         """
         self._validate_params()
         name, pairwise = type(self).__name__, getattr(self, "_pairwise", False)
-        X, y = self._checked_training_data(X, y)
-        training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
-        weight = np.zeros(training.n_given)
-        weight[slice(None) if training.kept is None else training.kept] = training.weights
-        Cs, settings = values_of_C(self.Cs), self._settings_beside_C(training)
-        folds = Folds(
-            X,
-            y,
-            weight,
-            list(self._splitter(y).split(X, y, groups)),
-            pairwise,
-            None if self.scoring is None else get_scorer(self.scoring),
-        )
-        folds.check(name)
-        self._keep_results(Cs, settings, self._search(Cs, settings, folds))
+        with earlier_fit_kept(self):
+            X, y = self._checked_training_data(X, y)
+            training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
+            weight = np.zeros(training.n_given)
+            weight[slice(None) if training.kept is None else training.kept] = training.weights
+            Cs, settings = values_of_C(self.Cs), self._settings_beside_C(training)
+            folds = Folds(
+                X,
+                y,
+                weight,
+                list(self._splitter(y).split(X, y, groups)),
+                pairwise,
+                None if self.scoring is None else get_scorer(self.scoring),
+            )
+            folds.check(name)
+            found = self._search(Cs, settings, folds)
+        self._keep_results(Cs, settings, found)
         if self.refit:
             best = self._classifier_with(**self.best_params_)
             best.fit(X, y, sample_weight)
