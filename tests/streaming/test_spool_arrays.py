@@ -161,7 +161,7 @@ def test_number_of_features():
 
 @pytest.mark.parametrize("source", [X, 3, None])
 def test_not_a_source(source):
-    with pytest.raises(TypeError, match="`source` must be the path of a file, a tuple"):
+    with pytest.raises(TypeError, match="Rows must come as the path of a file, a tuple"):
         spool(source)
 
 

@@ -46,6 +46,11 @@ def test_two_batches_in_a_list_are_not_taken_for_a_pair_of_arrays():
         np.testing.assert_array_equal(contents(source)[0], X)
 
 
+def test_batches_of_two_types():
+    with pytest.raises(ValueError, match=r"Batch 2: .* Convert all batches to one of them"):
+        spool([(X, Y), (X.astype(np.float32), Y)])
+
+
 def test_batches_of_lists():
     got, y, _ = contents([([[1, 2], [3, 4]], ["a", "b"])])
     np.testing.assert_array_equal(got, [[1, 2], [3, 4]])

@@ -33,7 +33,7 @@ def block_source(source: Any, *, dtype: np.dtype[Any] | None, block_bytes: int) 
     # One matrix would be taken for an iterable of rows.
     if hasattr(batches, "shape") or not isinstance(batches, Iterable):
         raise TypeError(
-            "`source` must be the path of a file, a tuple (X, y) or (X, y, sample_weight), an "
+            "Rows must come as the path of a file, a tuple (X, y) or (X, y, sample_weight), an "
             "iterable of such tuples, or a function that returns one; got "
             f"{type(batches).__name__}."
         )

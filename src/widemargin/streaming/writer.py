@@ -144,8 +144,8 @@ class SpoolWriter:
             )
         elif dtype != self._rows.dtype:
             raise block.place.error(
-                f"the features are {dtype}, those before {self._rows.dtype}. Convert them, or give "
-                "`dtype`."
+                f"the features are {dtype}, those before {self._rows.dtype}. Convert all batches "
+                "to one of them."
             )
         return self._rows
 
