@@ -51,6 +51,15 @@ def test_batches_of_two_types():
         spool([(X, Y), (X.astype(np.float32), Y)])
 
 
+def test_one_pair_of_lists():
+    got, y, weights = contents(([[1, 2], [3, 4]], ["a", "b"], [1, 2]))
+    np.testing.assert_array_equal(got, [[1, 2], [3, 4]])
+    assert y.tolist() == ["a", "b"]
+    assert weights.tolist() == [1, 2]
+    batches = ([[[1, 2], [3, 4]], ["a", "b"]], [[[5, 6]], ["a"]])
+    np.testing.assert_array_equal(contents(batches)[0], [[1, 2], [3, 4], [5, 6]])
+
+
 def test_batches_of_lists():
     got, y, _ = contents([([[1, 2], [3, 4]], ["a", "b"])])
     np.testing.assert_array_equal(got, [[1, 2], [3, 4]])

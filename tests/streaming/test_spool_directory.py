@@ -64,7 +64,7 @@ def test_interrupted_by_a_report(tmp_path):
 
 
 def test_no_such_directory(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"`spool_dir` must be a folder .* got .*absent"):
         spool([(X, Y)], spool_dir=tmp_path / "absent")
 
 

@@ -91,7 +91,7 @@ def test_cut_off_and_damaged(tmp_path):
 @pytest.mark.parametrize("arrays", [{"X": X}, {"y": Y}, {"X": X[:0], "y": Y[:0]}])
 def test_nothing_to_learn_from(tmp_path, arrays):
     np.savez(tmp_path / "data.npz", **arrays)
-    with pytest.raises(DataFileError, match=r"expected arrays X and y|got shape \(0, 4\)"):
+    with pytest.raises(DataFileError, match=r"expected arrays X and y|at least one row"):
         spool(tmp_path / "data.npz")
 
 

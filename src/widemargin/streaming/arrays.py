@@ -37,8 +37,10 @@ def array_source(
     place = Place(path)
     names = column_names(X, place)
     X = X if issparse(X) else np.asanyarray(X)
-    if X.ndim != 2 or 0 in X.shape:
+    if X.ndim != 2 or X.shape[1] == 0:
         raise place.error(f"expected features of shape (rows, features); got shape {X.shape}.")
+    if X.shape[0] == 0:
+        raise place.error("expected at least one row; got none.")
     if issparse(X) and X.format == "csr":
         check_row_starts(X, place)
     as_it_is = _readable(X, dtype) and (

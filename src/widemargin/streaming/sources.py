@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ __all__ = ["block_source", "file_source"]
 
 def block_source(source: Any, *, dtype: np.dtype[Any] | None, block_bytes: int) -> BlockSource:
     """Return the blocks of arrays, batches, or a function that returns an iterator of batches."""
-    if isinstance(source, tuple) and len(source) in (2, 3) and hasattr(source[0], "shape"):
+    if isinstance(source, tuple) and len(source) in (2, 3) and _is_matrix(source[0]):
         X, y, *weights = source
         return array_source(
             X, y, weights[0] if weights else None, dtype=dtype, block_bytes=block_bytes
@@ -38,6 +39,17 @@ def block_source(source: Any, *, dtype: np.dtype[Any] | None, block_bytes: int) 
             f"{type(batches).__name__}."
         )
     return batch_source(batches, dtype=dtype, block_bytes=block_bytes)
+
+
+def _is_matrix(X: Any) -> bool:
+    """Whether an object is rows of features, not a batch: a list of lists of numbers is."""
+    if hasattr(X, "shape"):
+        return True
+    for _ in range(2):
+        if not isinstance(X, list) or not X:
+            return False
+        X = X[0]
+    return isinstance(X, Real)
 
 
 def file_source(

@@ -88,6 +88,10 @@ def spool(
         raise ValueError(f"`block_bytes` must be at least 1; got {block_bytes}.")
     if n_features is not None and n_features < 1:
         raise ValueError(f"`n_features` must be at least 1; got {n_features}.")
+    if spool_dir is not None and not Path(spool_dir).is_dir():
+        raise FileNotFoundError(
+            f"`spool_dir` must be a folder that exists; got {str(spool_dir)!r}."
+        )
     book = LabelBook(classes)
     options = {
         "format": format,
