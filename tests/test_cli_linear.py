@@ -60,7 +60,13 @@ def test_named_columns_and_several_classes(run, iris):  # noqa: F811
     ("options", "message"),
     [
         (("--linear", "--kernel", "rbf"), "--kernel is no setting of --algorithm odm --linear"),
-        (("--linear", "--loss", "hinge"), "--loss is no setting of --algorithm odm --linear"),
+        (("--linear", "--loss", "hinge"), "--linear. Add --algorithm svm to use it."),
+        (("--linear", "--loss", "hinge"), "Try 'widemargin train --help'."),
+        (
+            ("--linear", "--validation-fraction", 0.1),
+            "--validation-fraction is no setting of --lin",
+        ),
+        (("--linear", "--levels", 2), "--levels is no setting of --linear, which never divides"),
         (("--linear", "--solver", "blocks"), "'solver' parameter"),
         (("--linear", "--spool-dir", "nowhere"), "--spool-dir nowhere: expected a folder"),
         (("--spool-dir", "."), "--spool-dir is for --linear"),

@@ -23,18 +23,22 @@ def estimator_with(algorithm: Algorithm, given: dict[str, Any], *, linear: bool 
     import widemargin
     from widemargin.resources import memory_bytes, thread_count
 
-    cls: Any = {
+    classes: dict[tuple[Algorithm, bool], Any] = {
         (Algorithm.odm, False): widemargin.ODMClassifier,
         (Algorithm.svm, False): widemargin.SVMClassifier,
         (Algorithm.odm, True): widemargin.LinearODMClassifier,
         (Algorithm.svm, True): widemargin.LinearSVMClassifier,
-    }[algorithm, linear]
+    }
+    cls = classes[algorithm, linear]
     given = {name: value for name, value in given.items() if value is not None}
     foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
     if foreign:
         option = "--" + foreign[0].replace("_", "-")
         of = f"--algorithm {algorithm}" + (" --linear" if linear else "")
-        raise usage_error(f"{option} is no setting of {of}.")
+        other = Algorithm.svm if algorithm is Algorithm.odm else Algorithm.odm
+        known = foreign[0] in inspect.signature(classes[other, linear]).parameters
+        advice = f" Add --algorithm {other} to use it." if known else ""
+        raise usage_error(f"{option} is no setting of {of}.{advice}")
     if "lam" in given and "C" in given:
         raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
     estimator = cls(**given)

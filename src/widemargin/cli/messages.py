@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,7 +43,8 @@ def fail(message: str, code: int) -> typer.Exit:
 def usage_error(message: str) -> typer.Exit:
     """Print what is wrong with the command line, and return the exception that ends it."""
     say(f"error: {message}")
-    say("Try 'widemargin --help'.")
+    # Options come after the command, so that the first argument is its name.
+    say(f"Try '{' '.join(['widemargin', *sys.argv[1:2]])} --help'.")
     return typer.Exit(USAGE)
 
 

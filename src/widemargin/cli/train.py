@@ -153,7 +153,7 @@ def train(
     """Train a classifier on DATA and save it.
 
     Settings left out have the estimator's defaults (`widemargin info` shows those of a model).
-    Scale the features first: kernels measure distances.
+    Scale the features first: kernels measure distances, and --linear penalises all weights alike.
 
     --linear trains without a kernel on files of any size: DATA is read once, by blocks, into a
     temporary binary copy, which the solver reads from disk as often as it needs.
@@ -197,7 +197,7 @@ def train(
             "n_sample": sample,
             "validation_fraction": validation_fraction,
         }
-        given["strategy"] = strategy_with(strategy, divided)
+        given["strategy"] = strategy_with(strategy, divided, linear=linear)
         estimator = estimator_with(algorithm, given, linear=linear)
         if spool_dir is not None and not linear:
             raise usage_error("--spool-dir is for --linear; kernel machines keep rows in memory.")
