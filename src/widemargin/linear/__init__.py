@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..losses import Array
+from ..resources import single_threaded_blas
 from . import augmented_lagrangian, csvrg, dsvrg, dual, dual_then_newton, newton, pegasos, svrg
 from .monitor import LinearMonitor
 from .newton import DIRECT_SIZE
@@ -111,4 +112,5 @@ def solve(
     """Solve a problem by the solver of that name."""
     function = SOLVERS[name][0 if problem.constants.smooth else 1]
     assert function is not None, f"{name} was not refused"
-    return function(problem, w, monitor, dual, **(options or SolverOptions()).of(name))
+    with single_threaded_blas():  # long dot products: their threads would change the last digits
+        return function(problem, w, monitor, dual, **(options or SolverOptions()).of(name))
