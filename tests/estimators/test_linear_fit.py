@@ -260,7 +260,7 @@ def test_warm_start(loss: str) -> None:
     if loss == "hinge":  # the weights alone do not tell the duals
         assert model.n_iter_ < cold
     else:
-        assert model.n_iter_ == 1
+        assert model.n_iter_ == 0
         np.testing.assert_array_equal(model.coef_, coef)
     model.fit(X[:, :7], y)  # other features: from nothing
     assert model.coef_.shape == (3, 7)
@@ -370,3 +370,22 @@ def test_one_class_is_refused() -> None:
 def test_wrong_settings_are_named(setting: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"'{setting}' parameter"):
         LinearODMClassifier(**{setting: value}).fit(*noisy_classes())
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6, 1e8])
+@losses
+def test_large_C_on_separable_rows(loss: str, C: float) -> None:
+    X = np.random.default_rng(0).standard_normal((200, 20))
+    model = clone(LOSSES[loss]).set_params(C=C).fit(X, X[:, 0] > 0)
+    assert model.relative_gap_ <= model.tol
+    assert model.n_iter_ <= 300
+
+
+@losses
+def test_absurd_C_is_warned_of(loss: str) -> None:
+    X, y = noisy_classes(n_rows=200)
+    model = clone(LOSSES[loss]).set_params(C=1e300, max_iter=50)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert np.all(np.isfinite(model.coef_))
+    assert model.n_iter_ <= 50

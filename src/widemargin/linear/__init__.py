@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..losses import Array
 from ..resources import single_threaded_blas
 from . import augmented_lagrangian, csvrg, dsvrg, dual, dual_then_newton, newton, pegasos, svrg
@@ -112,5 +114,7 @@ def solve(
     """Solve a problem by the solver of that name."""
     function = SOLVERS[name][0 if problem.constants.smooth else 1]
     assert function is not None, f"{name} was not refused"
-    with single_threaded_blas():  # long dot products: their threads would change the last digits
+    # Threads of BLAS would change the last digits of long dot products. Overflow is no converged
+    # gap, and told as such.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return function(problem, w, monitor, dual, **(options or SolverOptions()).of(name))

@@ -90,6 +90,7 @@ def solve(
             outcome = found.outcome
         elif width < LEAST_WIDTH:
             outcome = Outcome.STALLED
+    monitor.record(found.certificate, problem.evaluations, found.w, iterations=0)
     if dual is not None:
         dual[:] = multiplier
     return replace(found, outcome=outcome)

@@ -95,7 +95,7 @@ class LinearMonitor:
         w : array
             Weights now.
         iterations : int
-            Iterations since the last record.
+            Iterations since the last record; 0 if none is to follow.
         """
         self.latest = w
         best = self.best or certificate
@@ -104,7 +104,7 @@ class LinearMonitor:
         )
         gap = certificate.relative_gap
         seconds = time.perf_counter() - self._started
-        number = self.iterations + iterations - 1
+        number = self.iterations + max(iterations, 1) - 1
         self._records.append(
             (number, seconds, certificate.primal, certificate.dual, gap, evaluations)
         )

@@ -11,10 +11,11 @@ has curvature :math:`\kappa_i` from the rows whose margin is on a curved piece o
 2. Up to ``DIRECT_SIZE`` weights, H is kept as a matrix to which the changed rows are added, and
    factorised. Above, the step is found by preconditioned conjugate gradients, to a tolerance that
    tightens with the gradient.
-3. A step that does not make the objective fall enough is not taken, and the next one is damped: H
-   gets a multiple of the diagonal that it would have if every row had curvature (Levenberg and
-   Marquardt). That keeps weights in reach whose rows are all on a straight piece, and which H says
-   nothing about.
+3. Where the full step does not make the objective fall enough, the best shorter one is taken,
+   found by two passes that try twenty steps each. Where that is very short or none, the next
+   direction is damped: H gets a multiple of the diagonal that it would have if every row had
+   curvature (Levenberg and Marquardt). That keeps weights in reach whose rows are all on a straight
+   piece, and which H says nothing about.
 
 The duality gap of ``w`` and of the duals that its margins imply is ½‖∇‖², so every pass carries
 its certificate. Cost: a pass a step, plus O(changed rows × features²) or two passes over the
@@ -45,6 +46,12 @@ DIRECT_SIZE = 1000
 SUFFICIENT = 1e-2
 # The damping after a first step that failed, when to forget it, and when to give up.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-4, 1e4
+HALVES: Array = np.exp2(-np.arange(1.0, 21.0))
+BETWEEN: Array = np.linspace(0.5, 2.0, 24, endpoint=False)
+# A shorter step than this means that the direction is poor.
+SHORT_STEP = 0.01
+# Differences of objectives below this share of them say nothing.
+ROUNDING = 1e-13
 
 
 def solve(
@@ -59,7 +66,13 @@ def solve(
         w = solve(sample, w, sample_monitor(monitor)).w
         problem.evaluations += sample.evaluations
         del sample  # its memory
-    return descend(problem, w, monitor, lambda at: at.certificate.relative_gap <= monitor.tol, dual)
+
+    def done(at: Evaluation) -> bool:
+        return at.certificate.relative_gap <= monitor.tol
+
+    found = descend(problem, w, monitor, done, dual)
+    monitor.record(found.certificate, problem.evaluations, found.w, iterations=0)
+    return found
 
 
 def descend(
@@ -74,30 +87,46 @@ def descend(
     hessian = hessian or Hessian(problem)
     hessian.problem = problem
     at = hessian.evaluate(w, dual)
-    outcome, went_back = Outcome.CONVERGED, False
-    while not done(at):
-        if monitor.record(at.certificate, problem.evaluations, w):
-            outcome = Outcome.TIME
-            break
-        if monitor.iterations > monitor.max_iter:
+    outcome = None
+    while outcome is None:
+        if done(at):
+            outcome = Outcome.CONVERGED
+        elif monitor.iterations >= monitor.max_iter:
             outcome = Outcome.ITERATIONS
-            break
-        before = hessian.state()
-        direction = hessian.solve(-at.gradient)
-        there = hessian.evaluate(w + direction, dual)
-        if _fell_enough(at, there, direction):
-            w, at, went_back = w + direction, there, False
-            hessian.damp_less()
-            continue
-        hessian.restore(before)
-        went_back = True
-        if not hessian.damp_more():
-            outcome = Outcome.STALLED
-            break
-    if went_back and dual is not None:
+        elif monitor.record(at.certificate, problem.evaluations, w):
+            outcome = Outcome.TIME
+        else:
+            moved = _step(hessian, w, at, dual)
+            if moved is not None:
+                w, at = moved
+            elif not hessian.damp_more():
+                outcome = Outcome.STALLED
+    if hessian.went_back and dual is not None:
         hessian.evaluate(w, dual)
-    monitor.record(at.certificate, problem.evaluations, w)
     return LinearSolution(w, at.certificate, outcome, monitor.iterations)
+
+
+def _step(
+    hessian: Hessian, w: Array, at: Evaluation, dual: Array | None
+) -> tuple[Array, Evaluation] | None:
+    """Take the full step, or the best shorter one; None if none makes the objective fall."""
+    before = hessian.state()
+    direction = hessian.solve(-at.gradient)
+    if direction is None:
+        return None
+    new = w + direction
+    there = hessian.evaluate(new, dual)
+    if _fell_enough(at, there, direction):
+        hessian.damp_less()
+        return new, there
+    step, lowest = _best_step(hessian.problem, w, direction)
+    if lowest < at.objective - ROUNDING * abs(at.objective):
+        if step < SHORT_STEP:
+            hessian.damp_more()
+        new = w + step * direction
+        return new, hessian.evaluate(new, dual)
+    hessian.restore(before)
+    return None
 
 
 def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
@@ -106,9 +135,16 @@ def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
     fall = at.objective - there.objective
     if fall >= SUFFICIENT * promised:
         return True
-    noise = 1e-13 * abs(at.objective)
     smaller = float(there.gradient @ there.gradient) < float(at.gradient @ at.gradient)
-    return abs(fall) <= noise and smaller
+    return abs(fall) <= ROUNDING * abs(at.objective) and smaller
+
+
+def _best_step(problem: LinearProblem, w: Array, direction: Array) -> tuple[float, float]:
+    """Search along a direction: first by halves, then between the neighbours of the best."""
+    best = float(HALVES[np.argmin(problem.objectives_along(w, direction, HALVES))])
+    steps = best * BETWEEN
+    objectives = problem.objectives_along(w, direction, steps)
+    return float(steps[np.argmin(objectives)]), float(np.min(objectives))
 
 
 class Hessian:
@@ -120,11 +156,13 @@ class Hessian:
         direct = problem.size <= DIRECT_SIZE
         self.gram = np.zeros((problem.size, problem.size)) if direct else None
         self.damping = 0.0
+        self.went_back = False  # the last evaluation was elsewhere
         self._full_diagonal: Array | None = None
         self._first_gradient: float | None = None
 
     def evaluate(self, w: Array, dual: Array | None) -> Evaluation:
         """Evaluate the problem, and be up to date there."""
+        self.went_back = False
         return self.problem.evaluate(w, dual=dual, piece=self.piece, gram=self.gram)
 
     def state(self) -> tuple[NDArray[np.int8], Array | None]:
@@ -134,6 +172,7 @@ class Hessian:
     def restore(self, state: tuple[NDArray[np.int8], Array | None]) -> None:
         """Go back to where ``state`` was taken."""
         self.piece, self.gram = state
+        self.went_back = True
 
     def damp_more(self) -> bool:
         """Ask for shorter steps; false if they are as short as they get."""
@@ -144,15 +183,18 @@ class Hessian:
         """Let steps grow again, after one that went well."""
         self.damping = self.damping / 10 if self.damping > LEAST_DAMPING else 0.0
 
-    def solve(self, target: Array) -> Array:
-        """Solve (H + damping) p = target."""
+    def solve(self, target: Array) -> Array | None:
+        """Solve (H + damping) p = target; None where rounding leaves H without a factor."""
         if self.gram is None:
             return self._conjugate_gradients(target)
         matrix = self.gram / self.problem.constants.below
         matrix[np.diag_indices_from(matrix)] += 1.0 + self._damping_diagonal()
-        with single_threaded_blas():
-            factor = scipy.linalg.cho_factor(matrix, lower=False, overwrite_a=True)
-            return np.asarray(scipy.linalg.cho_solve(factor, target))
+        try:
+            with single_threaded_blas():
+                factor = scipy.linalg.cho_factor(matrix, lower=False, overwrite_a=True)
+                return np.asarray(scipy.linalg.cho_solve(factor, target))
+        except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+            return None
 
     def _damping_diagonal(self) -> Array | float:
         if self.damping == 0:
