@@ -389,3 +389,13 @@ def test_absurd_C_is_warned_of(loss: str) -> None:
         model.fit(X, y)
     assert np.all(np.isfinite(model.coef_))
     assert model.n_iter_ <= 50
+
+
+@pytest.mark.parametrize(("solver", "loss"), [*PAIRS, ("pegasos", "hinge"), ("pegasos", "odm")])
+def test_max_iter_bounds_n_iter(solver: str, loss: str) -> None:
+    X, y = noisy_classes()
+    model = clone(LOSSES[loss]).set_params(solver=solver, tol=1e-15, max_iter=2)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.n_iter_ == 2
+    assert model.history_["iteration"][-1] == 2

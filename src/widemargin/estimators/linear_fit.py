@@ -258,7 +258,8 @@ class LinearFit:
         intercept = constant * self.w[:, n_features] if constant else np.zeros(len(self.w))
         gaps = [r.certificate.gap for r in self.results]
         relative = [r.certificate.relative_gap for r in self.results]
-        iterations = [monitor.iterations for monitor in self.monitors.values()]
+        begun = [monitor.iterations for monitor in self.monitors.values()]
+        iterations = [r.iterations for r in self.results] or begun
         return {
             "coef_": np.ascontiguousarray(self.w[:, :n_features]),
             "intercept_": intercept + 0.0,  # no -0.0

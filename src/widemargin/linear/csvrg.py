@@ -56,14 +56,17 @@ def solve(
     dual = np.empty(problem.n_rows) if dual is None else dual
     size = coreset_size or max(LEAST_ROWS, round(FIRST_SHARE * problem.n_rows))
     at = problem.evaluate(w, dual=dual)
+    outcome = Outcome.CONVERGED
     while not at.certificate.relative_gap <= monitor.tol:  # nor where it is not a number
         if size >= problem.n_rows:
             stages = WholeSet(problem, dual, steps_per_row)
             return descend(stages, w, monitor, safe_step(stages.total))
+        if monitor.iterations >= monitor.max_iter:
+            outcome = Outcome.ITERATIONS
+            break
         if monitor.record(at.certificate, problem.evaluations, w):
-            return LinearSolution(w, at.certificate, Outcome.TIME, monitor.iterations)
-        if monitor.iterations > monitor.max_iter:
-            return LinearSolution(w, at.certificate, Outcome.ITERATIONS, monitor.iterations)
+            outcome = Outcome.TIME
+            break
         inner = monitor.without_records(INNER_SHARE * at.certificate.relative_gap)
         inner.seed, inner.max_iter = monitor.seed + monitor.iterations, MOST_STAGES
         core = coreset(problem, share, size, inner.seed)
@@ -75,8 +78,8 @@ def solve(
             size *= GROWTH
         if improved(at, there):
             w, at = new, there
-    monitor.record(at.certificate, problem.evaluations, w)
-    return LinearSolution(w, at.certificate, Outcome.CONVERGED, monitor.iterations)
+    monitor.record(at.certificate, problem.evaluations, w, iterations=0)
+    return LinearSolution(w, at.certificate, outcome, monitor.iterations)
 
 
 def sensitivity(problem: LinearProblem) -> Array:

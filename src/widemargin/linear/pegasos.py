@@ -80,11 +80,11 @@ def solve(
     certificate = _certificate(problem, w, mean_dual)
     outcome = Outcome.CONVERGED
     while not certificate.relative_gap <= monitor.tol:  # nor where it is not a number
+        if monitor.iterations >= monitor.max_iter:
+            outcome = Outcome.ITERATIONS
+            break
         if monitor.record(certificate, evaluations, mean):
             outcome = Outcome.TIME
-            break
-        if monitor.iterations > monitor.max_iter:
-            outcome = Outcome.ITERATIONS
             break
         np.random.default_rng([monitor.seed, epoch]).shuffle(order)
         total = np.zeros_like(w)
@@ -97,7 +97,7 @@ def solve(
         mean = mean + share * (total / steps - mean) if average else last.copy()
         certificate = _certificate(problem, mean, mean_dual)
     problem.evaluations = evaluations
-    monitor.record(certificate, evaluations, mean)
+    monitor.record(certificate, evaluations, mean, iterations=0)
     return LinearSolution(mean, certificate, outcome, monitor.iterations)
 
 

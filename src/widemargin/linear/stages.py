@@ -52,11 +52,11 @@ def descend(stages: Stages, w: Array, monitor: LinearMonitor, step: float) -> Li
     at = stages.evaluate(w)
     outcome, halvings = Outcome.CONVERGED, 0
     while not at.certificate.relative_gap <= monitor.tol:  # nor where it is not a number
+        if monitor.iterations >= monitor.max_iter:
+            outcome = Outcome.ITERATIONS
+            break
         if monitor.record(at.certificate, stages.evaluations, w):
             outcome = Outcome.TIME
-            break
-        if monitor.iterations > monitor.max_iter:
-            outcome = Outcome.ITERATIONS
             break
         new = stages.walk(w, w - at.gradient, step, monitor.seed + monitor.iterations)
         there = stages.evaluate(new)
@@ -68,7 +68,7 @@ def descend(stages: Stages, w: Array, monitor: LinearMonitor, step: float) -> Li
         if halvings > MOST_HALVINGS:
             outcome = Outcome.STALLED
             break
-    monitor.record(at.certificate, stages.evaluations, w)
+    monitor.record(at.certificate, stages.evaluations, w, iterations=0)
     return LinearSolution(w, at.certificate, outcome, monitor.iterations)
 
 
