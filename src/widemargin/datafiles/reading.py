@@ -17,7 +17,7 @@ from widemargin.datafiles.parquet import read_parquet
 from widemargin.datafiles.streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
 from widemargin.datafiles.table import DataFileError, Request, Table
 
-__all__ = ["FORMATS", "checked_request", "read"]
+__all__ = ["FORMATS", "checked_dtype", "checked_request", "read"]
 
 FORMATS: dict[str, Callable[[Request], Table]] = {
     "libsvm": read_libsvm,
@@ -131,7 +131,7 @@ def checked_request(
         feature_names=None if feature_names is None else tuple(feature_names),
         zero_based=zero_based,
         text_labels=text_labels,
-        dtype=_checked_dtype(dtype),
+        dtype=checked_dtype(dtype),
     )
     check_regular_file(request.path)
     name = format or _format_of(request.path)
@@ -172,7 +172,8 @@ def _checked_n_features(n_features: int | None, names: Sequence[str] | None) -> 
     return n_features if names is None else len(names)
 
 
-def _checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
+def checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
+    """Return the type asked for, which must be one that solvers read."""
     if dtype is None:
         return None
     checked = np.dtype(dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..kernels import canonical
 from .compressed import compressed
 from .prediction import KernelPrediction
+from .saving import SavableModel
 
 
-class KernelModel(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelModel(KernelPrediction, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that sums kernel values with its support vectors."""
 
     kernel: Any
@@ -76,22 +76,6 @@ class KernelModel(KernelPrediction, ClassifierMixin, BaseEstimator):  # type: ig
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         small: Self = compressed(self, n_basis, seed)
         return small
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one ``.wm`` file.
-
-        The file holds numbers and text only; reading it with
-        :func:`widemargin.load_model` never executes code. An existing file is replaced
-        only once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-        """
-        from ..persistence import save
-
-        save(self, path)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell whether a fit has come to an end, be it by an interrupt."""

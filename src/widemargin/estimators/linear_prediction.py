@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..engines import LocalEngine
 from ..kernels import canonical
 from ..losses import Array
 from ..resources import thread_count
+from .saving import SavableModel
 
 # Stored values that are multiplied at a time: blocks in float64, whatever the rows are in.
 BLOCK_VALUES = 1 << 20
@@ -46,7 +46,7 @@ def decisions_of(X: Any, coef: Array, intercept: Array | float, threads: int = 1
     return out
 
 
-class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that multiplies rows with weights: all but the fit."""
 
     n_jobs: int | None
@@ -84,22 +84,6 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if decisions.shape[1] == 1:
             return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
         return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one ``.wm`` file.
-
-        The file holds numbers and text only; reading it with
-        :func:`widemargin.load_model` never executes code. An existing file is replaced
-        only once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-        """
-        from ..persistence import save
-
-        save(self, path)
 
     def _decisions(self: Any, X: Any) -> Array:
         """Evaluate every binary problem, as (rows, problems)."""

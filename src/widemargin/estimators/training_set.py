@@ -87,8 +87,8 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Array) -> Ar
     # Keys beyond the classes are fine (a fold may miss a class); none that fits is a slip.
     if class_weight and not set(class_weight) & set(classes.tolist()):
         raise ValueError(
-            f"`class_weight` names none of the classes in y, {[str(c) for c in classes]}; got "
-            f"{[str(c) for c in class_weight]}."
+            f"`class_weight` names none of the classes in y, {classes.tolist()}; got "
+            f"{list(class_weight)}."
         )
     factors = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
     if not np.all(np.isfinite(factors) & (factors > 0)):

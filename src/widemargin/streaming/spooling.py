@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from ..datafiles.reading import checked_dtype
 from .arrays import stored_bytes
 from .blocks import Block
 from .labels import LabelBook
@@ -114,7 +114,7 @@ def spool(
             )
         else:
             _refuse_file_options(options)
-            blocks = block_source(source, dtype=_float_dtype(dtype), block_bytes=block_bytes)
+            blocks = block_source(source, dtype=checked_dtype(dtype), block_bytes=block_bytes)
         writer = SpoolWriter(
             directory, book, blocks, n_features=n_features, block_bytes=block_bytes
         )
@@ -149,12 +149,3 @@ def _refuse_file_options(options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value != defaults[name]:
             raise ValueError(f"`{name}` applies to files only; the source is not a path.")
-
-
-def _float_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
-    if dtype is None:
-        return None
-    checked = np.dtype(dtype)
-    if checked not in (np.float32, np.float64):
-        raise ValueError(f"`dtype` must be float32 or float64; got {checked}.")
-    return checked
