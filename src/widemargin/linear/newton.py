@@ -12,7 +12,7 @@ has curvature :math:`\kappa_i` from the rows whose margin is on a curved piece o
    factorised. Above, the step is found by preconditioned conjugate gradients, to a tolerance that
    tightens with the gradient.
 3. Where the full step does not make the objective fall enough, the best shorter one is taken,
-   found by two passes that try twenty steps each. Where that is very short or none, the next
+   found by two passes that try ten steps each. Where that is very short or none, the next
    direction is damped: H gets a multiple of the diagonal that it would have if every row had
    curvature (Levenberg and Marquardt). That keeps weights in reach whose rows are all on a straight
    piece, and which H says nothing about.
@@ -46,8 +46,8 @@ DIRECT_SIZE = 1000
 SUFFICIENT = 1e-2
 # The damping after a first step that failed, when to forget it, and when to give up.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-4, 1e4
-HALVES: Array = np.exp2(-np.arange(1.0, 21.0))
-BETWEEN: Array = np.linspace(0.5, 2.0, 24, endpoint=False)
+QUARTERS: Array = np.exp2(-np.arange(1.0, 21.0, 2.0))
+BETWEEN: Array = np.exp2(np.linspace(-1.0, 1.0, 9))
 # A shorter step than this means that the direction is poor.
 SHORT_STEP = 0.01
 # Differences of objectives below this share of them say nothing.
@@ -140,8 +140,8 @@ def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
 
 
 def _best_step(problem: LinearProblem, w: Array, direction: Array) -> tuple[float, float]:
-    """Search along a direction: first by halves, then between the neighbours of the best."""
-    best = float(HALVES[np.argmin(problem.objectives_along(w, direction, HALVES))])
+    """Search along a direction: first by quarters, then between the neighbours of the best."""
+    best = float(QUARTERS[np.argmin(problem.objectives_along(w, direction, QUARTERS))])
     steps = best * BETWEEN
     objectives = problem.objectives_along(w, direction, steps)
     return float(steps[np.argmin(objectives)]), float(np.min(objectives))
