@@ -108,6 +108,8 @@ ENTRIES = [(name, loss) for name, each in PEERS.items() for loss in each.losses]
 def test_every_peer_solves_the_same_problem(noisy, name, loss, form):
     """Its last rung comes close to the optimum, whichever label is first."""
     contestant = PEERS[name]
+    if contestant.adapter == "snapml":
+        pytest.skip("loading it makes denormal numbers zero for every test of this process")
     pytest.importorskip(ADAPTERS[contestant.adapter].module)
     if form not in contestant.forms(cases.CASES["ijcnn1"]):
         pytest.skip("it is not measured with this form of the rows")
