@@ -17,6 +17,7 @@
 #include "grouped_bindings.hpp"
 #include "kernel_evaluation.hpp"
 #include "linear_bindings.hpp"
+#include "multiclass_bindings.hpp"
 #include "python_arrays.hpp"
 
 namespace nb = nanobind;
@@ -197,5 +198,8 @@ NB_MODULE(_native, m) {
     bind_precision<double>(m, "Rows64");
     bind_linear<float>(m, "LinearProblem32");
     bind_linear<double>(m, "LinearProblem64");
+    bind_bundle(m);
+    bind_multiclass<float>(m, "MulticlassProblem32");
+    bind_multiclass<double>(m, "MulticlassProblem64");
     m.def("draw_rows", &py_draw_rows, nb::arg("share"), nb::arg("count"), nb::arg("seed"));
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #define WM_INLINE inline __attribute__((always_inline))
+#define WM_LAMBDA __attribute__((always_inline))
 
 namespace widemargin {
 

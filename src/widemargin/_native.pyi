@@ -1,6 +1,6 @@
 """Types of the native core; see native/bindings.cpp."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -215,3 +215,82 @@ class LinearProblem32(_LinearProblem): ...
 class LinearProblem64(_LinearProblem): ...
 
 def draw_rows(share: NDArray[np.float64], count: int, seed: int) -> NDArray[np.int64]: ...
+
+class ClassBundle:
+    def __init__(
+        self, first: int, width: int, size: int, dense: bool, rows: NDArray[np.int64]
+    ) -> None: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def weight_bytes(self) -> int: ...
+    def shuffle(self, seed: int) -> None: ...
+    def clear_weights(self) -> None: ...
+    def squared_norm(self, mean: NDArray[np.float64] | None = None) -> float: ...
+    def class_sum(self) -> NDArray[np.float64]: ...
+    def dense_weights(self) -> NDArray[np.float64]: ...
+    def sparse_weights(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
+    def duals(self) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]: ...
+    def set_duals(
+        self,
+        values: NDArray[np.float64],
+        classes: NDArray[np.int32],
+        start: NDArray[np.int64],
+    ) -> None: ...
+    def dual_sum(self) -> float: ...
+    def dual_count(self) -> int: ...
+
+class _MulticlassProblem:
+    def visit(
+        self,
+        formulation: str,
+        home: ClassBundle,
+        away: ClassBundle,
+        mean: NDArray[np.float64] | None = None,
+        *,
+        seed: int = 0,
+        part: int = 0,
+        parts: int = 1,
+        active_only: bool = False,
+        skip_below: float = 0.0,
+        fewest_new: int = 0,
+        new_mass: float = 0.0,
+        stopping: Callable[[], bool] | None = None,
+    ) -> tuple[float, float, int]: ...
+    def add_weights(self, formulation: str, home: ClassBundle, away: ClassBundle) -> None: ...
+    def total_losses(
+        self,
+        formulation: str,
+        bundles: list[ClassBundle],
+        mean: NDArray[np.float64] | None,
+        scales: Sequence[float],
+        threads: int = 1,
+    ) -> list[float]: ...
+
+class MulticlassProblem32(_MulticlassProblem):
+    def __init__(
+        self,
+        rows: Any,
+        label: NDArray[np.int32],
+        bound: NDArray[np.float64],
+        square: NDArray[np.float64],
+        classes: int,
+        constant: float,
+    ) -> None: ...
+
+class MulticlassProblem64(_MulticlassProblem):
+    def __init__(
+        self,
+        rows: Any,
+        label: NDArray[np.int32],
+        bound: NDArray[np.float64],
+        square: NDArray[np.float64],
+        classes: int,
+        constant: float,
+    ) -> None: ...

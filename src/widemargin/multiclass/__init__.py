@@ -1,0 +1,71 @@
+"""All-in-one multi-class problems and their solvers.
+
+===========  ======================================================================
+solver       method
+===========  ======================================================================
+dual         ascent in the dual, rows one by one with several classes each
+newton       second-order steps on all weights; where the dual is slow
+printed      the published algorithm for Lee, Lin and Wahba's formulation
+===========  ======================================================================
+"""
+
+from __future__ import annotations
+
+import scipy.sparse as sp
+
+from ..engines import Engine
+from . import dual_ascent
+from .all_together import AllTogether
+from .independent import Independent, PrintedLeeLinWahba
+from .monitor import MulticlassMonitor
+from .problem import FORMULATIONS, MulticlassProblem
+from .solution import MulticlassSolution
+from .weston_watkins import WestonWatkins, pays
+
+__all__ = [
+    "FORMULATIONS",
+    "SOLVERS",
+    "MulticlassMonitor",
+    "MulticlassProblem",
+    "MulticlassSolution",
+    "choose",
+    "solve",
+]
+
+SOLVERS = ("dual", "printed")
+
+
+def choose(name: str, problem: MulticlassProblem) -> str:
+    """Settle which solver 'auto' is."""
+    return "dual" if name == "auto" else name
+
+
+def refuse(name: str, formulation: str) -> None:
+    """Raise ValueError if a solver does not know a formulation."""
+    if name == "printed" and formulation != "llw":
+        raise ValueError(
+            "`solver='printed'` is the published algorithm for formulation='llw'; got "
+            f"formulation={formulation!r}. Use solver='auto'."
+        )
+
+
+def solve(
+    name: str,
+    problem: MulticlassProblem,
+    monitor: MulticlassMonitor,
+    start: sp.csr_array | None = None,
+    *,
+    memory: int = 1 << 30,
+    engine: Engine | None = None,
+) -> MulticlassSolution:
+    """Solve with the solver of that name, from multipliers in ``start`` or from zero."""
+    method: dual_ascent.Method
+    if name == "printed":
+        method = PrintedLeeLinWahba()
+    elif problem.formulation == "ww" and pays(problem):
+        method = WestonWatkins()
+    elif problem.formulation == "ovr":
+        method = Independent()
+    else:
+        method = AllTogether()
+    return dual_ascent.solve(method, problem, monitor, start, memory=memory, engine=engine)
