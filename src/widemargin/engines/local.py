@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import reduce as fold
 from typing import Any, TypeVar
 
@@ -42,6 +44,7 @@ class LocalEngine:
         self.threads = threads
         self.listener: Callable[[int, int], None] | None = None
         self._stop = threading.Event()
+        self._idle: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"threads": self.threads}  # an event cannot be copied, a listener should not
@@ -73,15 +76,29 @@ class LocalEngine:
             return [self._tell(fn(part), k + 1, len(parts)) for k, part in enumerate(parts)]
         by_size = sorted(range(len(parts)), key=lambda k: -getattr(parts[k], "n_rows", 0))
         # The limit on BLAS threads is one for the process: set before the threads start.
-        with single_threaded_blas(), ThreadPoolExecutor(concurrent) as pool:
+        with single_threaded_blas(), self._pool(concurrent) as pool:
             waiting = {k: pool.submit(fn, parts[k]) for k in by_size}
             try:
                 self._wait(list(waiting.values()))
             except BaseException:
                 self._stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
+                for future in waiting.values():
+                    future.cancel()
+                wait(waiting.values())
                 raise
         return [waiting[k].result() for k in range(len(parts))]
+
+    @contextmanager
+    def _pool(self, concurrent: int) -> Iterator[ThreadPoolExecutor]:
+        """Lend the threads of the last map, or new ones: starting some costs a millisecond.
+
+        A map inside a map finds none to lend, nor does one in a forked process, which inherits no
+        threads.
+        """
+        key = (os.getpid(), concurrent)
+        pool = self._idle.pop(key, None) or ThreadPoolExecutor(concurrent)
+        yield pool
+        self._idle[key] = pool
 
     def regroup(
         self,

@@ -124,7 +124,7 @@ def _visit_again(
 ) -> tuple[int, float]:
     """Visit multipliers that are not zero; return how often, and the gain."""
     gain, total = first_gain, 0.0
-    allowed = min(MOST_AGAIN, monitor.max_iter - epochs)
+    allowed = min(MOST_AGAIN, monitor.max_iter - epochs - 1)  # the last epoch is over all
     for again in range(1, allowed + 1):
         least = SKIPPED_SHARE * gain / state.problem.n_rows if again > 1 else 0.0
         seed = monitor.seed + epochs + again

@@ -80,7 +80,7 @@ class MulticlassProblem:
     @property
     def size(self) -> int:
         """Length of a class's weights: the features, and the constant one."""
-        return int(self.X.shape[1]) + (self.constant != 0)
+        return int(self.X.shape[1]) + int(self.constant != 0)
 
     @property
     def stored(self) -> int:

@@ -1,0 +1,188 @@
+"""The dual solvers, against an outside solver and against each other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from multiclass_oracle import objective, optimum
+
+from widemargin.kernels import canonical
+from widemargin.multiclass import MulticlassMonitor, MulticlassProblem, solve, weston_watkins
+from widemargin.solvers.outcome import Outcome
+
+FORMULATIONS = ["ww", "cs", "llw", "ovr"]
+
+
+def blobs(n=40, d=5, k=4, seed=0, constant=1.0):
+    """Return rows with an uneven number per class, the constant feature last."""
+    random = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(k), random.integers(0, k, n - k) ** 2 % k])
+    X = random.normal(size=(k, d))[codes] + random.normal(size=(n, d))
+    return np.ascontiguousarray(X), codes.astype(np.int64), np.full(n, constant)
+
+
+def problem_of(formulation, C=1.0, seed=0, sparse=False, dtype=np.float64, threads=1, **shape):
+    X, codes, constant = blobs(seed=seed, **shape)
+    n_classes = int(codes.max()) + 1
+    given = canonical(sp.csr_matrix(X.astype(dtype)) if sparse else X.astype(dtype))
+    bound = np.full(len(codes), float(C))
+    return MulticlassProblem(given, codes, n_classes, formulation, bound, constant[0], threads)
+
+
+def dense(weights):
+    return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
+
+
+def with_constant(problem):
+    X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
+    return np.column_stack([X, np.full(len(X), problem.constant)]).astype(np.float64)
+
+
+def solved(problem, tol=1e-8, max_iter=20000, name="dual", start=None, **budget):
+    return solve(name, problem, MulticlassMonitor(tol=tol, max_iter=max_iter, **budget), start)
+
+
+@pytest.fixture
+def tournament(monkeypatch):
+    """Small problems play it too."""
+    monkeypatch.setattr(weston_watkins, "LEAST_PRODUCTS", 0)
+    monkeypatch.setattr(weston_watkins, "PRODUCTS_OF_MATCH", 1)
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_the_objective_is_an_outside_solvers(formulation, C):
+    problem = problem_of(formulation, C)
+    found = solved(problem)
+    best = optimum(
+        with_constant(problem), problem.codes, problem.n_classes, problem.bound, formulation
+    )
+    assert found.outcome is Outcome.CONVERGED
+    assert found.certificate.primal == pytest.approx(best, rel=1e-6)
+    assert found.certificate.dual == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 9])
+def test_a_tournament_meets_the_outside_solver(tournament, k):
+    problem = problem_of("ww", k=k, n=50)
+    best = optimum(with_constant(problem), problem.codes, k, problem.bound, "ww")
+    assert solved(problem).certificate.primal == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_rows_may_have_weights_of_their_own(formulation):
+    problem = problem_of(formulation)
+    problem.bound[:] = np.random.default_rng(1).uniform(0.0, 2.0, problem.n_rows)
+    problem.bound[::7] = 0.0
+    best = optimum(
+        with_constant(problem), problem.codes, problem.n_classes, problem.bound, formulation
+    )
+    assert solved(problem).certificate.primal == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_rows_of_zeros_cost_what_they_must(formulation):
+    problem = problem_of(formulation, constant=0.0)
+    problem.X[3:6] = 0.0
+    X = problem.X
+    best = optimum(X, problem.codes, problem.n_classes, problem.bound, formulation)
+    found = solved(problem)
+    assert found.certificate.primal == pytest.approx(best, rel=1e-6)
+    assert found.certificate.relative_gap <= 1e-8
+    assert not found.duals[3:6].toarray().any()
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_the_certificate_is_that_of_the_weights(formulation):
+    problem = problem_of(formulation, n=60)
+    found = solved(problem, tol=1e-2)
+    W = dense(found.weights)
+    value = objective(W, with_constant(problem), problem.codes, problem.bound, formulation)
+    assert found.certificate.primal == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize(("sparse", "dtype"), [(True, np.float64), (False, np.float32)])
+def test_sparse_and_single_rows_give_the_same_objective(formulation, sparse, dtype):
+    reference = solved(problem_of(formulation))
+    other = solved(problem_of(formulation, sparse=sparse, dtype=dtype))
+    assert other.certificate.primal == pytest.approx(reference.certificate.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_threads_do_not_matter(tournament, formulation):
+    one = solved(problem_of(formulation, n=60, k=9, threads=1), tol=1e-3)
+    two = solved(problem_of(formulation, n=60, k=9, threads=2), tol=1e-3)
+    assert np.array_equal(dense(one.weights), dense(two.weights))
+    assert (one.duals != two.duals).nnz == 0
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_weights_in_lists_are_the_weights_in_blocks(tournament, formulation):
+    """Without memory for dense weights, features keep lists that grow as classes come in."""
+    problem = problem_of(formulation, n=90, d=12, k=9, sparse=True)
+    blocks = solved(problem, tol=1e-6)
+    lists = solve("dual", problem, MulticlassMonitor(tol=1e-6, max_iter=20000), memory=0)
+    assert lists.certificate.primal == pytest.approx(blocks.certificate.primal, rel=1e-6)
+    np.testing.assert_allclose(dense(lists.weights), dense(blocks.weights), atol=3e-3)
+
+
+@pytest.mark.parametrize("name", ["dual", "printed"])
+def test_weights_of_lee_lin_wahba_sum_to_zero(name):
+    found = solved(problem_of("llw", C=3.0, n=60), tol=1e-2, max_iter=300, name=name)
+    W = dense(found.weights)
+    assert np.max(np.abs(W.sum(axis=0))) <= 1e-12 * np.max(np.abs(W))
+
+
+def test_the_printed_algorithm_goes_to_the_same_optimum_slowly():
+    problem = problem_of("llw", C=1.0, n=100, k=10)
+    best = solved(problem, tol=1e-3)
+    printed = solved(problem, tol=1e-3, max_iter=3000, name="printed")
+    assert printed.outcome is Outcome.CONVERGED
+    assert printed.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-3)
+    assert printed.iterations > 3 * best.iterations
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_start_at_the_optimum_does_nothing(formulation):
+    problem = problem_of(formulation)
+    first = solved(problem, tol=1e-6)
+    again = solved(problem, tol=1e-5, start=first.duals)
+    assert again.iterations == 0
+    assert again.certificate.primal == pytest.approx(first.certificate.primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_start_from_a_larger_C_is_cut_to_the_bounds(formulation):
+    large = solved(problem_of(formulation, C=5.0), tol=1e-4)
+    problem = problem_of(formulation, C=0.5)
+    best = solved(problem)
+    found = solved(problem, start=large.duals)
+    assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_multipliers_keep_their_bounds(formulation):
+    found = solved(problem_of(formulation, C=0.7, n=60), tol=1e-3)
+    duals = found.duals.toarray()
+    assert duals.min() >= 0.0
+    most = duals.sum(axis=1).max() if formulation == "cs" else duals.max()
+    assert most <= 0.7 * (1 + 1e-12)
+
+
+def test_budgets_are_kept_and_told():
+    problem = problem_of("ww", C=1e4, n=300, d=8, k=6)
+    few = solved(problem, tol=1e-9, max_iter=3)
+    assert few.outcome is Outcome.ITERATIONS
+    assert few.iterations <= 3
+    late = solved(problem, tol=1e-12, max_time=0.05)
+    assert late.outcome is Outcome.TIME
+    assert late.certificate.relative_gap < 1.0
+
+
+def test_classes_without_rows_get_weights_too():
+    problem = problem_of("ww")
+    wider = replace(problem, n_classes=problem.n_classes + 2)
+    best = optimum(with_constant(problem), problem.codes, wider.n_classes, problem.bound, "ww")
+    assert solved(wider).certificate.primal == pytest.approx(best, rel=1e-6)
