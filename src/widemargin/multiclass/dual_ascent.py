@@ -86,6 +86,7 @@ def _ascend(
     monitor.record(0, certificate, state)
     outcome = Outcome.CONVERGED if certificate.relative_gap <= monitor.tol else None
     epochs, next_check, dual = 0, 1, certificate.dual
+    true_share = 1.0  # of an estimate, when it was last compared with a certificate
     while outcome is None:
         epochs += 1
         loss, gain = method.epoch(state, Pass(monitor.seed + epochs, stopping))
@@ -94,9 +95,11 @@ def _ascend(
         half = state.dual_sum() - dual
         estimate = (half + met - dual) / (half + met) if half + met > 0 else 0.0
         tired, late = epochs >= monitor.max_iter, monitor.out_of_time
-        if estimate <= NEAR * monitor.tol or epochs >= next_check or tired or late:
+        near = true_share * estimate <= NEAR * monitor.tol
+        if near or epochs >= next_check or tired or late:
             next_check = epochs + max(1, epochs // 2)
             certificate = state.certify()
+            true_share = min(1.0, certificate.relative_gap / max(estimate, monitor.tol))
             if certificate.relative_gap <= monitor.tol or tired or late:
                 state.refresh()
                 certificate = state.certify()
