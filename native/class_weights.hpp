@@ -26,7 +26,7 @@ public:
     typedef double Four __attribute__((vector_size(32)));
 
     ClassWeights(std::int64_t size, std::int64_t width, bool dense)
-        : size_(size), width_(width), stride_((width + 3) / 4 * 4) {
+        : size_(size), width_(width), stride_(width > 4 ? (width + 7) / 8 * 8 : 4) {
         if (dense)
             block_ = zeroed_block(std::size_t(size * stride_));
         else
@@ -38,7 +38,7 @@ public:
     std::int64_t stride() const { return stride_; }  // doubles that `scores` fills
     bool dense() const { return bool(block_); }
 
-    // out[c] = x_i . w_c for all classes of the range.
+    // out[c] = x_i . w_c for all classes.
     template <class T>
     WM_INLINE void scores(const MulticlassProblem<T>& problem, std::int64_t i, double* out) const {
         if (!dense()) return scores_of_lists(problem, i, out);
@@ -90,18 +90,31 @@ public:
     WM_INLINE void add(const MulticlassProblem<T>& problem, std::int64_t i,
                        const std::vector<ClassChange>& changes) {
         if (changes.empty()) return;
+        const ClassChange *from = changes.data(), *to = from + changes.size();
         problem.for_each(i, [&](std::int64_t f, double x, std::int64_t) WM_LAMBDA {
             if (x == 0.0) return;
             if (dense()) {
                 double* w = block_.get() + f * stride_;
-                for (const ClassChange& change : changes) w[change.at] += x * change.step;
+                for (const ClassChange* c = from; c != to; ++c) w[c->at] += x * c->step;
             } else {
-                lists_[std::size_t(f)].add(changes, x, width_);
+                lists_[std::size_t(f)].add(from, to, x, width_);
             }
         });
     }
 
-    // The same for most classes at once: step has a (padded) entry per class.
+    template <class T>
+    WM_INLINE void add_one(const MulticlassProblem<T>& problem, std::int64_t i,
+                           ClassChange change) {
+        problem.for_each(i, [&](std::int64_t f, double x, std::int64_t) WM_LAMBDA {
+            if (x == 0.0) return;
+            if (dense())
+                block_[std::size_t(f * stride_ + change.at)] += x * change.step;
+            else
+                lists_[std::size_t(f)].add(&change, &change + 1, x, width_);
+        });
+    }
+
+    // The same for most classes at once: step has a (padded) entry per class. `dense` only.
     template <class T>
     WM_INLINE void add_all(const MulticlassProblem<T>& problem, std::int64_t i,
                            const double* step) {
@@ -161,44 +174,45 @@ private:
                 for (std::int32_t e = 0; e < count; ++e) visit(classes[e], values[e]);
         }
 
-        void add(const std::vector<ClassChange>& changes, double x, std::int64_t width) {
-            if (!every()) make_room(changes, width);
+        void add(const ClassChange* from, const ClassChange* to, double x, std::int64_t width) {
+            if (!every()) make_room(from, to, width);
             if (every()) {
-                for (const ClassChange& change : changes) values[change.at] += x * change.step;
+                for (const ClassChange* c = from; c != to; ++c) values[c->at] += x * c->step;
                 return;
             }
             std::int32_t e = 0;
-            for (const ClassChange& change : changes) {
-                while (classes[e] < change.at) ++e;
-                values[e] += x * change.step;
+            for (const ClassChange* c = from; c != to; ++c) {
+                while (classes[e] < c->at) ++e;
+                values[e] += x * c->step;
             }
         }
 
-        // Makes a place for every class of `changes`, with weight 0 if it is new.
-        void make_room(const std::vector<ClassChange>& changes, std::int64_t width) {
-            const std::int32_t missing = count_missing(changes);
+        // Makes a place for every class that changes, with weight 0 if it is new.
+        void make_room(const ClassChange* from, const ClassChange* to, std::int64_t width) {
+            const std::int32_t missing = count_missing(from, to);
             if (missing == 0) return;
             const std::int32_t wanted = count + missing;
             if (2 * wanted > width) return spread(width);
             if (wanted > capacity) grow(wanted, width);
-            std::int32_t from = count - 1, to = wanted - 1;
-            for (std::int64_t k = std::int64_t(changes.size()) - 1; k >= 0; --k) {
-                while (from >= 0 && classes[from] > changes[std::size_t(k)].at) move(from--, to--);
-                if (from >= 0 && classes[from] == changes[std::size_t(k)].at) {
-                    move(from--, to--);
+            std::int32_t old_place = count - 1, place = wanted - 1;
+            for (const ClassChange* c = to; c != from;) {
+                --c;
+                while (old_place >= 0 && classes[old_place] > c->at) move(old_place--, place--);
+                if (old_place >= 0 && classes[old_place] == c->at) {
+                    move(old_place--, place--);
                 } else {
-                    classes[to] = changes[std::size_t(k)].at;
-                    values[to--] = 0.0;
+                    classes[place] = c->at;
+                    values[place--] = 0.0;
                 }
             }
             count = wanted;
         }
 
-        std::int32_t count_missing(const std::vector<ClassChange>& changes) const {
+        std::int32_t count_missing(const ClassChange* from, const ClassChange* to) const {
             std::int32_t e = 0, missing = 0;
-            for (const ClassChange& change : changes) {
-                while (e < count && classes[e] < change.at) ++e;
-                missing += e == count || classes[e] != change.at;
+            for (const ClassChange* c = from; c != to; ++c) {
+                while (e < count && classes[e] < c->at) ++e;
+                missing += e == count || classes[e] != c->at;
             }
             return missing;
         }

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from multiclass_oracle import objective, optimum
 
 from widemargin.kernels import canonical
-from widemargin.multiclass import MulticlassMonitor, MulticlassProblem, solve, weston_watkins
+from widemargin.multiclass import MulticlassMonitor, MulticlassProblem, solve
 from widemargin.solvers.outcome import Outcome
 
 FORMULATIONS = ["ww", "cs", "llw", "ovr"]
@@ -43,11 +43,8 @@ def solved(problem, tol=1e-8, max_iter=20000, name="dual", start=None, **budget)
     return solve(name, problem, MulticlassMonitor(tol=tol, max_iter=max_iter, **budget), start)
 
 
-@pytest.fixture
-def tournament(monkeypatch):
-    """Small problems play it too."""
-    monkeypatch.setattr(weston_watkins, "LEAST_PRODUCTS", 0)
-    monkeypatch.setattr(weston_watkins, "PRODUCTS_OF_MATCH", 1)
+# Every formulation with every solver that knows it.
+SOLVERS = [*((f, "dual") for f in FORMULATIONS), ("ww", "tournament")]
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
@@ -64,10 +61,11 @@ def test_the_objective_is_an_outside_solvers(formulation, C):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 9])
-def test_a_tournament_meets_the_outside_solver(tournament, k):
+def test_a_tournament_meets_the_outside_solver(k):
     problem = problem_of("ww", k=k, n=50)
     best = optimum(with_constant(problem), problem.codes, k, problem.bound, "ww")
-    assert solved(problem).certificate.primal == pytest.approx(best, rel=1e-6)
+    found = solved(problem, name="tournament")
+    assert found.certificate.primal == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
@@ -110,20 +108,20 @@ def test_sparse_and_single_rows_give_the_same_objective(formulation, sparse, dty
     assert other.certificate.primal == pytest.approx(reference.certificate.primal, rel=1e-6)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_threads_do_not_matter(tournament, formulation):
-    one = solved(problem_of(formulation, n=60, k=9, threads=1), tol=1e-3)
-    two = solved(problem_of(formulation, n=60, k=9, threads=2), tol=1e-3)
+@pytest.mark.parametrize(("formulation", "name"), SOLVERS)
+def test_threads_do_not_matter(formulation, name):
+    one = solved(problem_of(formulation, n=60, k=9, threads=1), tol=1e-3, name=name)
+    two = solved(problem_of(formulation, n=60, k=9, threads=2), tol=1e-3, name=name)
     assert np.array_equal(dense(one.weights), dense(two.weights))
     assert (one.duals != two.duals).nnz == 0
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_weights_in_lists_are_the_weights_in_blocks(tournament, formulation):
+@pytest.mark.parametrize(("formulation", "name"), SOLVERS)
+def test_weights_in_lists_are_the_weights_in_blocks(formulation, name):
     """Without memory for dense weights, features keep lists that grow as classes come in."""
     problem = problem_of(formulation, n=90, d=12, k=9, sparse=True)
-    blocks = solved(problem, tol=1e-6)
-    lists = solve("dual", problem, MulticlassMonitor(tol=1e-6, max_iter=20000), memory=0)
+    blocks = solved(problem, tol=1e-6, name=name)
+    lists = solve(name, problem, MulticlassMonitor(tol=1e-6, max_iter=20000), memory=0)
     assert lists.certificate.primal == pytest.approx(blocks.certificate.primal, rel=1e-6)
     np.testing.assert_allclose(dense(lists.weights), dense(blocks.weights), atol=3e-3)
 

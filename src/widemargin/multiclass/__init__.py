@@ -3,7 +3,8 @@
 ===========  ======================================================================
 solver       method
 ===========  ======================================================================
-dual         ascent in the dual, rows one by one with several classes each
+dual         ascent in the dual, rows one by one with all classes each
+tournament   the same with bundles of classes that meet in pairs, for ``ww``
 newton       second-order steps on all weights; where the dual is slow
 printed      the published algorithm for Lee, Lin and Wahba's formulation
 ===========  ======================================================================
@@ -20,7 +21,7 @@ from .independent import Independent, PrintedLeeLinWahba
 from .monitor import MulticlassMonitor
 from .problem import FORMULATIONS, MulticlassProblem
 from .solution import MulticlassSolution
-from .weston_watkins import WestonWatkins, pays
+from .weston_watkins import Tournament
 
 __all__ = [
     "FORMULATIONS",
@@ -32,7 +33,7 @@ __all__ = [
     "solve",
 ]
 
-SOLVERS = ("dual", "printed")
+SOLVERS = ("dual", "tournament", "printed")
 
 
 def choose(name: str, problem: MulticlassProblem) -> str:
@@ -42,6 +43,11 @@ def choose(name: str, problem: MulticlassProblem) -> str:
 
 def refuse(name: str, formulation: str) -> None:
     """Raise ValueError if a solver does not know a formulation."""
+    if name == "tournament" and formulation != "ww":
+        raise ValueError(
+            "`solver='tournament'` lets pairs of classes meet, which formulation='ww' allows; got "
+            f"formulation={formulation!r}. Use solver='auto'."
+        )
     if name == "printed" and formulation != "llw":
         raise ValueError(
             "`solver='printed'` is the published algorithm for formulation='llw'; got "
@@ -62,8 +68,8 @@ def solve(
     method: dual_ascent.Method
     if name == "printed":
         method = PrintedLeeLinWahba()
-    elif problem.formulation == "ww" and pays(problem):
-        method = WestonWatkins()
+    elif name == "tournament":
+        method = Tournament()
     elif problem.formulation == "ovr":
         method = Independent()
     else:

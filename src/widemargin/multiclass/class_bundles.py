@@ -158,6 +158,11 @@ class ClassBundles:
         """Return the sum of all multipliers."""
         return self.problem.lost_anyway + sum(part.dual_sum() for part in self.parts)
 
+    def certificate_of_zero(self) -> Certificate:
+        """Return the certificate before the first step, which needs no pass."""
+        problem = self.problem
+        return Certificate(float(problem.bound.sum()) * problem.losses_per_row, problem.lost_anyway)
+
     def certify(self) -> Certificate:
         """Evaluate both objectives, and settle the scale of the weights."""
         dual, half = self.dual_objective()
@@ -176,6 +181,8 @@ class ClassBundles:
         if self.mean is None:
             blocks = [self._sparse(part) for part in self.parts]
             if sum(block.nnz for block in blocks) <= (1 - SPARSE_SHARE) * n_classes * size:
+                if len(blocks) == 1:
+                    return blocks[0]  # a single bundle keeps the order of the classes
                 return sp.csr_array(sp.vstack(blocks, format="csr")[self._number])
         out = np.empty((n_classes, size))
         for part in self.parts:

@@ -5,11 +5,11 @@ multiplier changed. What is left to find is one number (native/class_step.hpp). 
 in which classes a visit may take together and which visits may be made at the same time:
 
 ===========  ========================  ===================================================
-formulation  classes of a visit        at the same time
+method       classes of a visit        at the same time
 ===========  ========================  ===================================================
-ww           of another bundle         matches of a round: pairs of bundles
-cs, llw      all                       nothing; only passes for certificates use threads
-ovr          of one bundle             bundles
+together     all (ww, cs, llw)         nothing; only passes for certificates use threads
+independent  of one bundle (ovr)       bundles
+tournament   of another bundle (ww)    matches of a round: pairs of bundles
 ===========  ========================  ===================================================
 
 Losses seen on the way estimate the gap; the true one is computed, by a pass over all rows, when the
@@ -17,9 +17,9 @@ estimate is near or the epochs since the last have doubled. Before a solve ends,
 recomputed from the multipliers.
 
 Reference: Keerthi et al. (2008) for visits to rows; Alber et al. (2017) for ``ww`` and ``llw`` in
-parallel. Departures: a visit takes all classes of a bundle jointly, not one; both bundles' rows are
-mixed (one bundle after the other undoes what the first has done: on letter, C=1, the gap after 30
-epochs is .90 against .09); the sum-to-zero constraint of ``llw`` is eliminated.
+parallel. Departures: a visit takes all classes of a bundle jointly, not one; in a match the rows of
+both bundles are mixed (one bundle after the other undoes what the first has done: on letter, C=1,
+the gap after 30 epochs is .90 against .09); the sum-to-zero constraint of ``llw`` is eliminated.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Protocol
 
 import scipy.sparse as sp
 
+from ..certificates import Certificate
 from ..engines import Engine, LocalEngine
 from ..resources import single_threaded_blas
 from ..solvers.outcome import Outcome
@@ -71,21 +72,27 @@ def solve(
     engine = LocalEngine(problem.threads) if engine is None else engine
     with single_threaded_blas():
         state = method.bundles(problem, engine, memory)
-        if start is not None:
+        if start is None:
+            certificate = state.certificate_of_zero()
+        else:
             state.start_from(feasible(start, problem))
-        return _ascend(method, state, monitor, engine)
+            certificate = state.certify()
+        return _ascend(method, state, certificate, monitor, engine)
 
 
 def _ascend(
-    method: Method, state: ClassBundles, monitor: MulticlassMonitor, engine: Engine
+    method: Method,
+    state: ClassBundles,
+    certificate: Certificate,
+    monitor: MulticlassMonitor,
+    engine: Engine,
 ) -> MulticlassSolution:
     def stopping() -> bool:
         return monitor.out_of_time or engine.stopping()
 
-    certificate = state.certify()
     monitor.record(0, certificate, state)
     outcome = Outcome.CONVERGED if certificate.relative_gap <= monitor.tol else None
-    epochs, next_check, dual = 0, 1, certificate.dual
+    epochs, next_check, dual = 0, 3, certificate.dual
     true_share = 1.0  # of an estimate, when it was last compared with a certificate
     while outcome is None:
         epochs += 1
@@ -97,7 +104,7 @@ def _ascend(
         tired, late = epochs >= monitor.max_iter, monitor.out_of_time
         near = true_share * estimate <= NEAR * monitor.tol
         if near or epochs >= next_check or tired or late:
-            next_check = epochs + max(1, epochs // 2)
+            next_check = 2 * epochs
             certificate = state.certify()
             true_share = min(1.0, certificate.relative_gap / max(estimate, monitor.tol))
             if certificate.relative_gap <= monitor.tol or tired or late:

@@ -1,4 +1,8 @@
-"""Weston and Watkins's formulation: a tournament of bundles of classes."""
+"""Weston and Watkins's formulation as a tournament of bundles of classes.
+
+Weights of two bundles are all that a match needs, so matches can be played far from each other; in
+one memory, :mod:`.all_together` is faster.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,11 @@ PRODUCTS_OF_MATCH = 2_000_000
 # (of what one row needs) at their bounds: weights stay sparse on the way to a sparse solution.
 FEWEST_NEW, NEW_MASS = 4, 2.0
 
-# Products of row entries with weights in an epoch, from where a tournament pays: below, one bundle
-# of all classes needs fewer and cheaper visits than threads can make up for.
-LEAST_PRODUCTS = 300_000_000
-
 Match = tuple[_native.ClassBundle, ...]
 
 
-def pays(problem: MulticlassProblem) -> bool:
-    """Tell whether a problem is large enough for a tournament."""
-    return problem.stored * problem.n_classes >= LEAST_PRODUCTS
-
-
-class WestonWatkins:
-    """The tournament."""
+class Tournament:
+    """Every bundle meets every other, and itself, in each epoch."""
 
     def bundles(self, problem: MulticlassProblem, engine: Engine, memory: int) -> ClassBundles:
         """Deal the classes out."""
