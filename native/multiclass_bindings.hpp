@@ -175,6 +175,13 @@ inline double squared_norm(const ClassBundle& bundle, std::optional<Vector<const
     return sum;
 }
 
+inline std::int64_t weight_count(const ClassBundle& bundle) {
+    nb::gil_scoped_release release;
+    std::int64_t count = 0;
+    bundle.weights.for_each([&](std::int64_t, std::int64_t, double w) { count += w != 0.0; });
+    return count;
+}
+
 inline auto class_sum(const ClassBundle& bundle) {
     const std::size_t size = std::size_t(bundle.weights.size());
     std::unique_ptr<double[]> sum(new double[size]());
@@ -277,6 +284,7 @@ inline void bind_bundle(nb::module_& m) {
         .def("shuffle", &shuffle, "seed"_a)
         .def("clear_weights", [](ClassBundle& b) { b.weights.clear(); })
         .def("squared_norm", &squared_norm, "mean"_a.none() = nb::none())
+        .def("weight_count", &weight_count)
         .def("class_sum", &class_sum)
         .def("dense_weights", &dense_weights)
         .def("sparse_weights", &sparse_weights)

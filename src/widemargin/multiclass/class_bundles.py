@@ -178,15 +178,18 @@ class ClassBundles:
     def weights(self) -> Any:
         """Return the weights as (classes, size), sparse where most are zero."""
         n_classes, size = self.problem.n_classes, self.problem.size
-        if self.mean is None:
+        stored = sum(part.weight_count() for part in self.parts)
+        if self.mean is None and stored <= (1 - SPARSE_SHARE) * n_classes * size:
             blocks = [self._sparse(part) for part in self.parts]
-            if sum(block.nnz for block in blocks) <= (1 - SPARSE_SHARE) * n_classes * size:
-                if len(blocks) == 1:
-                    return blocks[0]  # a single bundle keeps the order of the classes
-                return sp.csr_array(sp.vstack(blocks, format="csr")[self._number])
-        out = np.empty((n_classes, size))
-        for part in self.parts:
-            out[self.classes[part.first : part.first + part.width]] = part.dense_weights()
+            if len(blocks) == 1:
+                return blocks[0]  # a single bundle keeps the order of the classes
+            return sp.csr_array(sp.vstack(blocks, format="csr")[self._number])
+        if len(self.parts) == 1:
+            out = self.parts[0].dense_weights()
+        else:
+            out = np.empty((n_classes, size))
+            for part in self.parts:
+                out[self.classes[part.first : part.first + part.width]] = part.dense_weights()
         if self.mean is not None:
             out += self.mean
         out *= self.scale
