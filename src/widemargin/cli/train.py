@@ -131,8 +131,8 @@ def train(
         option(
             "--solver",
             help="auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
-            "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual or, "
-            "for llw, newton or printed.",
+            "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
+            "tournament (ww), newton or printed (llw).",
         ),
     ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,

@@ -46,10 +46,11 @@ class MulticlassSVMClassifier(MulticlassModel):
         Add a constant feature, whose weights are penalised as all others are.
     intercept_scaling : float, default=1.0
         Value of the constant feature; the larger, the less its weights are penalised.
-    solver : {'auto', 'dual', 'newton', 'printed'}, default='auto'
-        'dual' visits the rows one by one and solves for several of their classes at once; 'newton'
-        takes second-order steps in all weights, for 'llw' where `C` is large; 'printed' is the
-        published algorithm for 'llw', which hardly converges. 'auto' chooses among the others.
+    solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
+        'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
+        for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
+        'newton', for 'llw' with a large ``C``, takes second-order steps in all weights. 'printed'
+        is the published algorithm for 'llw', which hardly converges.
     tol : float, default=1e-3
         Relative duality gap at which the fit ends.
     max_iter : int, default=1000
