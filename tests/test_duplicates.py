@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from tolerances import SAME_DECISION
 from widemargin import ODMClassifier, SVMClassifier, duplicates
-from widemargin.duplicates import MergedRows, merge_duplicates
+from widemargin.duplicates import MergedRows, copies, copies_in_own_order, merge_duplicates
 from widemargin.kernels import Kernel
 from widemargin.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.problem import KernelProblem
@@ -193,3 +193,40 @@ def test_all_copies_are_support_vectors(model: ODMClassifier | SVMClassifier) ->
         if copies.size:  # in proportion to their weights
             share = coef[copies] / weights[copies]
             np.testing.assert_allclose(share, share[0], rtol=1e-9)
+
+
+# Several classes
+
+
+def rows_of_classes(n_rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    return np.round(rng.normal(size=(n_rows, 2))), rng.integers(0, 5, n_rows)
+
+
+def test_copies_are_of_one_class() -> None:
+    X, codes = rows_of_classes()
+    group, first = copies(X, codes)
+    _, expected = np.unique(np.column_stack([X, codes]) + 0.0, axis=0, return_index=True)
+    np.testing.assert_array_equal(first, np.sort(expected))
+    np.testing.assert_array_equal(X[first[group]], X)
+    np.testing.assert_array_equal(codes[first[group]], codes)
+
+
+def test_equal_hashes_do_not_make_copies_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duplicates, "LABEL_FACTOR", np.uint64(0))
+    X, codes = rows_of_classes()
+    group, first = copies(X, codes)
+    np.testing.assert_array_equal(codes[first[group]], codes)
+
+
+@layouts
+def test_an_order_of_their_own_does_not_depend_on_the_given_one(layout: str) -> None:
+    X, codes = rows_of_classes()
+    form = {"dense": np.asarray, "csr": sp.csr_matrix, "csr_array": sp.csr_array}[layout]
+    group, first = copies_in_own_order(form(X), codes)
+    np.testing.assert_array_equal(X[first[group]], X)
+    order = np.random.default_rng(0).permutation(len(codes))
+    X_again, codes_again = X[order], codes[order]
+    _, again = copies_in_own_order(X_again, codes_again)
+    np.testing.assert_array_equal(X_again[again], X[first])
+    np.testing.assert_array_equal(codes_again[again], codes[first])

@@ -41,6 +41,7 @@ WORDS = [
     *("ovr", "ovo", "auto", "exact", "coordinate", "newton", "scale", "hinge", "balanced"),
     *("squared_hinge", "1GiB", "ODMClassifier", "SVMClassifier", "dual_coef_", "float32", "$dict"),
     *("LinearODMClassifier", "LinearSVMClassifier", "coef_", "curvature_", "dual", "online"),
+    *("MulticlassSVMClassifier", "density_", "ww", "llw", "cs", "printed"),
     *("local", "dc", "sodm", "cascade", "routing_", "support_part_", "support_class_", "level_"),
 ]
 NODES = [

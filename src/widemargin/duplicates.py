@@ -28,6 +28,8 @@ from .samples import Samples
 WORTHWHILE = 0.05
 # Rows hashed or compared at a time.
 BLOCK = 4096
+# An odd number, as those of the columns, so that rows of several classes differ in their sums.
+LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,12 @@ def _summed(values: Array, group: NDArray[np.int64]) -> Array:
     return np.asarray(np.bincount(group, values), dtype=np.float64)
 
 
-def copies(X: Any, label: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the set of copies that each row belongs to, and the first row of each set."""
-    key = (_hashes(X) << np.uint64(1)) | (label > 0).astype(np.uint64)
+def copies(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the set of copies that each row belongs to, and the first row of each set.
+
+    Labels are integers, or numbers that stand for them.
+    """
+    key = _keys(X, label)
     order = np.argsort(key)  # which of equal keys comes first does not matter here
     begins = np.flatnonzero(np.diff(key[order], prepend=~key[order[0]]))
     first = np.minimum.reduceat(order, begins)
@@ -144,10 +149,28 @@ def copies(X: Any, label: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     later = np.flatnonzero(origin != np.arange(origin.size))
     for start in range(0, later.size, BLOCK):
         rows = later[start : start + BLOCK]
-        different = rows[_different(X, rows, origin[rows])]
+        unlike = label[rows] != label[origin[rows]]
+        different = rows[unlike | _different(X, rows, origin[rows])]
         origin[different] = different  # a collision: the row stays on its own
     alone = origin == np.arange(origin.size)
     return (np.cumsum(alone) - 1)[origin], np.flatnonzero(alone)
+
+
+def copies_in_own_order(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what :func:`copies` does, the sets in an order that is a matter of their contents.
+
+    Rows in another order, or given once with a larger weight, make the same sets.
+    """
+    group, first = copies(X, label)
+    order = np.argsort(_keys(X[first], label[first]), kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return place[group], first[order]
+
+
+def _keys(X: Any, label: NDArray[Any]) -> NDArray[np.uint64]:
+    """Hash rows with their labels."""
+    return np.asarray(_hashes(X) + label.astype(np.int64).view(np.uint64) * LABEL_FACTOR)
 
 
 def _hashes(X: Any) -> NDArray[np.uint64]:

@@ -19,6 +19,7 @@ from widemargin import (
     LinearODMClassifier,
     LinearODMClassifierCV,
     LinearSVMClassifier,
+    MulticlassSVMClassifier,
     ODMClassifier,
     ODMClassifierCV,
     Stratified,
@@ -83,6 +84,12 @@ def golden_models():
     yield "linear_odm_online", model.partial_fit(X[9:], y[9:]), X
     search = LinearODMClassifierCV(Cs=[0.1, 1.0], thetas=[0.0, 0.2], cv=2).fit(X, words[y])
     yield "linear_odm_search", search, X
+    # Weights of an array, and of a sparse one.
+    model = MulticlassSVMClassifier("llw", C=2.0, class_weight=weights, random_state=0)
+    yield "multiclass_svm", model.fit(X, words[y]), X
+    rows = sparse.csr_matrix(X * [1.0, 0.0, 1.0])
+    model = MulticlassSVMClassifier("ww", fit_intercept=False, random_state=0).fit(rows, y)
+    yield "multiclass_svm_sparse", model.sparsify(), rows
 
 
 def strategy_of(model):
@@ -104,13 +111,13 @@ def main() -> None:
             "estimator": type(model).__name__,
             "params": {
                 key: getattr(model, key)
-                for key in ("kernel", "C", "Cs", "gammas", "cv", "class_weight")
+                for key in ("kernel", "formulation", "C", "Cs", "gammas", "cv", "class_weight")
                 if hasattr(model, key)
             },
             "strategy": strategy_of(model),
             "fitted": {
                 key: getattr(model, key)
-                for key in ("strategy_", "level_", "best_params_", "best_score_")
+                for key in ("strategy_", "level_", "density_", "best_params_", "best_score_")
                 if hasattr(model, key)
             },
             "dtype": dense.dtype.name,

@@ -18,7 +18,13 @@ class Algorithm(StrEnum):
     svm = "svm"
 
 
-def estimator_with(algorithm: Algorithm, given: dict[str, Any], *, linear: bool = False) -> Any:
+def estimator_with(
+    algorithm: Algorithm | None,
+    given: dict[str, Any],
+    *,
+    linear: bool = False,
+    multiclass: str | None = None,
+) -> Any:
     """Build the estimator from the options that were given, refusing those it does not have."""
     import widemargin
     from widemargin.resources import memory_bytes, thread_count
@@ -29,28 +35,47 @@ def estimator_with(algorithm: Algorithm, given: dict[str, Any], *, linear: bool 
         (Algorithm.odm, True): widemargin.LinearODMClassifier,
         (Algorithm.svm, True): widemargin.LinearSVMClassifier,
     }
-    cls = classes[algorithm, linear]
     given = {name: value for name, value in given.items() if value is not None}
+    if multiclass is None:
+        algorithm = Algorithm.odm if algorithm is None else algorithm
+        cls = classes[algorithm, linear]
+        of = f"--algorithm {algorithm}" + (" --linear" if linear else "")
+        other = Algorithm.svm if algorithm is Algorithm.odm else Algorithm.odm
+        relative, advice = classes[other, linear], f" Add --algorithm {other} to use it."
+    else:
+        _check_company(algorithm, linear)
+        cls, given = widemargin.MulticlassSVMClassifier, {**given, "formulation": multiclass}
+        of = f"--multiclass {multiclass}"
+        relative, advice = classes[Algorithm.svm, True], " Give --linear instead to use it."
     foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
     if foreign:
         option = "--" + foreign[0].replace("_", "-")
-        of = f"--algorithm {algorithm}" + (" --linear" if linear else "")
-        other = Algorithm.svm if algorithm is Algorithm.odm else Algorithm.odm
-        known = foreign[0] in inspect.signature(classes[other, linear]).parameters
-        advice = f" Add --algorithm {other} to use it." if known else ""
-        raise usage_error(f"{option} is no setting of {of}.{advice}")
+        known = foreign[0] in inspect.signature(relative).parameters
+        raise usage_error(f"{option} is no setting of {of}.{advice if known else ''}")
     if "lam" in given and "C" in given:
         raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
     estimator = cls(**given)
     try:
         # Before the data are read: a mistyped setting should not cost minutes.
-        check = estimator._check_parameters if linear else estimator._validate_params
+        kernel = not linear and multiclass is None
+        check = estimator._validate_params if kernel else estimator._check_parameters
         check()
         memory_bytes(estimator.memory_limit)
         thread_count(estimator.n_jobs)
     except ValueError as error:
         raise usage_error(str(error)) from None
     return estimator
+
+
+def _check_company(algorithm: Algorithm | None, linear: bool) -> None:
+    """End with a usage error where --multiclass stands beside what it excludes."""
+    if algorithm is Algorithm.odm:
+        raise usage_error("--multiclass trains an SVM; it has no --algorithm odm.")
+    if linear:
+        raise usage_error(
+            "--multiclass is linear as it is, and keeps the rows in memory: leave out --linear, "
+            "or leave out --multiclass to read the rows from disk."
+        )
 
 
 def number_or_name(text: str) -> float | str:

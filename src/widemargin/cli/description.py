@@ -14,7 +14,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    estimator : ODMClassifier, SVMClassifier, a linear one, or a search for one
+    estimator : ODMClassifier, SVMClassifier, a linear or multi-class one, or a search for one
         A fitted one.
 
     Returns
@@ -30,6 +30,7 @@ def describe(estimator: Any) -> dict[str, Any]:
         "feature_names": names,
         "classes": estimator.classes_,
         **_of_kernel_machines(estimator),
+        **({"density": estimator.density_} if hasattr(estimator, "density_") else {}),
         "converged": estimator.converged_,
         "relative_gap": estimator.relative_gap_,
         "dual_gap": estimator.dual_gap_,
@@ -101,6 +102,8 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if "support_vectors" in summary:
         counts = _per_class(classes, summary["support_vectors_per_class"])
         lines.append(("support vectors", f"{summary['support_vectors']:,} ({counts})"))
+    if "density" in summary:
+        lines.append(("density", f"{100 * summary['density']:.3g} % of the weights are not zero"))
     lines += [
         ("relative gap", "not certified" if gap is None else f"{gap:.2e}"),
         ("converged", "yes" if summary["converged"] else "no"),
@@ -135,7 +138,7 @@ def _settings(parameters: dict[str, Any], n_classes: int) -> str:
     shown["C"] = parameters["C"]
     if parameters.get("lam") is not None:
         del shown["C"]
-    for name in ("lam", "upsilon", "theta", "loss", "class_weight"):
+    for name in ("formulation", "lam", "upsilon", "theta", "loss", "class_weight"):
         if parameters.get(name) is not None:
             shown[name] = parameters[name]
     if parameters["fit_intercept"]:

@@ -20,7 +20,7 @@ OPTIONS = {
 }
 
 
-def strategy_with(name: str | None, given: dict[str, Any], *, linear: bool = False) -> Any:
+def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | None = None) -> Any:
     """Return what the estimator takes as ``strategy``, or end with a usage error.
 
     Parameters
@@ -29,8 +29,8 @@ def strategy_with(name: str | None, given: dict[str, Any], *, linear: bool = Fal
         As given; None leaves the choice to the estimator.
     given : dict
         Parameters of the strategy; None where they were left out.
-    linear : bool
-        Whether the rows are trained on without a kernel, and so never divided.
+    undivided : str or None
+        The option, if any, by which rows are trained on without a kernel, and so never divided.
 
     Returns
     -------
@@ -43,8 +43,8 @@ def strategy_with(name: str | None, given: dict[str, Any], *, linear: bool = Fal
     from widemargin.strategies import STRATEGIES
 
     option = OPTIONS[min(given)]
-    if linear:
-        raise usage_error(f"{option} is no setting of --linear, which never divides the rows.")
+    if undivided is not None:
+        raise usage_error(f"{option} is no setting of {undivided}, which never divides the rows.")
     if name is None or name in ("auto", "exact"):
         raise usage_error(
             f"{option} says how the rows are divided; give a --strategy that divides them too: "

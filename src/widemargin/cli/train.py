@@ -44,11 +44,20 @@ def option(*names: str, help: str) -> Any:
 def train(
     data: DataOption,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
-    algorithm: Annotated[Algorithm, typer.Option(help="Kind of classifier.")] = Algorithm.odm,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
+    ] = None,
     linear: Annotated[
         bool,
         typer.Option("--linear", help="No kernel: any number of rows, read from disk by blocks."),
     ] = False,
+    multiclass: Annotated[
+        str | None,
+        option(
+            "--multiclass",
+            help="No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.",
+        ),
+    ] = None,
     C: Annotated[float | None, option("-C", help="Weight of a row's loss.")] = None,
     lam: Annotated[
         float | None, option("--lam", help="ODM: λ, the weight of the mean loss, instead of -C.")
@@ -122,7 +131,8 @@ def train(
         option(
             "--solver",
             help="auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
-            "dual_then_newton, svrg, dsvrg, csvrg or pegasos.",
+            "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
+            "tournament (ww), newton or printed (llw).",
         ),
     ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
@@ -134,7 +144,9 @@ def train(
     ] = None,
     memory_limit: Annotated[
         str | None,
-        option("--memory-limit", help="Memory for kernel rows, or blocks of rows, e.g. 500MB."),
+        option(
+            "--memory-limit", help="Memory for kernel rows, blocks of rows or weights, e.g. 500MB."
+        ),
     ] = None,
     spool_dir: Annotated[
         Path | None,
@@ -157,6 +169,10 @@ def train(
 
     --linear trains without a kernel on files of any size: DATA is read once, by blocks, into a
     temporary binary copy, which the solver reads from disk as often as it needs.
+
+    --multiclass learns a weight vector for every class in one problem, without a kernel: ww is
+    Weston and Watkins's, llw Lee, Lin and Wahba's, cs Crammer and Singer's; ovr is one against the
+    rest. The rows are kept in memory.
 
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
@@ -197,10 +213,11 @@ def train(
             "n_sample": sample,
             "validation_fraction": validation_fraction,
         }
-        given["strategy"] = strategy_with(strategy, divided, linear=linear)
-        estimator = estimator_with(algorithm, given, linear=linear)
+        undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
+        given["strategy"] = strategy_with(strategy, divided, undivided=undivided)
+        estimator = estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
         if spool_dir is not None and not linear:
-            raise usage_error("--spool-dir is for --linear; kernel machines keep rows in memory.")
+            raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
         check_output(model, "--model", (data,))
         if checkpoint is not None:
             _check_checkpoint(checkpoint, strategy)
@@ -212,10 +229,10 @@ def train(
         reading: dict[str, Any] = {"format": format, "label": label, "zero_based": zero_based}
         if linear:
             reading["spool_dir"] = spool_dir
-        train_on = _train_linear if linear else _train_kernel
+        train_on = _train_linear if linear else _train_in_memory
         course = train_on(estimator, data, class_weight or [], reading)
         interrupted, seconds = course.interrupted, course.seconds
-        if interrupted and not _begun(estimator).any():
+        if interrupted and not any(_begun(estimator)):
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
         if course.feature_names is not None:
@@ -241,9 +258,10 @@ def train(
         typer.echo(aligned([*described_lines(summary), ("seconds", f"{seconds:.2f}")]))
     if interrupted:
         begun = _begun(estimator)
+        several = f" (binary problems begun: {sum(begun)} of {len(begun)})"
         say(
-            f"interrupted: {model} holds the model as far as it was fitted "
-            f"(binary problems begun: {begun.sum()} of {len(begun)})"
+            f"interrupted: {model} holds the model as far as it was fitted"
+            f"{several if multiclass is None else ''}"
         )
         if checkpoint is not None and estimator.strategy_ != "exact":
             say(f"the same command goes on from the levels in {checkpoint}")
@@ -268,7 +286,7 @@ class Course:
     interrupted: bool
 
 
-def _train_kernel(
+def _train_in_memory(
     estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
 ) -> Course:
     table = read_file(data, **reading)
@@ -300,11 +318,9 @@ def _timed(fit: Callable[[], Any]) -> tuple[float, bool]:
     return time.perf_counter() - began, False
 
 
-def _begun(estimator: Any) -> Any:
+def _begun(estimator: Any) -> list[bool]:
     """Tell which binary problems have a solution, if an unfinished one."""
-    import numpy as np
-
     for name in ("coef_", "dual_coef_"):
         if hasattr(estimator, name):
-            return getattr(estimator, name).any(axis=1)
-    return np.zeros(1, dtype=np.bool_)
+            return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
+    return [False]

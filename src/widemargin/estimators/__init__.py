@@ -4,12 +4,14 @@ from .kernel import ODMClassifier, SVMClassifier
 from .kernel_cv import ODMClassifierCV, SVMClassifierCV
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .linear_cv import LinearODMClassifierCV, LinearSVMClassifierCV
+from .multiclass_svm import MulticlassSVMClassifier
 
 __all__ = [
     "LinearODMClassifier",
     "LinearODMClassifierCV",
     "LinearSVMClassifier",
     "LinearSVMClassifierCV",
+    "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",
     "SVMClassifier",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
+from ..duplicates import copies_in_own_order
 from ..losses import NO_WEIGHT, Array
 from ..problem import take_rows
 
@@ -63,6 +64,22 @@ def training_set(
             f"{classes.tolist()[0]!r}."
         )
     return TrainingSet(take_rows(X, kept, pairwise), classes, codes, weights, kept, X.shape[0])
+
+
+def in_own_order(training: TrainingSet) -> TrainingSet:
+    """Merge equal rows of a class, and put rows into an order that is a matter of their contents.
+
+    What is trained on them then depends neither on the order in which rows were given, nor on
+    whether a row was given twice or once with twice the weight.
+    """
+    group, first = copies_in_own_order(training.X, training.codes)
+    return replace(
+        training,
+        X=training.X[first],
+        codes=training.codes[first],
+        weights=np.bincount(group, training.weights).astype(np.float64),
+        kept=training.given_numbers(first),
+    )
 
 
 def class_weights(class_weight: Any, training: TrainingSet) -> Array:

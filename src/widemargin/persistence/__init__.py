@@ -5,9 +5,9 @@
 >>> load_model("model.wm").predict(X)                                       # doctest: +SKIP
 
 ``container`` turns a header and arrays into bytes and back, ``values`` turns Python values into
-JSON and arrays, ``kernel_machine`` and ``linear_machine`` say what a fitted one must look like,
-``atomic_write`` puts bytes on disk, ``registry`` lists the classes a file may name, and
-``model_file`` puts them together.
+JSON and arrays, ``kernel_machine``, ``linear_machine`` and ``multiclass_svm`` say what a fitted one
+must look like, ``atomic_write`` puts bytes on disk, ``registry`` lists the classes a file may name,
+and ``model_file`` puts them together.
 """
 
 from .container import ModelFileError

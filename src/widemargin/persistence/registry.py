@@ -8,6 +8,7 @@ from typing import Any
 
 from .kernel_machine import check_kernel_machine
 from .linear_machine import check_linear_machine
+from .multiclass_svm import check_multiclass_svm
 from .search import check_linear_search, check_search
 
 # Name in the file: (module, what a fitted estimator of the class must satisfy). Modules are named
@@ -21,6 +22,7 @@ ESTIMATORS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "LinearODMClassifierCV": ("widemargin", check_linear_search),
     "LinearSVMClassifier": ("widemargin", check_linear_machine),
     "LinearSVMClassifierCV": ("widemargin", check_linear_search),
+    "MulticlassSVMClassifier": ("widemargin", check_multiclass_svm),
 }
 
 

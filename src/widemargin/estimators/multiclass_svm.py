@@ -1,0 +1,255 @@
+"""Support vector machines that learn several classes in one problem."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..engines import Engine, resolve
+from ..multiclass import FORMULATIONS, SOLVERS, MulticlassMonitor, MulticlassProblem, refuse
+from ..progress import FitProgress
+from ..resources import memory_bytes, thread_count
+from .earlier_fit import earlier_fit_kept
+from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
+from .multiclass_svm_fit import MulticlassFit, problem_of, settled
+from .multiclass_svm_prediction import MulticlassModel
+from .outcomes import warn_of_unconverged
+from .training_set import TrainingSet, training_set
+
+
+class MulticlassSVMClassifier(MulticlassModel):
+    r"""Linear support vector machine with one weight vector per class, all learnt together.
+
+    Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
+    and predicts the class with the largest :math:`w_c^\top x`. The fit is exact: it ends with a
+    duality gap of at most ``tol``, or says that it did not get there.
+
+    Parameters
+    ----------
+    formulation : {'ww', 'llw', 'cs', 'ovr'}, default='ww'
+        The loss of a row :math:`x` of class :math:`y`:
+
+        - 'ww' (Weston and Watkins): :math:`\sum_{c \ne y} (1 - w_y^\top x + w_c^\top x)_+`
+        - 'cs' (Crammer and Singer): the largest of these terms instead of their sum
+        - 'llw' (Lee, Lin and Wahba): :math:`\sum_{c \ne y} (1 + w_c^\top x)_+`, and
+          :math:`\sum_c w_c = 0`
+        - 'ovr' (one against the rest): :math:`(1 - w_y^\top x)_+ + \sum_{c \ne y}
+          (1 + w_c^\top x)_+`, a problem for every class
+    C : float, default=1.0
+        Weight of a row's loss.
+    fit_intercept : bool, default=True
+        Add a constant feature, whose weights are penalised as all others are.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature; the larger, the less its weights are penalised.
+    solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
+        'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
+        for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
+        'newton', for 'llw' with a large ``C``, takes second-order steps in all weights. 'printed'
+        is the published algorithm for 'llw', which hardly converges.
+    tol : float, default=1e-3
+        Relative duality gap at which the fit ends.
+    max_iter : int, default=1000
+        Epochs, or Newton steps.
+    max_time : float, default=None
+        Seconds. What is found by then is the model, and a
+        :class:`~sklearn.exceptions.ConvergenceWarning` says so.
+    class_weight : dict or 'balanced', default=None
+        Factors of ``C`` by class.
+    random_state : int, RandomState instance or None, default=None
+        Orders the rows that are visited; the solution differs within ``tol`` only.
+    n_jobs : int, default=None
+        Threads; None takes all cores this process may use (one inside a worker process). Results
+        do not depend on it.
+    memory_limit : int or str, default='1GiB'
+        Bytes for weights, or a size such as '500MB': beyond half of it they are kept sparsely from
+        the start.
+    engine : 'local' or Engine, default='local'
+        Where classes that do not meet each other are worked on at the same time.
+    warm_start : bool, default=False
+        Keep the multipliers, and start the next fit from them if it has as many rows and classes.
+    verbose : int, default=0
+        Print the gap as the fit goes on. A progress line is shown on a terminal in any case.
+
+    Attributes
+    ----------
+    coef_ : array or CSR array of shape (n_classes, n_features) or (1, n_features)
+        Weights; sparse where at most a quarter of them differs from zero. Two classes have one
+        row, :math:`w_1 - w_0` ('ovr': half of it, the one binary machine that both are).
+    intercept_ : array of shape (n_classes,) or (1,)
+        Added to the decisions; zero without ``fit_intercept``.
+    classes_ : array of shape (n_classes,)
+        Labels.
+    density_ : float
+        Share of ``coef_`` that is not zero.
+    dual_gap_, relative_gap_ : float
+        Duality gap, and the gap divided by the objective; NaN after an interrupt.
+    converged_ : bool
+        Whether the relative gap is within ``tol``.
+    n_iter_ : int
+        Epochs or Newton steps.
+    solver_ : str
+        What 'auto' chose.
+    history_ : dict of arrays
+        Per certificate: iteration, seconds, primal, dual, relative_gap.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names, if X had them.
+
+    See Also
+    --------
+    LinearSVMClassifier : One binary problem per class, with streams, paths and more losses.
+    SVMClassifier : The same with a kernel.
+
+    Notes
+    -----
+    Scale the features first: the penalty treats all weights alike.
+
+    In sets of up to a million stored values, equal rows of a class are merged and the rows put into
+    an order of their own: there the model depends neither on the order in which rows are given, nor
+    on whether a row is given twice or with twice the weight. In larger ones it does within ``tol``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from widemargin import MulticlassSVMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MulticlassSVMClassifier("ww", C=0.01).fit(X / 16, y)
+    >>> bool(model.relative_gap_ < 1e-3)
+    True
+    >>> model.predict_top_k(X[:2] / 16, 3).shape
+    (2, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "formulation": [StrOptions(set(FORMULATIONS))],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
+        "solver": [StrOptions({"auto", *SOLVERS})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
+        "engine": [StrOptions({"local"}), Engine],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        formulation: str = "ww",
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | str = "1GiB",
+        engine: Any = "local",
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.formulation = formulation
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.engine = engine
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows and labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows. float32 stays float32.
+        y : array-like of shape (n_samples,)
+            Class labels, of any type that sorts.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        self._check_parameters()
+        with earlier_fit_kept(self):
+            X, y = self._checked_training_data(X, y)
+            name = type(self).__name__
+            training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
+            problem = self._problem(settled(training))
+            with FitProgress(name, self.tol) as progress:
+                fit = MulticlassFit(problem, self._monitor(progress), self.solver)
+                self._run(fit, training.classes)
+        return self
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        refuse(self.solver, self.formulation)
+
+    def _problem(self, training: TrainingSet) -> MulticlassProblem:
+        warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
+        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        threads = thread_count(self.n_jobs)
+        return problem_of(
+            training, self.formulation, float(self.C), self.class_weight, constant, threads
+        )
+
+    def _monitor(self, progress: FitProgress) -> MulticlassMonitor:
+        name = type(self).__name__
+
+        def listener(iteration: int, gap: float) -> None:
+            progress.report(iteration, gap)
+            if self.verbose:
+                print(f"[{name}] iteration {iteration}: relative gap {gap:.2e}")
+
+        return MulticlassMonitor(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            listener=listener,
+        )
+
+    def _run(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
+        """Solve the problem and keep what comes out, also of an interrupt."""
+        start = getattr(self, "_duals", None) if self.warm_start else None
+        memory, engine = memory_bytes(self.memory_limit), resolve(self.engine, fit.problem.threads)
+        try:
+            solution = fit.run(start, memory, engine)
+        except KeyboardInterrupt:
+            if fit.usable:  # else an earlier fit, or none, is better than nothing
+                self._set_fitted(fit, classes)
+            raise
+        self._set_fitted(fit, classes)
+        warn_of_unconverged([solution], self.tol, type(self).__name__, stacklevel=4)
+
+    def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+        for name, value in fit.attributes().items():
+            setattr(self, name, value)
+        self._duals = fit.duals if self.warm_start else None
