@@ -15,7 +15,7 @@ from __future__ import annotations
 import scipy.sparse as sp
 
 from ..engines import Engine
-from . import dual_ascent
+from . import dual_ascent, newton
 from .all_together import AllTogether
 from .independent import Independent, PrintedLeeLinWahba
 from .monitor import MulticlassMonitor
@@ -33,12 +33,14 @@ __all__ = [
     "solve",
 ]
 
-SOLVERS = ("dual", "tournament", "printed")
+SOLVERS = ("dual", "tournament", "newton", "printed")
 
 
-def choose(name: str, problem: MulticlassProblem) -> str:
-    """Settle which solver 'auto' is."""
-    return "dual" if name == "auto" else name
+def choose(name: str, problem: MulticlassProblem, memory: int = 1 << 30) -> str:
+    """Settle which solver 'auto' is, given the bytes it may use."""
+    if name != "auto":
+        return name
+    return "newton" if problem.formulation == "llw" and newton.pays(problem, memory) else "dual"
 
 
 def refuse(name: str, formulation: str) -> None:
@@ -47,6 +49,11 @@ def refuse(name: str, formulation: str) -> None:
         raise ValueError(
             "`solver='tournament'` lets pairs of classes meet, which formulation='ww' allows; got "
             f"formulation={formulation!r}. Use solver='auto'."
+        )
+    if name == "newton" and formulation != "llw":
+        raise ValueError(
+            "`solver='newton'` is for formulation='llw', whose losses couple classes by the sum of "
+            f"the weights only; got formulation={formulation!r}. Use solver='auto'."
         )
     if name == "printed" and formulation != "llw":
         raise ValueError(
@@ -65,6 +72,8 @@ def solve(
     engine: Engine | None = None,
 ) -> MulticlassSolution:
     """Solve with the solver of that name, from multipliers in ``start`` or from zero."""
+    if name == "newton":
+        return newton.solve(problem, monitor, start, memory=memory, engine=engine)
     method: dual_ascent.Method
     if name == "printed":
         method = PrintedLeeLinWahba()
