@@ -161,6 +161,17 @@ def test_a_start_from_a_larger_C_is_cut_to_the_bounds(formulation):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_foreign_start_is_no_worse_than_none(formulation):
+    problem = problem_of(formulation, C=100.0, n=60)
+    foreign = sp.csr_array(np.full((problem.n_rows, problem.n_classes), 50.0))
+    if formulation != "ovr":
+        foreign = sp.csr_array(foreign.toarray() * (problem.codes[:, None] != np.arange(4)))
+    monitor = MulticlassMonitor(tol=1e-3, max_iter=20000)
+    solve("dual", problem, monitor, foreign)
+    assert monitor.history()["dual"][0] >= 0.0
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_multipliers_keep_their_bounds(formulation):
     found = solved(problem_of(formulation, C=0.7, n=60), tol=1e-3)
     duals = found.duals.toarray()

@@ -53,7 +53,7 @@ class MulticlassSVMClassifier(MulticlassModel):
         is the published algorithm for 'llw', which hardly converges.
     tol : float, default=1e-3
         Relative duality gap at which the fit ends.
-    max_iter : int, default=1000
+    max_iter : int, default=10000
         Epochs, or Newton steps.
     max_time : float, default=None
         Seconds. What is found by then is the model, and a
@@ -153,7 +153,7 @@ class MulticlassSVMClassifier(MulticlassModel):
         intercept_scaling: float = 1.0,
         solver: str = "auto",
         tol: float = 1e-3,
-        max_iter: int = 1000,
+        max_iter: int = 10_000,
         max_time: float | None = None,
         class_weight: Any = None,
         random_state: Any = None,
@@ -203,7 +203,8 @@ class MulticlassSVMClassifier(MulticlassModel):
             training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
             problem = self._problem(settled(training))
             with FitProgress(name, self.tol) as progress:
-                fit = MulticlassFit(problem, self._monitor(progress), self.solver)
+                memory = memory_bytes(self.memory_limit)
+                fit = MulticlassFit(problem, self._monitor(progress), self.solver, memory)
                 self._run(fit, training.classes)
         return self
 
@@ -238,9 +239,9 @@ class MulticlassSVMClassifier(MulticlassModel):
     def _run(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
         """Solve the problem and keep what comes out, also of an interrupt."""
         start = getattr(self, "_duals", None) if self.warm_start else None
-        memory, engine = memory_bytes(self.memory_limit), resolve(self.engine, fit.problem.threads)
+        engine = resolve(self.engine, fit.problem.threads)
         try:
-            solution = fit.run(start, memory, engine)
+            solution = fit.run(start, engine)
         except KeyboardInterrupt:
             if fit.usable:  # else an earlier fit, or none, is better than nothing
                 self._set_fitted(fit, classes)

@@ -61,6 +61,8 @@ class MulticlassFit:
         Budgets and progress.
     solver : str
         Name of the solver, or 'auto'.
+    memory : int
+        Bytes for what solvers keep beside the rows.
 
     Attributes
     ----------
@@ -72,21 +74,28 @@ class MulticlassFit:
         None after an interrupt: weights have moved on since the last one.
     """
 
-    def __init__(self, problem: MulticlassProblem, monitor: MulticlassMonitor, solver: str) -> None:
-        self.problem, self.monitor = problem, monitor
-        self.solver = choose(solver, problem)
+    def __init__(
+        self, problem: MulticlassProblem, monitor: MulticlassMonitor, solver: str, memory: int
+    ) -> None:
+        self.problem, self.monitor, self.memory = problem, monitor, memory
+        self.solver = choose(solver, problem, memory)
         self.weights: Any = None
         self.duals: Any = None
         self.certificate: Certificate | None = None
 
-    def run(self, start: Any, memory: int, engine: Engine) -> MulticlassSolution:
+    def run(self, start: Any, engine: Engine) -> MulticlassSolution:
         """Solve, from an earlier fit's multipliers if they are of as many rows and classes."""
         shape = (self.problem.n_rows, self.problem.n_classes)
         if start is not None and start.shape != shape:
             start = None
         try:
             solution = solve(
-                self.solver, self.problem, self.monitor, start, memory=memory, engine=engine
+                self.solver,
+                self.problem,
+                self.monitor,
+                start,
+                memory=self.memory,
+                engine=engine,
             )
         except KeyboardInterrupt:
             state = self.monitor.latest

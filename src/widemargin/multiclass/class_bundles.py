@@ -215,7 +215,17 @@ class ClassBundles:
         return sp.csr_array((np.concatenate(values), place), shape=shape)
 
     def start_from(self, duals: sp.csr_array) -> None:
-        """Take multipliers, which must be inside their bounds, and the weights they imply."""
+        """Take multipliers, which must be inside their bounds, and the weights they imply.
+
+        Of other data they may be worse than zero: then their best multiple is taken.
+        """
+        self._set(duals)
+        dual, half = self.dual_objective()
+        total = dual + half - self.problem.lost_anyway
+        if 0 < total < 2 * half:  # D(tα) = tΣα − t²½Σ‖w‖² has its maximum before t = 1
+            self._set(sp.csr_array(duals * (total / (2 * half))))
+
+    def _set(self, duals: sp.csr_array) -> None:
         numbered = sp.csr_array(
             (duals.data, self._number[duals.indices], duals.indptr), shape=duals.shape
         )
