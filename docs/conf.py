@@ -41,6 +41,7 @@ sphinx_gallery_conf = {
             "plot_certificate.py",
             "plot_parameter_search.py",
             "plot_linear_solvers.py",
+            "plot_multiclass_text.py",
             "plot_partitions.py",
             "plot_levels.py",
             "plot_early_prediction.py",
