@@ -1,7 +1,7 @@
 """Texts of thousands of classes that need no download, made like those of the LSHTC corpora.
 
-Sizes of classes follow a power law. A class has words of its own and shares others with its family,
-ten classes each, which is what makes neighbours hard to tell apart; the rest of a text is background.
+Sizes of classes follow a power law. A class has words of its own and shares others with its family
+of ten classes, which is what makes neighbours hard to tell apart; the rest of a text is background.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Data sets of the multi-class tables: which split, which scaling.
 
-[MC] scales iris and news20 to rows of unit length, letter and satimage to features of unit variance,
-and leaves the others as they are. Sets without a test part are split at random, 90/10.
+[MC] scales iris and news20 to rows of unit length, letter and satimage to features of unit
+variance, and leaves the others as they are. Its files of letter and satimage are those that LIBSVM
+publishes, whose features are in [-1, 1]; unit variance is then without a shift of the origin. Sets
+without a test part are split at random, 90/10.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 
 from benchmarks.datasets import DataSet, load
 from benchmarks.generated_topics import generate
@@ -22,6 +24,8 @@ from .preparation import Split
 
 QUICK_ROWS, QUICK_TEST_ROWS, QUICK_CLASSES = 300, 200, 12
 UNIT_LENGTH, UNIT_VARIANCE, TF_IDF, NONE = "unit length", "unit variance", "tf-idf", "none"
+# Of a file that is not the scaled one.
+RANGE_AND_VARIANCE = "[-1, 1], then unit variance"
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,10 @@ def _some(X: Any, y: np.ndarray, labels: np.ndarray, rows: int) -> tuple[Any, np
 def _scaled(X: Any, X_test: Any, scaling: str) -> tuple[Any, Any]:
     if scaling == UNIT_LENGTH:
         X, X_test = normalize(X), normalize(X_test)
-    elif scaling == UNIT_VARIANCE:
+    elif scaling in (UNIT_VARIANCE, RANGE_AND_VARIANCE):
+        if scaling == RANGE_AND_VARIANCE:
+            unit = MinMaxScaler((-1.0, 1.0)).fit(X)
+            X, X_test = unit.transform(X), unit.transform(X_test)
         scaler = StandardScaler(with_mean=False).fit(X)
         X, X_test = scaler.transform(X), scaler.transform(X_test)
     elif scaling == TF_IDF:

@@ -14,6 +14,7 @@ from typing import Any
 from . import multiclass_published as published
 from . import multiclass_scoring
 from .multiclass_preparation import (
+    RANGE_AND_VARIANCE,
     TF_IDF,
     UNIT_LENGTH,
     UNIT_VARIANCE,
@@ -39,7 +40,7 @@ TABLE_1 = (
     Source("news20_bydate", UNIT_LENGTH, "news20", "other split, other features"),
     Source("news20_t", UNIT_LENGTH, "news20", "the paper's test file, split"),
     Source("sector"),
-    Source("satimage", UNIT_VARIANCE, "satimage"),
+    Source("satimage", RANGE_AND_VARIANCE, "satimage"),
     Source("splice", published="splice"),
     Source("usps", published="usps"),
     Source("dna"),

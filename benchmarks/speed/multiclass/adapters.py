@@ -43,11 +43,6 @@ def _snapml(data: Any, formulation: str, C: float, settings: Settings) -> Any:
     return model.set_params(tol=1e-12, **settings).fit(*data)
 
 
-def _snapml_weights(model: Any) -> np.ndarray:
-    intercept = np.reshape(model.intercept_, (1, -1))
-    return np.ascontiguousarray(np.vstack([model.coef_, intercept]).T)
-
-
 def _widemargin(data: Any, formulation: str, C: float, settings: Settings) -> Any:
     X, codes = data
     classes = int(codes.max()) + 1
@@ -67,7 +62,7 @@ ADAPTERS = {
         *("liblinear-multicore", "liblinear", LINEAR["liblinear"].prepare),
         *(LINEAR["liblinear"].fit, _liblinear_weights, False),
     ),
-    "snapml": Adapter("snapml", "snapml", LINEAR["snapml"].prepare, _snapml, _snapml_weights),
+    "snapml": Adapter("snapml", "snapml", LINEAR["snapml"].prepare, _snapml, _coef_and_intercept),
     "widemargin": Adapter(
         *("widemargin", "widemargin", LINEAR["widemargin"].prepare, _widemargin, _solution_weights)
     ),
