@@ -28,6 +28,7 @@ def fit(
     formulation: str,
     C: float,
     *,
+    solver: str = "auto",
     constant: float = 0.0,
     tol: float = 1e-3,
     max_iter: int = 100_000,
@@ -40,7 +41,7 @@ def fit(
         canonical(X), codes, n_classes, formulation, bound, constant, threads
     )
     monitor = MulticlassMonitor(tol=tol, max_iter=max_iter, max_time=max_time, seed=0)
-    return solve(choose("auto", problem), problem, monitor)
+    return solve(choose(solver, problem), problem, monitor)
 
 
 def scores_of(weights: Any, X: Any, constant: float = 0.0) -> Any:

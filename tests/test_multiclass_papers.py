@@ -66,7 +66,7 @@ def test_sets_are_split_and_scaled_as_in_the_paper(folder):
     assert not np.array_equal(first.y_test, second.y_test)
     assert np.linalg.norm(first.X, axis=1) == pytest.approx(1.0, abs=1e-5)
     assert set(first.y) == {0, 1, 2}
-    scaled = split_of(Source("satimage", multiclass_preparation.RANGE_AND_VARIANCE), 0)
+    scaled = split_of(Source("satimage", multiclass_preparation.UNIT_VARIANCE, to_range=True), 0)
     assert (len(scaled.y), len(scaled.y_test)) == (75, 75)
     assert scaled.X.std(axis=0) == pytest.approx(1.0, abs=1e-5)
     assert scaled.X.min(axis=0) == pytest.approx(-scaled.X.max(axis=0), abs=1e-5)

@@ -187,4 +187,4 @@ def test_a_generated_case_has_its_own_contestants(folder, fits):
     path.write_text(json.dumps({"machine": {}, "cells": results.cells}), encoding="utf-8")
     tables.write(path, folder)
     text = (folder / "multiclass_speed_many.csv").read_text(encoding="utf-8")
-    assert text.count("generated, 1,000 classes") == 5
+    assert text.count("generated, 1,000 classes") == 6

@@ -125,7 +125,8 @@ def _sets(cells: Cells) -> Rows:
         split = "90/10, at random" if source.name in NO_TEST_PART else "published"
         sizes = [f"{fits[0][key]:,}" if fits else NONE for key in ("rows", "features", "classes")]
         remark = source.remark or ("" if source.published else "not in the paper's table")
-        yield [_name(source), f"{split}; {remark}" if remark else split, source.scaling, *sizes]
+        scaling = f"[-1, 1], then {source.scaling}" if source.to_range else source.scaling
+        yield [_name(source), f"{split}; {remark}" if remark else split, scaling, *sizes]
 
 
 def _table_3(cells: Cells, key: str) -> Rows:

@@ -1,9 +1,9 @@
 """Data sets of the multi-class tables: which split, which scaling.
 
 [MC] scales iris and news20 to rows of unit length, letter and satimage to features of unit
-variance, and leaves the others as they are. Its files of letter and satimage are those that LIBSVM
-publishes, whose features are in [-1, 1]; unit variance is then without a shift of the origin. Sets
-without a test part are split at random, 90/10.
+variance, and leaves the others as they are. Its files are those that LIBSVM publishes, in which the
+features of glass, iris, letter and satimage are in [-1, 1]: unit variance is then without a shift
+of the origin. Sets without a test part are split at random, 90/10.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from .preparation import Split
 
 QUICK_ROWS, QUICK_TEST_ROWS, QUICK_CLASSES = 300, 200, 12
 UNIT_LENGTH, UNIT_VARIANCE, TF_IDF, NONE = "unit length", "unit variance", "tf-idf", "none"
-# Of a file that is not the scaled one.
-RANGE_AND_VARIANCE = "[-1, 1], then unit variance"
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,8 @@ class Source:
         Its name in the paper's table.
     remark : str
         What differs from the paper's set.
+    to_range : bool
+        Scale to [-1, 1] first, as in the file that LIBSVM publishes.
     """
 
     name: str
@@ -51,12 +51,20 @@ class Source:
     published: str | None = None
     remark: str = ""
     classes: int | None = None
+    to_range: bool = False
 
 
 @cache
 def whole(source: Source) -> DataSet:
     """Read a set as it is, or generate it."""
-    return load(source.name) if source.classes is None else generate(source.classes)
+    if source.classes is not None:
+        return generate(source.classes)
+    data = load(source.name)
+    if not source.to_range:
+        return data
+    unit = MinMaxScaler((-1.0, 1.0)).fit(data.X)
+    X_test = None if data.y_test is None else unit.transform(data.X_test)
+    return DataSet(unit.transform(data.X), data.y, X_test, data.y_test)
 
 
 def has_test_part(source: Source) -> bool:
@@ -93,10 +101,7 @@ def _some(X: Any, y: np.ndarray, labels: np.ndarray, rows: int) -> tuple[Any, np
 def _scaled(X: Any, X_test: Any, scaling: str) -> tuple[Any, Any]:
     if scaling == UNIT_LENGTH:
         X, X_test = normalize(X), normalize(X_test)
-    elif scaling in (UNIT_VARIANCE, RANGE_AND_VARIANCE):
-        if scaling == RANGE_AND_VARIANCE:
-            unit = MinMaxScaler((-1.0, 1.0)).fit(X)
-            X, X_test = unit.transform(X), unit.transform(X_test)
+    elif scaling == UNIT_VARIANCE:
         scaler = StandardScaler(with_mean=False).fit(X)
         X, X_test = scaler.transform(X), scaler.transform(X_test)
     elif scaling == TF_IDF:

@@ -14,7 +14,6 @@ from typing import Any
 from . import multiclass_published as published
 from . import multiclass_scoring
 from .multiclass_preparation import (
-    RANGE_AND_VARIANCE,
     TF_IDF,
     UNIT_LENGTH,
     UNIT_VARIANCE,
@@ -34,13 +33,13 @@ TABLES = tuple(TOL)
 MARGIN = 1.0
 
 TABLE_1 = (
-    Source("glass", published="glass"),
-    Source("iris", UNIT_LENGTH, "iris"),
+    Source("glass", published="glass", to_range=True),
+    Source("iris", UNIT_LENGTH, "iris", to_range=True),
     Source("letter", UNIT_VARIANCE, "letter"),
     Source("news20_bydate", UNIT_LENGTH, "news20", "other split, other features"),
     Source("news20_t", UNIT_LENGTH, "news20", "the paper's test file, split"),
     Source("sector"),
-    Source("satimage", RANGE_AND_VARIANCE, "satimage"),
+    Source("satimage", UNIT_VARIANCE, "satimage", to_range=True),
     Source("splice", published="splice"),
     Source("usps", published="usps"),
     Source("dna"),

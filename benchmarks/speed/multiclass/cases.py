@@ -49,7 +49,7 @@ class Case:
     choices: tuple[str, ...] = (ONE, BEST)
 
 
-OURS = ("ww_1", "ww_2", "cs_1", "cs_2")
+OURS = ("ww_1", "ww_2", "ww_tournament_2", "cs_1", "cs_2")
 CASES = {
     "sector": Case("sector", "sector"),
     "clinc150": Case("CLINC150", "clinc150", TF_IDF),
@@ -62,7 +62,7 @@ CASES = {
     ),
     "generated_5000": Case(
         *("generated, 5,000 classes", None, TF_IDF, CSR, 5_000),
-        contestants=("ww_1", "ww_2"),
+        contestants=("ww_1", "ww_2", "ww_tournament_2"),
         choices=(ONE,),
     ),
 }

@@ -57,9 +57,9 @@ class Contestant:
         return case.form if ADAPTERS[self.adapter].dense else CSR
 
 
-def _ours(formulation: str, threads: int, tol: float = GAP) -> Contestant:
-    title = f"widemargin, {formulation.upper()}"
-    settings = {"threads": threads}
+def _ours(formulation: str, threads: int, tol: float = GAP, solver: str = "auto") -> Contestant:
+    title = f"widemargin, {formulation.upper()}" + (solver != "auto") * f", {solver}"
+    settings = {"threads": threads, "solver": solver}
     return Contestant(title, "widemargin", formulation, threads, "tol", (tol,), settings)
 
 
@@ -77,6 +77,8 @@ def _snapml(threads: int) -> Contestant:
 CONTESTANTS = {
     "ww_1": _ours("ww", 1),
     "ww_2": _ours("ww", 2),
+    "ww_tournament_1": _ours("ww", 1, solver="tournament"),
+    "ww_tournament_2": _ours("ww", 2, solver="tournament"),
     "cs_1": _ours("cs", 1),
     "cs_2": _ours("cs", 2),
     "ovr_1": _ours("ovr", 1),
