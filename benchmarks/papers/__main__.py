@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from . import dc_tables, linear_tables, render, sodm_tables, solver_curves, speed_up
+from . import (
+    dc_tables,
+    linear_tables,
+    multiclass_tables,
+    render,
+    sodm_tables,
+    solver_curves,
+    speed_up,
+)
 from .results import FOLDER, Results
 
 TABLES: dict[str, Any] = {
@@ -15,6 +23,7 @@ TABLES: dict[str, Any] = {
     "linear": linear_tables,
     "solvers": solver_curves,
     "speed_up": speed_up,
+    "multiclass": multiclass_tables,
 }
 # Quick runs try the harness on a few rows; their figures never get into the documentation.
 QUICK_FOLDER = Path("build/papers_quick")
@@ -42,6 +51,14 @@ def main(arguments: list[str] | None = None) -> None:
                 default=sodm_tables.COLUMNS,
                 help="which fits; a run may be made column by column",
             )
+        if name == "multiclass":
+            command.add_argument(
+                "--tables",
+                nargs="+",
+                choices=multiclass_tables.TABLES,
+                default=multiclass_tables.TABLES,
+                help="which tables; 3 is 4, too",
+            )
     writer = commands.add_parser("render", help="write the tables into docs/benchmarks")
     writer.add_argument("--results", type=Path, default=FOLDER, help="folder of the JSON files")
     writer.add_argument("--to", type=Path, default=render.FOLDER, help="folder of the tables")
@@ -58,6 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
         settings["splits"] = 1 if options.quick else options.splits
     if options.command == "sodm":
         settings["columns"] = options.columns
+    if options.command == "multiclass":
+        settings["tables"] = options.tables
     tables.run(results, names, **settings)
 
 

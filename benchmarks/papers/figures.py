@@ -51,7 +51,8 @@ def figure(cells: list[dict[str, Any]], key: str, text: Callable[[float], str], 
 
 
 def write_csv(path: Path, columns: list[str], rows: Rows) -> None:
-    """Write a table that the documentation shows."""
+    """Write a table that the documentation shows; one without rows has an open one."""
+    rows = list(rows) or [[NONE] * len(columns)]
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(columns)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import dc_pages, linear_pages, sodm_pages, solver_pages, speed_up_pages
+from . import (
+    dc_pages,
+    linear_pages,
+    multiclass_pages,
+    sodm_pages,
+    solver_pages,
+    speed_up_pages,
+)
 from .figures import NONE, write_csv
 from .results import kept_in
 
@@ -16,9 +23,10 @@ PAGES: dict[str, Any] = {
     "linear": linear_pages,
     "solvers": solver_pages,
     "speed_up": speed_up_pages,
+    "multiclass": multiclass_pages,
 }
 TITLES = {"sodm": "SODM tables", "dc": "DC-SVM tables", "linear": "Linear table"}
-TITLES |= {"solvers": "Linear solvers", "speed_up": "Speed-up"}
+TITLES |= {"solvers": "Linear solvers", "speed_up": "Speed-up", "multiclass": "Multi-class tables"}
 MACHINE = ("system", "cores", "instruction_set", "python", "widemargin")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
-from .adapters import ADAPTERS
+from .adapters import ADAPTERS, Adapter
 from .cases import CSR, Case
 
 HINGE, SQUARED, ODM = "hinge", "squared_hinge", "odm"
@@ -130,9 +131,11 @@ def entered(
     }
 
 
-def check_libraries(without: tuple[str, ...]) -> None:
+def check_libraries(
+    without: tuple[str, ...], adapters: Mapping[str, Adapter] = MappingProxyType(ADAPTERS)
+) -> None:
     """Say what to install where a library is not there."""
-    for name, adapter in ADAPTERS.items():
+    for name, adapter in adapters.items():
         if name not in without and find_spec(adapter.module) is None:
             raise SystemExit(
                 f"{adapter.package} is measured beside ours and must be installed: pip install "

@@ -11,20 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from benchmarks.papers.results import Results
-from benchmarks.speed import measuring
+from benchmarks.speed import ladders, measuring
+from benchmarks.speed.ladders import Cell
 
 from .cases import CASES, CSR, QUICK_ROWS, rows_of, save
 from .contestants import CONTESTANTS, REFERENCES, Contestant, entered
 from .measured import Choice, chosen, reference, target_of
 
-Cell = dict[str, Any]
 WORKER = "benchmarks.speed.linear.worker"
 C = 1.0
-# A process is ended when its ladder has taken so many times its budget.
-PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -122,27 +119,11 @@ class Race:
         return job | {"quick_rows": QUICK_ROWS if self.limits.quick else None}
 
     def _cell(self, name: str, job: Cell, budget: float | None = None) -> None:
-        """Measure a cell that is not there, or was given up when there was less time."""
-        name = f"{self.name}/{name}"
-        budget = self.limits.max_time if budget is None else budget
-        kept = self.results.cells.get(name, {})
-        if not kept.get("finished") and kept.get("budget", budget) < budget:
-            del self.results.cells[name]
-
-        def measure() -> Cell:
-            ready = {**job, "folder": str(self.folder), "budget": budget}
-            cell = measuring.measure(WORKER, ready, PATIENCE * budget)
-            print(f"{name}: {_ending(job, cell)}", flush=True)
-            return {**cell, "budget": budget}
-
-        self.results.cell(name, job, measure)
-
-
-def _ending(job: Cell, cell: Cell) -> str:
-    """Say where a ladder ended."""
-    if not cell.get("rungs"):
-        return "nothing in time"
-    rung = cell["rungs"][-1]
-    above = "" if job["target"] is None or rung["objective"] <= job["target"] else " (above target)"
-    found = f"objective {rung['objective']:.6g}{above}, {rung['seconds']:.3f} s"
-    return f"{job['rung']} {rung['value']:g}, {found}"
+        ladders.climbed(
+            self.results,
+            f"{self.name}/{name}",
+            job,
+            worker=WORKER,
+            folder=lambda: self.folder,
+            budget=self.limits.max_time if budget is None else budget,
+        )

@@ -73,7 +73,7 @@ def _fit(
             lambda: models.append(adapter.fit(data, job["loss"], job["C"], settings))
         )
     reached = objective(adapter.weights(models[0]), X, y, job["loss"], job["C"])
-    rung = {"seconds": seconds, "cpu_seconds": cpu_seconds, "objective": _finite(reached)}
+    rung = {"seconds": seconds, "cpu_seconds": cpu_seconds, "objective": finite(reached)}
     rung["fit_memory_mb"] = max(0.0, memory_mb("VmHWM") - before)
     for name in ("solver_", "relative_gap_"):
         if hasattr(models[0], name):
@@ -81,8 +81,9 @@ def _fit(
     return rung
 
 
-def _finite(value: float) -> float:
-    return value if np.isfinite(value) else sys.float_info.max  # JSON has no infinity
+def finite(value: float) -> float:
+    """Return the largest number instead of infinity, which JSON does not have."""
+    return value if np.isfinite(value) else sys.float_info.max
 
 
 def _warm_up(job: dict[str, Any], adapter: Adapter, X: Any, y: np.ndarray) -> None:
