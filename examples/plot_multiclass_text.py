@@ -29,20 +29,54 @@ MODULES = [
     *(f"numpy.{name}" for name in ("fft", "linalg", "ma", "polynomial", "random")),
     *(
         f"scipy.{name}"
-        for name in (
-            "cluster.hierarchy cluster.vq fft fftpack integrate interpolate io linalg ndimage "
-            "optimize signal sparse sparse.csgraph sparse.linalg spatial spatial.distance special "
-            "stats stats.mstats"
-        ).split()
+        for name in [
+            "cluster.hierarchy",
+            "cluster.vq",
+            "fft",
+            "fftpack",
+            "integrate",
+            "interpolate",
+            "io",
+            "linalg",
+            "ndimage",
+            "optimize",
+            "signal",
+            "sparse",
+            "sparse.csgraph",
+            "sparse.linalg",
+            "spatial",
+            "spatial.distance",
+            "special",
+            "stats",
+            "stats.mstats",
+        ]
     ),
     *(
         f"sklearn.{name}"
-        for name in (
-            "cluster covariance datasets decomposition ensemble feature_extraction "
-            "feature_selection gaussian_process linear_model manifold metrics metrics.pairwise "
-            "mixture model_selection naive_bayes neighbors neural_network pipeline preprocessing "
-            "svm tree utils"
-        ).split()
+        for name in [
+            "cluster",
+            "covariance",
+            "datasets",
+            "decomposition",
+            "ensemble",
+            "feature_extraction",
+            "feature_selection",
+            "gaussian_process",
+            "linear_model",
+            "manifold",
+            "metrics",
+            "metrics.pairwise",
+            "mixture",
+            "model_selection",
+            "naive_bayes",
+            "neighbors",
+            "neural_network",
+            "pipeline",
+            "preprocessing",
+            "svm",
+            "tree",
+            "utils",
+        ]
     ),
 ]
 
