@@ -2,9 +2,9 @@
 Many classes of text: four multi-class machines
 ===============================================
 
-Which module does a documented function belong to? The docstrings of SciPy, scikit-learn and NumPy are
-a text collection that is on every machine where this library runs: some dozens of classes, sparse
-features, classes of very uneven size.
+Which module does a documented function belong to? The docstrings of SciPy, scikit-learn and NumPy
+are a text collection that is on every machine where this library runs: some dozens of classes,
+sparse features, classes of very uneven size.
 
 """
 
@@ -25,65 +25,21 @@ from sklearn.model_selection import train_test_split
 
 from widemargin import MulticlassSVMClassifier
 
-MODULES = [
-    *(f"numpy.{name}" for name in ("fft", "linalg", "ma", "polynomial", "random")),
-    *(
-        f"scipy.{name}"
-        for name in [
-            "cluster.hierarchy",
-            "cluster.vq",
-            "fft",
-            "fftpack",
-            "integrate",
-            "interpolate",
-            "io",
-            "linalg",
-            "ndimage",
-            "optimize",
-            "signal",
-            "sparse",
-            "sparse.csgraph",
-            "sparse.linalg",
-            "spatial",
-            "spatial.distance",
-            "special",
-            "stats",
-            "stats.mstats",
-        ]
-    ),
-    *(
-        f"sklearn.{name}"
-        for name in [
-            "cluster",
-            "covariance",
-            "datasets",
-            "decomposition",
-            "ensemble",
-            "feature_extraction",
-            "feature_selection",
-            "gaussian_process",
-            "linear_model",
-            "manifold",
-            "metrics",
-            "metrics.pairwise",
-            "mixture",
-            "model_selection",
-            "naive_bayes",
-            "neighbors",
-            "neural_network",
-            "pipeline",
-            "preprocessing",
-            "svm",
-            "tree",
-            "utils",
-        ]
-    ),
-]
+MODULES = {
+    "numpy": "fft linalg ma polynomial random",
+    "scipy": "cluster.hierarchy cluster.vq fft fftpack integrate interpolate io linalg ndimage "
+    "optimize signal sparse sparse.csgraph sparse.linalg spatial spatial.distance special stats "
+    "stats.mstats",
+    "sklearn": "cluster covariance datasets decomposition ensemble feature_extraction "
+    "feature_selection gaussian_process linear_model manifold metrics metrics.pairwise mixture "
+    "model_selection naive_bayes neighbors neural_network pipeline preprocessing svm tree utils",
+}
+modules = [f"{package}.{name}" for package, names in MODULES.items() for name in names.split()]
 
 texts, labels = [], []
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what is deprecated
-    for module in MODULES:
+    for module in modules:
         for name, thing in inspect.getmembers(importlib.import_module(module)):
             doc = inspect.getdoc(thing) if callable(thing) and not name.startswith("_") else None
             if doc and len(doc) > 200:
