@@ -43,8 +43,8 @@ def generate(
     family_of = random.permutation(classes) // FAMILY_CLASSES
 
     def texts(labels: np.ndarray) -> sp.csr_matrix:
-        lengths = random.lognormal(LENGTH_MEAN, LENGTH_DEVIATION, len(labels))
-        lengths = np.maximum(lengths.astype(np.int64), SHORTEST)
+        drawn = random.lognormal(LENGTH_MEAN, LENGTH_DEVIATION, len(labels))
+        lengths = np.maximum(drawn.astype(np.int64), SHORTEST)
         label = np.repeat(labels, lengths)
         source = random.random(len(label))
         word = _drawn(random, len(label), features, WORD_POWER, WORD_OFFSET)

@@ -52,7 +52,7 @@ def scores_of(weights: Any, X: Any, constant: float = 0.0) -> Any:
     features = X.shape[1]
     columns = weights[:, :features].T
     columns = columns.tocsr() if sp.issparse(columns) else np.ascontiguousarray(columns)
-    last = weights[:, [features]] if constant else np.zeros((weights.shape[0], 1))
+    last: Any = weights[:, [features]] if constant else np.zeros((weights.shape[0], 1))
     intercept = constant * np.ravel(last.toarray() if sp.issparse(last) else last)
     step = max(1, BLOCK_SCORES // weights.shape[0])
     for first in range(0, X.shape[0], step):
