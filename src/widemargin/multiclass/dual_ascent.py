@@ -39,12 +39,12 @@ from .problem import MulticlassProblem
 from .solution import MulticlassSolution
 
 # A certificate is worth its pass when the estimated gap is within this many times `tol`.
-NEAR = 2.0
+NEAR = 1.3
 # After an epoch over all multipliers, those that are not zero are visited again, while that gains
 # this share of what the epoch gained, and this often at most.
 WORTHWHILE, MOST_AGAIN = 0.1, 10
 # They are visited in rows that gained this share of the mean when they were last visited.
-SKIPPED_SHARE = 0.3
+SKIPPED_SHARE = 0.8
 
 
 class Method(Protocol):
@@ -105,9 +105,11 @@ def _ascend(
         near = true_share * estimate <= NEAR * monitor.tol
         if near or epochs >= next_check or tired or late:
             next_check = 2 * epochs
+            if tired or late:
+                state.refresh()
             certificate = state.certify()
             true_share = min(1.0, certificate.relative_gap / max(estimate, monitor.tol))
-            if certificate.relative_gap <= monitor.tol or tired or late:
+            if certificate.relative_gap <= monitor.tol and not (tired or late):
                 state.refresh()
                 certificate = state.certify()
             dual = certificate.dual
