@@ -171,6 +171,20 @@ def test_a_foreign_start_is_no_worse_than_none(formulation):
     assert monitor.history()["dual"][0] >= 0.0
 
 
+@pytest.mark.parametrize("before", FORMULATIONS)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_start_of_other_labels_or_another_formulation_leads_to_the_optimum(formulation, before):
+    first = problem_of(before, C=0.5)
+    problem = problem_of(formulation, C=0.5)
+    codes = problem.codes.copy()
+    codes[:10] = (codes[:10] + 1) % problem.n_classes
+    problem = replace(problem, codes=codes)
+    found = solved(problem, start=solved(first, tol=1e-3).duals)
+    best = optimum(with_constant(problem), codes, problem.n_classes, problem.bound, formulation)
+    assert found.certificate.primal == pytest.approx(best, rel=1e-6)
+    assert found.certificate.dual <= best * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_multipliers_keep_their_bounds(formulation):
     found = solved(problem_of(formulation, C=0.7, n=60), tol=1e-3)

@@ -137,7 +137,7 @@ def train(
     ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
     max_iter: Annotated[
-        int | None, option("--max-iter", help="Iterations allowed per binary problem.")
+        int | None, option("--max-iter", help="Iterations allowed (for each binary problem).")
     ] = None,
     max_time: Annotated[
         float | None, option("--max-time", help="Seconds allowed; the model so far is saved.")

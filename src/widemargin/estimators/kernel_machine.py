@@ -120,7 +120,7 @@ class KernelMachine(KernelModel):
             Training rows; the kernel matrix of shape (n_samples, n_samples) when
             ``kernel="precomputed"``. float32 stays float32.
         y : array-like of shape (n_samples,)
-            Class labels, of any type that sorts.
+            Class labels: integers, strings, booleans or whole floats.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies ``C`` row by row; rows of weight zero are left out.
         X_val, y_val : array-like, optional

@@ -95,7 +95,7 @@ class LinearMachine(LinearModel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows. float32 stays float32, and rows in C order or CSR are not copied.
         y : array-like of shape (n_samples,)
-            Class labels, of any type that sorts.
+            Class labels: integers, strings, booleans or whole floats.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies ``C`` row by row; rows of weight zero are left out.
         X_val, y_val : array-like, optional

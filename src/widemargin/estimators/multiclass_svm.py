@@ -187,7 +187,7 @@ class MulticlassSVMClassifier(MulticlassModel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows. float32 stays float32.
         y : array-like of shape (n_samples,)
-            Class labels, of any type that sorts.
+            Class labels: integers, strings, booleans or whole floats.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies ``C`` row by row; rows of weight zero are left out.
 

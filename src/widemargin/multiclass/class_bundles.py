@@ -241,10 +241,15 @@ class ClassBundles:
 
 
 def feasible(duals: Any, problem: MulticlassProblem) -> sp.csr_array:
-    """Return multipliers of a similar problem, cut to this one's bounds."""
+    """Return multipliers of a similar problem, cut to this one's bounds.
+
+    Its labels may be others, or its formulation: only ``ovr`` has multipliers of a row's own class.
+    """
     known = sp.csr_array(duals, dtype=np.float64)
     rows = np.repeat(np.arange(problem.n_rows), np.diff(known.indptr))
     movable = problem.squared_norms[rows] > 0
+    if problem.formulation != "ovr":
+        movable &= known.indices != problem.codes[rows]
     values: Array = np.clip(known.data, 0.0, problem.bound[rows]) * movable
     if problem.formulation == "cs":
         total = np.bincount(rows, values, minlength=problem.n_rows)

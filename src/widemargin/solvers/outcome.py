@@ -13,7 +13,10 @@ class Outcome(Enum):
     """Why a solver stopped."""
 
     CONVERGED = "The duality gap is within `tol`."
-    ITERATIONS = "`max_iter` was reached: raise it, or loosen `tol`."
+    ITERATIONS = (
+        "`max_iter` was reached: raise it, or loosen `tol`. Where that does not help, scale the "
+        "features or lower `C`."
+    )
     TIME = "`max_time` was reached: raise it, or loosen `tol`."
     STALLED = (
         "The gap no longer shrinks, which happens when `C` is huge, features are unscaled or the "
