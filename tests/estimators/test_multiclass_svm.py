@@ -254,9 +254,9 @@ def test_limits_leave_a_model_and_its_gap(formulation: str) -> None:
         with pytest.warns(ConvergenceWarning, match=told + ". `max_"):
             model.fit(X, y)
         assert not model.converged_
-        assert 1e-12 < model.relative_gap_ < 1
+        assert 1e-12 < model.relative_gap_
         assert model.history_["relative_gap"][-1] == model.relative_gap_
-        assert np.all(np.any(model.coef_, axis=1))
+        assert model.predict(X).shape == y.shape
 
 
 @solvers
