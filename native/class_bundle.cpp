@@ -70,9 +70,11 @@ WM_INLINE void lose(LossTask<T>& task) {
 
 WM_VERSIONS(lose_version, lose, (LossTask<T> & task), (task))
 
-template <class T, int Bytes>
-WM_INLINE void add_all_rows(const MulticlassProblem<T>& problem, Formulation formulation,
-                            const ClassBundle& home, ClassBundle& away, Interrupt& interrupt) {
+}  // namespace
+
+template <class T>
+void add_weights(const MulticlassProblem<T>& problem, Formulation formulation,
+                 const ClassBundle& home, ClassBundle& away, Interrupt& interrupt) {
     const bool to_own =
         formulation == Formulation::weston_watkins || formulation == Formulation::crammer_singer;
     std::vector<ClassChange> changes;
@@ -99,14 +101,6 @@ WM_INLINE void add_all_rows(const MulticlassProblem<T>& problem, Formulation for
         }
         away.weights.add(problem, i, changes);
     }
-}
-
-}  // namespace
-
-template <class T>
-void add_weights(const MulticlassProblem<T>& problem, Formulation formulation,
-                 const ClassBundle& home, ClassBundle& away, Interrupt& interrupt) {
-    add_all_rows<T, 16>(problem, formulation, home, away, interrupt);
 }
 
 template <class T>

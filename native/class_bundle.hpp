@@ -48,14 +48,12 @@ struct VisitOptions {
 };
 
 struct VisitResult {
-    double loss = 0.0;         // sum of C_i loss, each row with the weights as its visit found them
-    double gain = 0.0;         // in the dual objective
-    std::int64_t changed = 0;  // multipliers
+    double loss = 0.0;  // sum of C_i loss, each row with the weights as its visit found them
+    double gain = 0.0;  // in the dual objective
 
     void add(const VisitResult& other) {
         loss += other.loss;
         gain += other.gain;
-        changed += other.changed;
     }
 };
 

@@ -143,13 +143,6 @@ public:
         for (List& list : lists_) list = List();
     }
 
-    std::int64_t bytes() const {
-        if (dense()) return 8 * size_ * stride_;
-        std::int64_t total = std::int64_t(sizeof(List) * lists_.size());
-        for (const List& list : lists_) total += list.bytes();
-        return total;
-    }
-
 private:
     // One feature's weights: sorted by class, or (`classes` null, `count` > 0) one for every class.
     struct List {
@@ -239,8 +232,6 @@ private:
             classes.reset();
             count = capacity = std::int32_t(width);
         }
-
-        std::int64_t bytes() const { return std::int64_t(capacity) * (classes ? 12 : 8); }
     };
 
     template <int Vectors, class T>

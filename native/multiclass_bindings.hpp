@@ -116,7 +116,7 @@ auto py_visit(const MulticlassSet<T>& set, const std::string& formulation, Class
     run_until_told(stopping, [&](Interrupt& interrupt) {
         result = visit_rows(set.problem(), kind, home, away, m, options, interrupt);
     });
-    return nb::make_tuple(result.loss, result.gain, result.changed);
+    return nb::make_tuple(result.loss, result.gain);
 }
 
 template <class T>
@@ -267,12 +267,6 @@ inline double dual_sum(const ClassBundle& bundle) {
     return sum;
 }
 
-inline std::int64_t dual_count(const ClassBundle& bundle) {
-    std::int64_t count = 0;
-    for (const DualRow& row : bundle.duals) count += std::int64_t(row.classes.size());
-    return count;
-}
-
 inline void bind_bundle(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<ClassBundle>(m, "ClassBundle")
@@ -280,7 +274,6 @@ inline void bind_bundle(nb::module_& m) {
         .def_ro("first", &ClassBundle::first)
         .def_prop_ro("width", [](const ClassBundle& b) { return b.weights.width(); })
         .def_prop_ro("n_rows", [](const ClassBundle& b) { return b.rows.size(); })
-        .def_prop_ro("weight_bytes", [](const ClassBundle& b) { return b.weights.bytes(); })
         .def("shuffle", &shuffle, "seed"_a)
         .def("clear_weights", [](ClassBundle& b) { b.weights.clear(); })
         .def("squared_norm", &squared_norm, "mean"_a.none() = nb::none())
@@ -290,8 +283,7 @@ inline void bind_bundle(nb::module_& m) {
         .def("sparse_weights", &sparse_weights)
         .def("duals", &duals_of)
         .def("set_duals", &set_duals, "values"_a, "classes"_a, "start"_a)
-        .def("dual_sum", &dual_sum)
-        .def("dual_count", &dual_count);
+        .def("dual_sum", &dual_sum);
 }
 
 template <class T>

@@ -2,21 +2,20 @@
 //
 //     minimise over W  1/2 sum over c of |w_c|^2 + sum over i of C_i loss(x_i; W),
 //
-// and its dual, with a_ic the multiplier of row i and class c, d_ic a change of it, s_c = x_i .
-// w_c, y = y_i and k classes:
+// and its dual, with a_ic the multiplier of row i and class c, s_c = x_i . w_c and y = y_i:
 //
-//     formulation      loss of a row               slope in a_ic  domain of a_i     w_c =
-//     weston_watkins   sum_{c/=y} [1 - s_y + s_c]  1 - s_y + s_c  0 <= a_ic <= C_i  sum_i (..) x_i
-//     crammer_singer   max_{c/=y} [1 - s_y + s_c]  1 - s_y + s_c  0 <= a, sum <= C_i     the same
-//     lee_lin_wahba    sum_{c/=y} [1 + s_c],       1 + s_c        0 <= a_ic <= C_i  m - sum a_ic
-//     x_i
-//                      with sum_c w_c = 0
-//     one_vs_rest      sum_c [1 - t_c s_c]         1 - t_c s_c    0 <= a_ic <= C_i  sum t_c a_ic
-//     x_i
+//     formulation     loss of a row                  slope g_c in a_ic   domain of a_i
+//     weston_watkins  sum_{c != y} [1 - s_y + s_c]   1 - s_y + s_c       0 <= a_ic <= C_i
+//     crammer_singer  max_{c != y} [1 - s_y + s_c]   1 - s_y + s_c       0 <= a_ic, sum <= C_i
+//     lee_lin_wahba   sum_{c != y} [1 + s_c]         1 + s_c             0 <= a_ic <= C_i
+//     one_vs_rest     sum_c [1 - t_c s_c]            1 - t_c s_c         0 <= a_ic <= C_i
 //
-// with [.] = max(., 0), t_c = 1 for the row's class and -1 for others, and (..) = sum of a_i over
-// the other classes for c = y, -a_ic else. m is the mean over all classes of sum_i a_ic x_i. The
-// objective is sum a - 1/2 sum |w_c|^2 in all four.
+// with [.] = max(., 0), and t_c = 1 for the row's class and -1 for others. lee_lin_wahba has the
+// constraint that all w_c sum to zero. The objective is sum a - 1/2 sum |w_c|^2 in all four, with
+//
+//     weston_watkins, crammer_singer   w_c = sum_i b_ic x_i,  b_iy = sum of a_i,  b_ic = -a_ic else
+//     lee_lin_wahba                    w_c = m - sum_i a_ic x_i,  m the mean of these sums
+//     one_vs_rest                      w_c = sum_i t_c a_ic x_i
 //
 // Rows may have one more feature, the same constant for all. Weights and sums are double whatever
 // the type of the rows.

@@ -264,7 +264,6 @@ WM_INLINE void decide(Visit<T>& v, const RowPlan& plan, const double* score, dou
         desk.changes.push_back({desk.at[k], up ? change : -change});
     }
     if (desk.changes.empty()) return;
-    v.result.changed += std::int64_t(desk.changes.size());
     double coupling = 0.0;
     if (v.to_own_class()) coupling = 1.0;
     if (v.formulation == Formulation::lee_lin_wahba) coupling = -1.0 / double(v.problem.classes);

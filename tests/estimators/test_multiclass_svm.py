@@ -254,9 +254,11 @@ def test_limits_leave_a_model_and_its_gap(formulation: str) -> None:
         with pytest.warns(ConvergenceWarning, match=told + ". `max_"):
             model.fit(X, y)
         assert not model.converged_
-        assert 1e-12 < model.relative_gap_
+        assert model.relative_gap_ > 1e-12
         assert model.history_["relative_gap"][-1] == model.relative_gap_
-        assert model.predict(X).shape == y.shape
+        if "max_iter" in limit:  # a clock may stop the fit before its first row
+            assert model.relative_gap_ < 1
+            assert np.all(np.any(model.coef_, axis=1))
 
 
 @solvers

@@ -7,8 +7,12 @@ import pytest
 import scipy.sparse as sp
 from multiclass_oracle import objective, optimum
 
+from widemargin.engines import LocalEngine
 from widemargin.kernels import canonical
 from widemargin.multiclass import MulticlassMonitor, MulticlassProblem, solve
+from widemargin.multiclass.all_together import AllTogether
+from widemargin.multiclass.class_bundles import Pass
+from widemargin.multiclass.independent import Independent
 from widemargin.solvers.outcome import Outcome
 
 FORMULATIONS = ["ww", "cs", "llw", "ovr"]
@@ -209,3 +213,37 @@ def test_classes_without_rows_get_weights_too():
     wider = replace(problem, n_classes=problem.n_classes + 2)
     best = optimum(with_constant(problem), problem.codes, wider.n_classes, problem.bound, "ww")
     assert solved(wider).certificate.primal == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_an_interrupt_while_weights_are_recomputed_leaves_them_whole(formulation):
+    class Interrupted:
+        def __init__(self, native):
+            self.native, self.calls = native, 0
+
+        def __getattr__(self, name):
+            return getattr(self.native, name)
+
+        def add_weights(self, *arguments):
+            self.calls += 1
+            if self.calls == 1:
+                raise KeyboardInterrupt
+            self.native.add_weights(*arguments)
+
+    problem = problem_of(formulation, n=60)
+    method = Independent() if formulation == "ovr" else AllTogether()
+    state = method.bundles(problem, LocalEngine(1), 1 << 30)
+    method.epoch(state, Pass(1, lambda: False))
+    before = dense(state.weights())
+    state.native = Interrupted(state.native)
+    with pytest.raises(KeyboardInterrupt):
+        state.refresh()
+    assert np.any(before)
+    np.testing.assert_allclose(dense(state.weights()), before, atol=1e-12)
+
+
+def test_an_engine_elsewhere_is_refused():
+    engine = LocalEngine(1)
+    engine.in_process = False
+    with pytest.raises(ValueError, match="works in this process"):
+        solve("dual", problem_of("ww"), MulticlassMonitor(), engine=engine)

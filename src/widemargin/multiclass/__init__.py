@@ -72,6 +72,11 @@ def solve(
     engine: Engine | None = None,
 ) -> MulticlassSolution:
     """Solve with the solver of that name, from multipliers in ``start`` or from zero."""
+    if engine is not None and not engine.in_process:
+        raise ValueError(
+            "multi-class problems need an engine that works in this process; got "
+            f"{engine!r}. Use engine='local'."
+        )
     if name == "newton":
         return newton.solve(problem, monitor, start, memory=memory, engine=engine)
     method: dual_ascent.Method

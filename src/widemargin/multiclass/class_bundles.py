@@ -61,8 +61,8 @@ class ClassBundles:
     all_rows : bool
         Whether every bundle has all rows, with the multipliers of its own classes only; else it
         has the rows of its classes, with all their multipliers.
-    dense : bool
-        Whether weights are dense from the start.
+    memory : int
+        Bytes; weights are dense from the start if they take half of them at most.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ClassBundles:
         *,
         formulation: str,
         all_rows: bool,
-        dense: bool,
+        memory: int,
     ) -> None:
         self.problem, self.engine = problem, engine
         self.formulation, self.all_rows = formulation, all_rows
@@ -96,6 +96,8 @@ class ClassBundles:
         self.scale = 1.0
         self.parts: list[_native.ClassBundle] = []
         self._rows: list[NDArray[np.int64]] = []
+        self._whole = True  # whether the weights are those of the multipliers
+        dense = 8 * problem.size * problem.n_classes <= memory // 2
         first = 0
         for classes in bundles:
             inside = (label >= first) & (label < first + len(classes))
@@ -113,7 +115,7 @@ class ClassBundles:
         **options: Any,
     ) -> tuple[float, float]:
         """Visit the rows of two bundles, or of one, once; return their losses and the gain."""
-        loss, gain, _ = self.native.visit(
+        return self.native.visit(
             self.formulation,
             home,
             away,
@@ -124,7 +126,6 @@ class ClassBundles:
             skip_below=what.skip_below,
             **options,
         )
-        return loss, gain
 
     def shuffle(self, seed: int) -> None:
         """Put the rows of every bundle into another order."""
@@ -139,9 +140,10 @@ class ClassBundles:
             for home in [part] if self.all_rows else self.parts:
                 self.native.add_weights(self.formulation, home, part)
 
+        self._whole = False  # an interrupt may come between
         self.engine.map(self.parts, recompute)
         self.centre()
-        self.scale = 1.0
+        self.scale, self._whole = 1.0, True
 
     def centre(self) -> None:
         """Make the weights sum to zero, by what is added to each class."""
@@ -177,6 +179,8 @@ class ClassBundles:
 
     def weights(self) -> Any:
         """Return the weights as (classes, size), sparse where most are zero."""
+        if not self._whole:
+            self.refresh()
         n_classes, size = self.problem.n_classes, self.problem.size
         stored = sum(part.weight_count() for part in self.parts)
         if self.mean is None and stored <= (1 - SPARSE_SHARE) * n_classes * size:

@@ -33,7 +33,7 @@ class Independent:
             engine,
             formulation=self.formulation,
             all_rows=True,
-            dense=8 * problem.size * problem.n_classes <= memory // 2,
+            memory=memory,
         )
 
     def epoch(self, state: ClassBundles, what: Pass) -> tuple[float, float]:

@@ -15,10 +15,10 @@ from .problem import MulticlassProblem
 from .tournament import bundle_count, bundles_of, rounds
 
 # An epoch is a number of tournaments, each with a share of the rows: many short matches mix the
-# classes better than few long ones. A match shall still take about a millisecond: products of row
-# entries with weights that it makes at least.
+# classes better than few long ones. A match shall still take longer than starting it: products of
+# row entries with weights that it makes at least.
 TOURNAMENTS = 10
-PRODUCTS_OF_MATCH = 2_000_000
+PRODUCTS_OF_MATCH = 100_000
 # A visit takes up this many new classes at most, or as many as can hold this mass of multipliers
 # (of what one row needs) at their bounds: weights stay sparse on the way to a sparse solution.
 FEWEST_NEW, NEW_MASS = 4, 2.0
@@ -34,7 +34,7 @@ class Tournament:
         class_rows = np.bincount(problem.codes, minlength=problem.n_classes)
         count = bundle_count(problem.n_classes)
         self._schedule = [[(k, k) for k in range(count)], *rounds(count)]
-        products = problem.stored * problem.n_classes / (count * (count + 1) / 2)
+        products = problem.stored * problem.n_classes / (count * (count + 1) / 2)  # of a match
         self._tournaments = int(np.clip(products / PRODUCTS_OF_MATCH, 1, TOURNAMENTS))
         return ClassBundles(
             problem,
@@ -42,7 +42,7 @@ class Tournament:
             engine,
             formulation="ww",
             all_rows=False,
-            dense=8 * problem.size * problem.n_classes <= memory // 2,
+            memory=memory,
         )
 
     def epoch(self, state: ClassBundles, what: Pass) -> tuple[float, float]:
