@@ -14,6 +14,7 @@
 
 #include "block_bindings.hpp"
 #include "block_descent.hpp"
+#include "gossip_bindings.hpp"
 #include "grouped_bindings.hpp"
 #include "kernel_evaluation.hpp"
 #include "linear_bindings.hpp"
@@ -201,5 +202,8 @@ NB_MODULE(_native, m) {
     bind_bundle(m);
     bind_multiclass<float>(m, "MulticlassProblem32");
     bind_multiclass<double>(m, "MulticlassProblem64");
+    bind_gossip_settings(m);
+    bind_gossip<float>(m, "GossipNetwork32");
+    bind_gossip<double>(m, "GossipNetwork64");
     m.def("draw_rows", &py_draw_rows, nb::arg("share"), nb::arg("count"), nb::arg("seed"));
 }

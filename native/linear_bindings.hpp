@@ -12,6 +12,7 @@
 #include "linear_passes.hpp"
 #include "linear_sgd.hpp"
 #include "linear_svrg.hpp"
+#include "model_scores.hpp"
 #include "python_arrays.hpp"
 
 namespace widemargin {
@@ -208,6 +209,18 @@ inline auto py_draw_rows(Vector<const double> share, std::int64_t count, std::ui
 }
 
 template <class T>
+auto py_score_models(const LinearSet<T>& set, Matrix<const double> models, int threads) {
+    require(models.shape(1) == set.size(), "a model needs one entry per feature.");
+    const std::size_t count = models.shape(0);
+    std::unique_ptr<double[]> loss(new double[count]()), right(new double[count]());
+    run_interruptible([&](Interrupt& interrupt) {
+        score_models(set.problem(), models.data(), std::int64_t(count), loss.get(), right.get(),
+                     threads, interrupt);
+    });
+    return nb::make_tuple(new_array(loss, count), new_array(right, count));
+}
+
+template <class T>
 void bind_linear(nb::module_& m, const char* name) {
     using namespace nb::literals;
     nb::class_<LinearSet<T>>(m, name)
@@ -225,6 +238,7 @@ void bind_linear(nb::module_& m, const char* name) {
         .def("losses_along", &py_losses_along<T>, "w"_a, "p"_a, "steps"_a, "threads"_a = 1)
         .def("weighted_sum", &py_weighted_sum<T>, "coef"_a, "threads"_a = 1)
         .def("squared_norms", &py_squared_norms<T>, "threads"_a = 1)
+        .def("score_models", &py_score_models<T>, "models"_a, "threads"_a = 1)
         .def("dual_epoch", &py_dual_epoch<T>, "squares"_a, "slack"_a, "seed"_a,
              "order"_a.noconvert(), "active"_a, "dual"_a.noconvert(), "w"_a.noconvert())
         .def("svrg_steps", &py_svrg_steps<T>, "order"_a, "smoothness"_a, "total"_a, "dual"_a, "v"_a,

@@ -210,6 +210,9 @@ class _LinearProblem:
         w: NDArray[np.float64],
         sum: NDArray[np.float64],
     ) -> None: ...
+    def score_models(
+        self, models: NDArray[np.float64], threads: int = 1
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
 class LinearProblem32(_LinearProblem): ...
 class LinearProblem64(_LinearProblem): ...
@@ -292,3 +295,61 @@ class MulticlassProblem64(_MulticlassProblem):
         classes: int,
         constant: float,
     ) -> None: ...
+
+class StoppingRule:
+    def __init__(self, *, tol: float, epsilon: float, quiet: int) -> None: ...
+
+class NetworkOptions:
+    def __init__(
+        self,
+        *,
+        one: bool,
+        exchanges: int,
+        asynchronous: bool,
+        loss: float,
+        repeat: float,
+        delay: int,
+        fault_scale: float,
+        patience: int,
+        paper_rule: bool,
+        seed: int,
+        threads: int,
+    ) -> None: ...
+
+class _GossipNetwork:
+    @classmethod
+    def consensus(
+        cls, *arguments: Any, rho: float, relaxation: float, epochs: int
+    ) -> _GossipNetwork: ...
+    @classmethod
+    def gradient(
+        cls,
+        *arguments: Any,
+        tracking: bool,
+        batch: int,
+        offset: float,
+        decay: float,
+        radius: float,
+        averaging: bool,
+        exchange: str,
+        clip: float,
+        trim: int,
+    ) -> _GossipNetwork: ...
+    @classmethod
+    def average(cls, *arguments: Any, values: NDArray[np.float64]) -> _GossipNetwork: ...
+    def run(self, rounds: int, stopping: Callable[[], bool] | None = None) -> int: ...
+    def models(self) -> NDArray[np.float64]: ...
+    def dual(self) -> NDArray[np.float64] | None: ...
+    def total(self) -> NDArray[np.float64]: ...
+    def sites(self) -> NDArray[np.float64]: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def messages(self) -> int: ...
+    @property
+    def message_size(self) -> int: ...
+    @property
+    def stopped(self) -> bool: ...
+
+class GossipNetwork32(_GossipNetwork): ...
+class GossipNetwork64(_GossipNetwork): ...

@@ -1,0 +1,20 @@
+"""Sites that cannot pool their rows agree on one model by talking to their neighbours."""
+
+from .averaging import average
+from .faults import NetworkFaults
+from .methods import Consensus, Gadget, Tracking
+from .simulation import Simulation, Stopping, Talking
+from .topology import Topology, graph_of
+
+__all__ = [
+    "Consensus",
+    "Gadget",
+    "NetworkFaults",
+    "Simulation",
+    "Stopping",
+    "Talking",
+    "Topology",
+    "Tracking",
+    "average",
+    "graph_of",
+]

@@ -1,0 +1,103 @@
+"""The mean of what sites hold, without anyone who collects it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..linear.problem import LinearProblem, LossConstants
+from ..losses import Array, Hinge
+from .faults import NetworkFaults
+from .methods import NativeNetwork, NetworkSetting
+from .simulation import Simulation, Stopping, Talking
+from .topology import graph_of
+
+
+class Averaging:
+    """Sites that have a vector each and no rows."""
+
+    name = "average"
+    vectors = 1
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def network(self, setting: NetworkSetting) -> NativeNetwork:
+        """Return the sites, ready to run."""
+        return setting.kind.average(*setting.arguments, values=self.values)
+
+
+def averaging(
+    values: ArrayLike,
+    topology: Any = "ring",
+    *,
+    talking: Talking | None = None,
+    faults: NetworkFaults | None = None,
+    seed: int = 0,
+) -> Simulation:
+    """Return a network that averages vectors by Push-Sum, to be run."""
+    held = np.ascontiguousarray(values, dtype=np.float64)
+    if held.ndim != 2:
+        raise ValueError(f"`values` must have one row per site; got {held.ndim} dimensions.")
+    if not np.isfinite(held).all():
+        raise ValueError("`values` must be finite.")
+    n_sites, size = held.shape
+    nothing = LinearProblem(
+        np.zeros((0, size)), np.zeros(0, dtype=np.int8), LossConstants.of(Hinge(), 1.0)
+    )
+    return Simulation(
+        nothing,
+        np.zeros(n_sites + 1, dtype=np.int64),
+        graph_of(topology, n_sites, seed),
+        Averaging(held),
+        talking or Talking(),
+        faults or NetworkFaults(),
+        Stopping("never"),
+        seed,
+    )
+
+
+def average(
+    values: ArrayLike,
+    topology: Any = "ring",
+    *,
+    rounds: int = 100,
+    talking: Talking | None = None,
+    faults: NetworkFaults | None = None,
+    seed: int = 0,
+) -> Array:
+    """Average vectors by Push-Sum.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_sites, size)
+        What each site holds.
+    topology : str, tuple, networkx graph, array or sparse matrix, default='ring'
+        Who talks to whom; see :func:`widemargin.gossip.topology.graph_of`.
+    rounds : int, default=100
+        Rounds of talk. The error falls e-fold in a mixing time of the topology.
+    talking : Talking, optional
+        How they talk.
+    faults : NetworkFaults, optional
+        What goes wrong on the way; the mean is not changed by it, only reached later.
+    seed : int, default=0
+        Decides what is drawn.
+
+    Returns
+    -------
+    array of shape (n_sites, size)
+        What each site takes the mean to be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin.gossip import NetworkFaults, average
+    >>> means = average([[1.0], [2.0], [6.0]], faults=NetworkFaults(loss=0.3))
+    >>> np.round(means, 6).ravel().tolist()
+    [3.0, 3.0, 3.0]
+    """
+    simulation = averaging(values, topology, talking=talking, faults=faults, seed=seed)
+    simulation.network.run(rounds)
+    return simulation.network.models()

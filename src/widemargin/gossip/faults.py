@@ -1,0 +1,119 @@
+"""What goes wrong in a simulated network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+EVENTS = {"crash": 0, "return": 1, "leave": 2, "join": 3}
+LIES = {"opposite": 1, "noise": 2}
+
+
+@dataclass(frozen=True)
+class NetworkFaults:
+    """Messages that get lost, sites that come and go, neighbours that lie.
+
+    Parameters
+    ----------
+    loss : float in [0, 1), default=0
+        Probability that a message is lost. Nobody is told.
+    duplication : float in [0, 1], default=0
+        Probability that a message comes a second time.
+    delay : int, default=0
+        Rounds by which messages come late: each a number drawn from 0 to ``delay``, so that they
+        overtake each other.
+    schedule : sequence of (round, event, site), default=()
+        'crash': the site is silent and loses what is sent to it, but keeps its state, as a process
+        that saves it does; 'return': it goes on. 'leave': it says goodbye, and its rows count no
+        longer; 'join': it is not there before that round. Sites are numbered as in ``sites_``.
+    lies : mapping from site to {'opposite', 'noise'}, default={}
+        Sites that send something else than their model: its opposite, or noise.
+    scale : float, default=10
+        How much larger than the model the lies are.
+
+    Examples
+    --------
+    >>> from widemargin.gossip import NetworkFaults
+    >>> NetworkFaults(loss=0.3, schedule=[(100, "crash", 3), (200, "return", 3)])
+    NetworkFaults(loss=0.3, duplication=0.0, delay=0, schedule=[(100, 'crash', 3), \
+(200, 'return', 3)], lies={}, scale=10.0)
+    """
+
+    loss: float = 0.0
+    duplication: float = 0.0
+    delay: int = 0
+    schedule: Sequence[tuple[int, str, int]] = ()
+    lies: Mapping[int, str] = field(default_factory=dict)
+    scale: float = 10.0
+
+    def check(self, n_sites: int) -> None:
+        """Raise if something is out of range."""
+        _within("loss", self.loss, 0.0, 1.0, open_above=True)
+        _within("duplication", self.duplication, 0.0, 1.0)
+        if not isinstance(self.delay, Integral) or self.delay < 0:
+            raise ValueError(f"`delay` must be a number of rounds, 0 or more; got {self.delay!r}.")
+        if not isinstance(self.scale, Real) or not 0 < self.scale < np.inf:
+            raise ValueError(f"`scale` must be positive and finite; got {self.scale!r}.")
+        for entry in self.schedule:
+            _check_entry(entry, n_sites)
+        for site, lie in self.lies.items():
+            _check_site(site, n_sites, "lies")
+            if lie not in LIES:
+                raise ValueError(
+                    f"A site of `lies` must be one of {sorted(LIES)}; got {lie!r} for site {site}."
+                )
+        absent = {site for _, event, site in self.schedule if event == "join"}
+        if len(absent) >= n_sites:
+            raise ValueError(
+                "One site at least must be there from the beginning; `schedule` has all of them "
+                "join later."
+            )
+
+    @property
+    def events(self) -> NDArray[np.int64]:
+        """The schedule as (round, site, number of the event), sorted by round."""
+        rows = sorted((int(r), int(s), EVENTS[e]) for r, e, s in self.schedule)
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    def kinds_of_lies(self, n_sites: int) -> NDArray[np.uint8]:
+        """Return a number per site: 0 tells the truth."""
+        kinds = np.zeros(n_sites, dtype=np.uint8)
+        for site, lie in self.lies.items():
+            kinds[int(site)] = LIES[lie]
+        return kinds
+
+
+def _within(
+    name: str, value: Any, lowest: float, highest: float, *, open_above: bool = False
+) -> None:
+    inside = isinstance(value, Real) and lowest <= float(value) <= highest
+    if not inside or (open_above and value == highest):
+        end = ")" if open_above else "]"
+        raise ValueError(f"`{name}` must be in [{lowest:g}, {highest:g}{end}; got {value!r}.")
+
+
+def _check_entry(entry: Any, n_sites: int) -> None:
+    try:
+        when, event, site = entry
+    except (TypeError, ValueError):
+        raise ValueError(
+            "`schedule` must hold tuples such as (100, 'crash', 3): round, event, site; got "
+            f"{entry!r}."
+        ) from None
+    if not isinstance(when, Integral) or when < 0:
+        raise ValueError(f"A round of `schedule` must be an integer from 0; got {when!r}.")
+    if event not in EVENTS:
+        raise ValueError(f"An event of `schedule` must be one of {list(EVENTS)}; got {event!r}.")
+    _check_site(site, n_sites, "schedule")
+
+
+def _check_site(site: Any, n_sites: int, where: str) -> None:
+    if not isinstance(site, Integral) or not 0 <= int(site) < n_sites:
+        raise ValueError(
+            f"A site of `{where}` must be a number from 0 to {n_sites - 1}; got {site!r}."
+        )

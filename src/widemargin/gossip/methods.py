@@ -1,0 +1,236 @@
+"""How sites learn: the methods, and what they ask of the native core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .. import _native
+from ..linear.problem import LinearProblem
+from ..linear.stages import smoothness
+from ..losses import Array
+from .topology import Topology
+
+NativeNetwork: TypeAlias = "_native._GossipNetwork"
+
+# Penalty of disagreement, in units of the geometric mean of the smallest and the largest curvature
+# of the objective. Measured: benchmarks/gossip/penalty.py.
+PENALTY = 4.0
+POWER_STEPS = 20
+
+
+@dataclass(frozen=True)
+class NetworkSetting:
+    """What every method needs beside its own options: the arguments of the native factories."""
+
+    problem: LinearProblem
+    topology: Topology
+    arguments: tuple[Any, ...]
+
+    @property
+    def kind(self) -> type[NativeNetwork]:
+        """The native class for the type of the rows."""
+        single = isinstance(self.problem.rows, _native.Rows32)
+        return _native.GossipNetwork32 if single else _native.GossipNetwork64
+
+
+class Method(Protocol):
+    """A way to learn together."""
+
+    name: ClassVar[str]
+    vectors: ClassVar[int]
+
+    def network(self, setting: NetworkSetting) -> NativeNetwork:
+        """Return the sites, ready to run."""
+        ...
+
+
+class Consensus(BaseEstimator):  # type: ignore[misc]
+    """Decentralised ADMM: sites solve their own rows, pulled towards their neighbours.
+
+    Parameters
+    ----------
+    penalty : float, default=4.0
+        How much disagreement weighs against a site's own rows. Smaller is faster where sites look
+        alike, larger where they differ.
+    relaxation : float in (0, 1], default=0.7
+        How far a site follows what it is told at once; smaller stands longer delays.
+    epochs : int, default=1
+        Passes over its rows that a site makes in a round.
+    """
+
+    name: ClassVar[str] = "consensus"
+    vectors: ClassVar[int] = 1  # that a message carries
+
+    def __init__(
+        self, *, penalty: float = PENALTY, relaxation: float = 0.7, epochs: int = 1
+    ) -> None:
+        self.penalty = penalty
+        self.relaxation = relaxation
+        self.epochs = epochs
+
+    def network(self, setting: NetworkSetting) -> NativeNetwork:
+        """Return the sites, ready to run."""
+        if not self.penalty > 0:
+            raise ValueError(f"`penalty` must be positive; got {self.penalty!r}.")
+        if not 0 < self.relaxation <= 1:
+            raise ValueError(f"`relaxation` must be in (0, 1]; got {self.relaxation!r}.")
+        if not self.epochs >= 1:
+            raise ValueError(f"`epochs` must be 1 or more; got {self.epochs!r}.")
+        return setting.kind.consensus(
+            *setting.arguments,
+            rho=self._rho(setting),
+            relaxation=float(self.relaxation),
+            epochs=int(self.epochs),
+        )
+
+    def _rho(self, setting: NetworkSetting) -> float:
+        problem = setting.problem
+        squares = problem.squared_norms
+        total = squares.sum() if problem.weight is None else problem.weight @ squares
+        # The regulariser has curvature 1; the losses have C x xᵀ each, or would if smoothed.
+        constants = problem.constants
+        row = 1.0 / constants.below if constants.smooth else constants.bound
+        steepest = np.sqrt(1.0 + row * float(total))
+        return float(self.penalty * steepest / max(1, setting.topology.n_links))
+
+
+class Gadget(BaseEstimator):  # type: ignore[misc]
+    """GADGET: Pegasos steps, models averaged by Push-Sum.
+
+    Parameters
+    ----------
+    batch_size : int or None, default=32
+        Rows per step; 1 is plain SGD, None takes all rows of the site.
+    project : bool, default=False
+        Whether to keep models within the radius that the optimum obeys.
+    average : bool, default=True
+        Whether a site's model is a mean of its iterates in which late ones weigh more.
+    robust : {None, 'clip', 'trim'}, default=None
+        Instead of Push-Sum, tell models, and limit what one neighbour can do: by clipping
+        differences to the lower median of their lengths, or by leaving out the highest and the
+        lowest of every weight.
+    clip : float, default=1.0
+        With 'clip', the longest difference, in units of that median.
+    trim : int, default=1
+        With 'trim', how many are left out at either end: as many as may lie among the neighbours
+        of a site.
+    """
+
+    name: ClassVar[str] = "gadget"
+    vectors: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        *,
+        batch_size: int | None = 32,
+        project: bool = False,
+        average: bool = True,
+        robust: str | None = None,
+        clip: float = 1.0,
+        trim: int = 1,
+    ) -> None:
+        self.batch_size = batch_size
+        self.project = project
+        self.average = average
+        self.robust = robust
+        self.clip = clip
+        self.trim = trim
+
+    def network(self, setting: NetworkSetting) -> NativeNetwork:
+        """Return the sites, ready to run."""
+        exchanges = {None: "push_sum", "clip": "clipped", "trim": "trimmed"}
+        if self.robust not in exchanges:
+            raise ValueError(f"`robust` must be None, 'clip' or 'trim'; got {self.robust!r}.")
+        if self.batch_size is not None and not self.batch_size >= 1:
+            raise ValueError(f"`batch_size` must be 1 or more, or None; got {self.batch_size!r}.")
+        if not self.clip > 0:
+            raise ValueError(f"`clip` must be positive; got {self.clip!r}.")
+        fewest = int(setting.topology.degree.min())
+        if self.robust == "trim" and not 0 <= 2 * self.trim <= fewest:
+            raise ValueError(
+                f"`trim`={self.trim!r} leaves out {2 * self.trim} of a site's neighbours; one site "
+                f"has only {fewest}. Take a topology with more links, or a smaller `trim`."
+            )
+        return setting.kind.gradient(
+            *setting.arguments,
+            tracking=False,
+            batch=int(self.batch_size or 0),
+            offset=_offset(setting.problem, self.batch_size),
+            decay=1.0,
+            radius=_radius(setting.problem) if self.project else np.inf,
+            averaging=bool(self.average),
+            exchange=exchanges[self.robust],
+            clip=float(self.clip),
+            trim=int(self.trim),
+        )
+
+
+class Tracking(BaseEstimator):  # type: ignore[misc]
+    """Gradient tracking (Push-DIGing): sites average models and gradients by Push-Sum.
+
+    Parameters
+    ----------
+    step : float, default=1.0
+        Length of the steps, in units of 1 over twice the largest curvature for smooth losses; with
+        the hinge, steps shrink.
+    """
+
+    name: ClassVar[str] = "tracking"
+    vectors: ClassVar[int] = 2
+
+    def __init__(self, *, step: float = 1.0) -> None:
+        self.step = step
+
+    def network(self, setting: NetworkSetting) -> NativeNetwork:
+        """Return the sites, ready to run."""
+        if not self.step > 0:
+            raise ValueError(f"`step` must be positive; got {self.step!r}.")
+        problem = setting.problem
+        smooth = problem.constants.smooth
+        offset = 2.0 * _largest_curvature(problem) / self.step if smooth else 0.0
+        return setting.kind.gradient(
+            *setting.arguments,
+            tracking=True,
+            batch=0,
+            offset=offset,
+            decay=0.0 if smooth else 1.0 / self.step,
+            radius=np.inf,
+            averaging=not smooth,
+            exchange="push_sum",
+            clip=1.0,
+            trim=1,
+        )
+
+
+METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, Tracking)}
+
+
+def _offset(problem: LinearProblem, batch_size: int | None) -> float:
+    """Bound the curvature that a batch may show: where steps 1/(offset + t) begin."""
+    if not problem.constants.smooth:
+        return 0.0
+    each = smoothness(problem)
+    if batch_size is None:
+        return float(each.sum())
+    single = problem.n_rows * float(each.max(initial=0.0))
+    return single / batch_size + (1 - 1 / batch_size) * float(each.sum())
+
+
+def _radius(problem: LinearProblem) -> float:
+    """Bound ‖w‖ of the optimum: the objective at zero is no less than its square."""
+    return float(np.sqrt(problem.evaluate(np.zeros(problem.size)).objective))
+
+
+def _largest_curvature(problem: LinearProblem) -> float:
+    """Bound the largest eigenvalue of the Hessian where every row has curvature."""
+    piece = np.ones(problem.n_rows, dtype=np.int8)
+    p: Array = np.ones(problem.size)
+    largest = 1.0
+    for _ in range(POWER_STEPS):
+        p = problem.curvature_product(piece, p / np.linalg.norm(p))
+        largest = float(np.linalg.norm(p))
+    return 1.1 * largest

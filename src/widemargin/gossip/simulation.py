@@ -1,0 +1,304 @@
+"""A network of sites in this process, run from checkpoint to checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _native
+from ..certificates import Certificate
+from ..linear.problem import LinearProblem
+from ..losses import Array
+from .faults import NetworkFaults
+from .methods import Method, NativeNetwork, NetworkSetting
+from .topology import Topology
+
+# Rounds between checkpoints grow by this factor.
+GROWTH = 1.2
+# Sites whose models are judged at a checkpoint; all of them are at the end.
+MOST_JUDGED = 256
+# Stored values per round from which a second thread is worth its start.
+THREADED_WORK = 200_000
+# Bytes of a message beside its numbers: sender, number, length, and a check.
+HEADER = 32
+
+HISTORY = (
+    "round",
+    "min_accuracy",
+    "mean_accuracy",
+    "max_accuracy",
+    "min_objective",
+    "mean_objective",
+    "max_objective",
+    "dual",
+    "relative_gap",
+    "estimated_gap",
+    "disagreement",
+    "messages",
+    "bytes",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class Talking:
+    """How sites talk.
+
+    Attributes
+    ----------
+    partners : {'all', 'one'}
+        Whether a site talks to every neighbour, or to one drawn at random.
+    exchanges : int
+        Times they talk between two steps.
+    weights : {'metropolis', 'random_walk'}
+        Weights of the neighbours, where methods average.
+    asynchronous : bool
+        Whether sites wake at random instead of all together.
+    """
+
+    partners: str = "all"
+    exchanges: int = 1
+    weights: str = "metropolis"
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When sites stop.
+
+    Attributes
+    ----------
+    rule : {'gap', 'norm', 'never'}
+        'gap': when every site finds that the network agrees and that the relative gap, as far as
+        sites can tell, is at most ``tol``. 'norm': the paper's, when at every site ‖w‖ changed by
+        less than ``epsilon`` for ``quiet`` steps in a row, once. 'never': at the end of the rounds.
+    tol, epsilon, quiet
+        See above.
+    """
+
+    rule: str = "gap"
+    tol: float = 1e-3
+    epsilon: float = 1e-3
+    quiet: int = 3
+
+
+@dataclass
+class Checkpoint:
+    """The network at one time.
+
+    Attributes
+    ----------
+    models : array of shape (n_sites, size)
+        The model of every site.
+    judged : array of int
+        The sites that were judged, all of which are present.
+    objective, accuracy : array of shape (n_judged,)
+        Of their models, on the rows of all sites.
+    """
+
+    round: int
+    models: Array
+    judged: NDArray[np.int64]
+    objective: Array
+    accuracy: Array
+
+
+@dataclass
+class Simulation:
+    """Runs a network.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+        The rows of all sites, those of one site side by side.
+    site_start : array of int64 of shape (n_sites + 1,)
+        Site ``s`` has the rows from ``site_start[s]`` to ``site_start[s + 1] - 1``.
+    topology : Topology
+        Who talks to whom.
+    method : Method
+        How they learn.
+    talking : Talking
+        How they talk.
+    faults : NetworkFaults
+        What goes wrong.
+    stopping : Stopping
+        When they stop.
+    seed : int
+        Decides what is drawn.
+    accuracy : callable, optional
+        Takes models (n_models, size) and returns their accuracies; None judges on the problem's
+        own rows.
+
+    Attributes
+    ----------
+    last : Checkpoint or None
+        The last one, also of a run that was interrupted.
+    certificate : Certificate
+        The worst site's objective, and the best lower bound that the network's duals give.
+    diverged : bool
+        Whether models grew beyond all bounds: steps too long, or lies. ``last`` is finite.
+    """
+
+    problem: LinearProblem
+    site_start: NDArray[np.int64]
+    topology: Topology
+    method: Method
+    talking: Talking = field(default_factory=Talking)
+    faults: NetworkFaults = field(default_factory=NetworkFaults)
+    stopping: Stopping = field(default_factory=Stopping)
+    seed: int = 0
+    accuracy: Callable[[Array], Array] | None = None
+    records: list[tuple[float, ...]] = field(default_factory=list)
+    certificate: Certificate = field(default_factory=lambda: Certificate(np.inf, -np.inf))
+    last: Checkpoint | None = None
+    diverged: bool = False
+    network: NativeNetwork = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.faults.check(self.topology.n_sites)
+        self.network = self.method.network(self._setting())
+        self._started = time.perf_counter()
+        self._bound = -np.inf
+
+    def run(
+        self,
+        max_rounds: int,
+        stopping: Callable[[], bool] | None = None,
+        listener: Callable[[Checkpoint], None] | None = None,
+    ) -> Checkpoint:
+        """Go on until the sites stop, the rounds are over, or ``stopping`` returns true.
+
+        Parameters
+        ----------
+        max_rounds : int
+            Rounds since the beginning.
+        stopping : callable, optional
+            Asked now and then.
+        listener : callable, optional
+            Told of every checkpoint.
+
+        Returns
+        -------
+        Checkpoint
+            The network at the end, where all sites are judged.
+        """
+        network, told = self.network, stopping or (lambda: False)
+        goal = 1
+        while not network.stopped and network.round < max_rounds and not told():
+            network.run(min(goal, max_rounds) - network.round, stopping)
+            goal = max(goal + 1, int(goal * GROWTH))
+            if not np.isfinite(network.models()).all():
+                self.diverged = True
+                break
+            ended = network.stopped or network.round >= max_rounds or told()
+            self.last = self.look(MOST_JUDGED if not ended else None)
+            if listener is not None:
+                listener(self.last)
+        if self.last is None:
+            self.last = self.look(None)
+        return self.last
+
+    def look(self, most: int | None) -> Checkpoint:
+        """Judge the models of at most so many sites, and note the state of the network."""
+        network, problem = self.network, self.problem
+        models, sites = network.models(), network.sites()
+        present = np.flatnonzero(sites[:, 0] > 0)
+        judged = present
+        if most is not None and len(present) > most:
+            judged = present[np.linspace(0, len(present) - 1, most).astype(np.int64)]
+        chosen = np.ascontiguousarray(models[judged])
+        loss, right = problem.native.score_models(chosen, problem.threads)
+        objective = 0.5 * np.einsum("ij,ij->i", chosen, chosen) + loss
+        total = problem.n_rows if problem.weight is None else float(problem.weight.sum())
+        accuracy = right / total if self.accuracy is None else self.accuracy(chosen)
+        self.certificate = Certificate(float(objective.max(initial=-np.inf)), self._dual(models))
+        self._note(models[present], sites[present], objective, accuracy)
+        return Checkpoint(network.round, models, judged, objective, accuracy)
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of all messages."""
+        return int(self.network.messages) * (8 * int(self.network.message_size) + HEADER)
+
+    def history(self) -> dict[str, Any]:
+        """Return what was noted at the checkpoints, as arrays of equal length."""
+        table = np.array(self.records, dtype=np.float64).reshape(-1, len(HISTORY))
+        whole = ("round", "messages", "bytes")
+        return {
+            name: table[:, k].astype(np.int64) if name in whole else table[:, k].copy()
+            for k, name in enumerate(HISTORY)
+        }
+
+    def _dual(self, models: Array) -> float:
+        """Return the best lower bound of the objective so far."""
+        dual = self.network.dual()
+        if dual is None:  # what the mean model's margins imply
+            self._bound = max(
+                self._bound, self.problem.evaluate(models.mean(axis=0)).certificate.dual
+            )
+        else:
+            own = self.problem.weights_of(dual)
+            self._bound = max(self._bound, -0.5 * float(own @ own) - self.problem.phi(dual))
+        return self._bound
+
+    def _note(self, models: Array, sites: Array, objective: Array, accuracy: Array) -> None:
+        centre = models.mean(axis=0)
+        length = float(np.linalg.norm(centre))
+        apart = np.linalg.norm(models - centre, axis=1).max(initial=0.0)
+        self.records.append(
+            (
+                self.network.round,
+                *(float(f(accuracy)) for f in (np.min, np.mean, np.max)),
+                *(float(f(objective)) for f in (np.min, np.mean, np.max)),
+                self.certificate.dual,
+                self.certificate.relative_gap,
+                float(sites[:, 3].max(initial=0.0)),
+                float(apart / length) if length > 0 else 0.0,
+                self.network.messages,
+                self.bytes_sent,
+                time.perf_counter() - self._started,
+            )
+        )
+
+    def _setting(self) -> NetworkSetting:
+        topology, talking, stopping = self.topology, self.talking, self.stopping
+        link, _ = topology.weights(talking.weights)
+        threads = self.problem.threads if self.problem.stored > THREADED_WORK else 1
+        never = stopping.rule == "never"
+        return NetworkSetting(
+            self.problem,
+            topology,
+            (
+                self.problem.native,
+                self.site_start,
+                topology.start,
+                topology.other,
+                topology.reverse,
+                link,
+                self.faults.events,
+                self.faults.kinds_of_lies(topology.n_sites),
+                _native.StoppingRule(
+                    tol=-1.0 if never else stopping.tol,
+                    epsilon=stopping.epsilon,
+                    quiet=stopping.quiet,
+                ),
+                _native.NetworkOptions(
+                    one=talking.partners == "one",
+                    exchanges=talking.exchanges,
+                    asynchronous=talking.asynchronous,
+                    loss=self.faults.loss,
+                    repeat=self.faults.duplication,
+                    delay=self.faults.delay,
+                    fault_scale=self.faults.scale,
+                    patience=topology.diameter + 1,
+                    paper_rule=stopping.rule == "norm",
+                    seed=self.seed,
+                    threads=threads,
+                ),
+            ),
+        )

@@ -1,0 +1,242 @@
+"""Who talks to whom."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from .families import FAMILIES, Integers, Pairs
+from .given_graphs import read_graph
+from .random_families import RANDOM_FAMILIES
+from .weights import Weights, mixing_time, weights
+
+# Random graphs that are drawn before an unconnected family is given up.
+DRAWS = 20
+# Sites times links up to which distances are measured from every site: about a second's work.
+EXACT_DIAMETER = 40_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology:
+    """The sites and the links between them, each link once per direction.
+
+    Attributes
+    ----------
+    start : array of int64 of shape (n_sites + 1,)
+        Site ``i`` sends over the links ``start[i]`` to ``start[i + 1] - 1``.
+    other : array of int64 of shape (n_links,)
+        The site at the far end of each link, ascending for every site.
+    reverse : array of int64 of shape (n_links,)
+        The link in the opposite direction.
+    labels : tuple or None
+        Names of the sites in the graph that was given.
+    """
+
+    start: Integers
+    other: Integers
+    reverse: Integers
+    labels: tuple[Hashable, ...] | None = None
+
+    @classmethod
+    def of_pairs(
+        cls, n_sites: int, pairs: Pairs, labels: tuple[Hashable, ...] | None = None
+    ) -> Topology:
+        """Link pairs of sites both ways. Repeated pairs count once, a site is not its neighbour."""
+        first, second = pairs
+        apart = first != second
+        both = np.concatenate([pairs, pairs[::-1]], axis=1)[:, np.concatenate([apart, apart])]
+        ones = np.ones(both.shape[1], dtype=np.int8)
+        links = sp.coo_array((ones, tuple(both)), shape=(n_sites, n_sites)).tocsr()
+        # The transpose of a matrix that numbers its links holds, at each, the opposite number.
+        numbers = np.arange(links.nnz, dtype=np.int64)
+        numbered = sp.csr_array((numbers, links.indices, links.indptr), shape=links.shape)
+        start, other = links.indptr.astype(np.int64), links.indices.astype(np.int64)
+        reverse = numbered.T.tocsr().data
+        return cls(start, other, reverse, labels)
+
+    @property
+    def n_sites(self) -> int:
+        """Number of sites."""
+        return len(self.start) - 1
+
+    @property
+    def n_links(self) -> int:
+        """Number of links, two for every pair of neighbours."""
+        return len(self.other)
+
+    @property
+    def degree(self) -> Integers:
+        """Number of neighbours of every site."""
+        return np.diff(self.start)
+
+    @cached_property
+    def site(self) -> Integers:
+        """The site that sends over each link."""
+        return np.repeat(np.arange(self.n_sites, dtype=np.int64), self.degree)
+
+    @cached_property
+    def component(self) -> Integers:
+        """The connected component that each site is in, numbered from 0."""
+        _, component = csgraph.connected_components(self._matrix, directed=False)
+        return np.asarray(component, dtype=np.int64)
+
+    @cached_property
+    def diameter(self) -> int:
+        """Number of links between the two sites that are farthest apart.
+
+        In large graphs an upper bound: twice the distance of the site farthest from site 0.
+        """
+        if self.n_links == self.n_sites * (self.n_sites - 1):
+            return int(self.n_sites > 1)
+        exact = self.n_sites * self.n_links <= EXACT_DIAMETER
+        distance = csgraph.dijkstra(
+            self._matrix, directed=True, unweighted=True, indices=None if exact else 0
+        )
+        return int(distance.max()) * (1 if exact else 2)
+
+    def weights(self, kind: str = "metropolis") -> Weights:
+        """Return the weights by which neighbours average.
+
+        Parameters
+        ----------
+        kind : {"metropolis", "random_walk"}, default="metropolis"
+            With Metropolis weights, one over one more than the greater of the two degrees, the
+            matrix is symmetric and doubly stochastic. A random walk shares evenly among the
+            neighbours and itself: what a site sends and what it keeps sum to 1, what it receives
+            need not.
+
+        Returns
+        -------
+        link : array of shape (n_links,)
+            The share that a site sends over each link.
+        own : array of shape (n_sites,)
+            The share that it keeps.
+        """
+        return weights(self, kind)
+
+    def mixing_time(self, kind: str = "metropolis") -> float:
+        """Return the rounds of averaging in which disagreement shrinks e-fold, in the long run.
+
+        Parameters
+        ----------
+        kind : {"metropolis", "random_walk"}, default="metropolis"
+            The weights.
+
+        Returns
+        -------
+        float
+            ``1 / ln(1 / s)`` where ``s`` is the second largest modulus of an eigenvalue of the
+            weight matrix; 0 if one round suffices.
+        """
+        return mixing_time(self, kind)
+
+    @property
+    def _matrix(self) -> sp.csr_array:
+        ones = np.ones(self.n_links, dtype=np.int8)
+        return sp.csr_array((ones, self.other, self.start), shape=(self.n_sites, self.n_sites))
+
+    def __repr__(self) -> str:
+        return f"Topology(n_sites={self.n_sites}, n_links={self.n_links})"
+
+
+def graph_of(topology: Any, n_sites: int, seed: int = 0) -> Topology:
+    """Return the graph that a user asks for.
+
+    Parameters
+    ----------
+    topology : str, tuple, networkx graph, array or sparse matrix
+        The name of a family, such as "ring"; a tuple of a name and a dict of options, such as
+        ``("random_regular", {"degree": 4})``; an undirected graph of networkx; or a square
+        symmetric matrix whose entries other than 0 are links. Sites of a given graph are numbered
+        in its order. Links of a site to itself are dropped.
+    n_sites : int
+        Number of sites; that of a given graph must be the same.
+    seed : int, default=0
+        Of the families that are drawn at random. They are drawn anew until connected.
+
+    Returns
+    -------
+    Topology
+        A connected graph.
+
+    Examples
+    --------
+    >>> from widemargin.gossip.topology import graph_of
+    >>> ring = graph_of("ring", 10)
+    >>> ring
+    Topology(n_sites=10, n_links=20)
+    >>> ring.other[ring.start[0] : ring.start[1]].tolist()
+    [1, 9]
+    >>> round(ring.mixing_time(), 1)
+    7.3
+    """
+    if not isinstance(n_sites, Integral) or isinstance(n_sites, bool) or n_sites < 1:
+        raise ValueError(f"`n_sites` must be an integer of at least 1; got {n_sites!r}.")
+    n_sites = int(n_sites)
+    if isinstance(topology, str):
+        return _named(topology, n_sites, seed, {})
+    if isinstance(topology, tuple) and topology and isinstance(topology[0], str):
+        if len(topology) != 2 or not isinstance(topology[1], Mapping):
+            raise ValueError(
+                "A tuple as `topology` must hold a name and a dict of options, such as "
+                f"('random_regular', {{'degree': 4}}); got {topology!r}."
+            )
+        return _named(topology[0], n_sites, seed, topology[1])
+    given = read_graph(topology)
+    if given.n_sites != n_sites:
+        raise ValueError(
+            f"The graph must have one node per site; it has {given.n_sites} nodes and `n_sites` "
+            f"is {n_sites}. Set n_sites={given.n_sites} or give another graph."
+        )
+    return _connected(Topology.of_pairs(n_sites, given.pairs, given.labels))
+
+
+def _named(name: str, n_sites: int, seed: int, options: Mapping[str, Any]) -> Topology:
+    fixed = FAMILIES.get(name)
+    draw, remedy = RANDOM_FAMILIES.get(name, (None, ""))
+    family = fixed or draw
+    if family is None:
+        names = ", ".join(map(repr, [*FAMILIES, *RANDOM_FAMILIES]))
+        raise ValueError(f"`topology` must be one of {names}, or a graph; got {name!r}.")
+    parameters = inspect.signature(family).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    if unknown := [option for option in options if option not in known]:
+        takes = f"the options {known}" if known else "no options"
+        raise ValueError(f"topology={name!r} takes {takes}; got {unknown}.")
+    if draw is None:
+        return Topology.of_pairs(n_sites, family(n_sites, **options))
+    for number in range(DRAWS):
+        chance = int(np.random.default_rng([seed, number]).integers(2**31))
+        graph = Topology.of_pairs(n_sites, family(n_sites, chance, **options))
+        if not graph.component.any():
+            return graph
+    raise ValueError(
+        f"The graph must be connected; none of {DRAWS} graphs drawn by topology={name!r} with "
+        f"{n_sites} sites and options {dict(options)} was. Raise `{remedy}`."
+    )
+
+
+def _connected(graph: Topology) -> Topology:
+    n_components = int(graph.component.max()) + 1
+    if n_components == 1:
+        return graph
+    names = graph.labels or range(graph.n_sites)
+    described = []
+    for number in range(min(n_components, 5)):
+        members = np.flatnonzero(graph.component == number)
+        shown = ", ".join(repr(names[int(site)]) for site in members[:4])
+        rest = f" and {len(members) - 4} more" if len(members) > 4 else ""
+        described.append(f"[{shown}{rest}]")
+    rest = f" and {n_components - 5} more" if n_components > 5 else ""
+    raise ValueError(
+        f"The graph must be connected, or sites never hear of each other; it has {n_components} "
+        f"components: {', '.join(described)}{rest}. Add links between them."
+    )

@@ -1,0 +1,97 @@
+"""Weights by which neighbours average, and how fast such averaging agrees."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from ..resources import single_threaded_blas
+
+if TYPE_CHECKING:
+    from .topology import Topology
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# Sites up to which all eigenvalues are computed.
+DENSE_SITES = 1000
+# The Lanczos method is for well connected graphs, whose second eigenvalue is below this. The others
+# have matrices with sparse factors.
+WELL_CONNECTED = 0.999
+LANCZOS = {"which": "LA", "ncv": 64, "maxiter": 30, "tol": 1e-7}
+# Beyond an end of the spectrum, where the matrix is factorised: close to it, not singular.
+BEYOND = 1e-8
+
+
+class Weights(NamedTuple):
+    """Weights of a graph: ``link`` of shape (n_links,) and ``own`` of shape (n_sites,)."""
+
+    link: Floats
+    own: Floats
+
+
+def weights(topology: Topology, kind: str) -> Weights:
+    """Return the weights of a kind, as :meth:`.Topology.weights` says."""
+    shares: Floats = 1.0 / (1.0 + topology.degree.astype(np.float64))
+    if kind == "random_walk":
+        return Weights(shares[topology.site], shares)
+    if kind == "metropolis":
+        link = np.minimum(shares[topology.site], shares[topology.other])
+        sent = np.bincount(topology.site, link, minlength=topology.n_sites).astype(np.float64)
+        return Weights(link, 1.0 - sent)
+    raise ValueError(f"`kind` must be 'metropolis' or 'random_walk'; got {kind!r}.")
+
+
+def mixing_time(topology: Topology, kind: str) -> float:
+    """Return the rounds in which disagreement shrinks e-fold."""
+    with single_threaded_blas():  # the products are short, and threads cost more than they bring
+        modulus = second_modulus(topology, kind)
+    # Rounding leaves a trace of eigenvalues that are 0.
+    return 0.0 if modulus < 1e-12 else -1.0 / math.log(modulus)
+
+
+def second_modulus(topology: Topology, kind: str) -> float:
+    """Return the second largest modulus of an eigenvalue of the weight matrix."""
+    n, (link, own) = topology.n_sites, weights(topology, kind)
+    if n == 1:
+        return 0.0
+    # A random walk goes both ways between two sites equally often. Scaled by the square roots of
+    # these frequencies its matrix is symmetric, and its eigenvalues are the same.
+    link = np.sqrt(link * link[topology.reverse])
+    matrix = sp.csr_array((link, topology.other, topology.start), shape=(n, n))
+    matrix = matrix + sp.diags_array(own)
+    if n <= DENSE_SITES:
+        values = scipy.linalg.eigvalsh(matrix.toarray())
+        return float(max(values[-2], -values[0]))
+    # The eigenvector of eigenvalue 1.
+    stationary = 1.0 / np.sqrt(own) if kind == "random_walk" else np.ones(n)
+    second = _largest(matrix, stationary / np.linalg.norm(stationary))
+    # Gershgorin: no eigenvalue is below this, and few graphs come near it.
+    if 1.0 - 2.0 * own.min() <= second:
+        return second
+    return max(second, _largest(-matrix, None))
+
+
+def _largest(matrix: sp.csr_array, known: Floats | None) -> float:
+    """Return the largest eigenvalue but for that of a known eigenvector, whose value is 1."""
+    n = matrix.shape[0]
+    start = np.random.default_rng(0).standard_normal(n)
+
+    def product(vector: Floats) -> Floats:
+        image: Floats = matrix @ vector
+        return image if known is None else image - known * (known @ vector)
+
+    operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
+    find = {"v0": start, "return_eigenvectors": False}
+    with suppress(ArpackNoConvergence):
+        value = float(eigsh(operator, k=1, **LANCZOS, **find)[0])
+        if value < WELL_CONNECTED:
+            return value
+    count = 1 if known is None else 2
+    return float(eigsh(matrix.tocsc(), k=count, sigma=1.0 + BEYOND, **find).min())
