@@ -270,10 +270,9 @@ inline void bind_gossip_settings(nb::module_& m) {
     nb::class_<StoppingRule>(m, "StoppingRule")
         .def(
             "__init__",
-            [](StoppingRule* self, double tol, double epsilon, std::int64_t quiet) {
-                new (self) StoppingRule{tol, epsilon, quiet};
-            },
-            nb::kw_only(), "tol"_a, "epsilon"_a, "quiet"_a);
+            [](StoppingRule* self, double tol, double diameter, double epsilon,
+               std::int64_t quiet) { new (self) StoppingRule{tol, diameter, epsilon, quiet}; },
+            nb::kw_only(), "tol"_a, "diameter"_a, "epsilon"_a, "quiet"_a);
     nb::class_<NetworkOptions>(m, "NetworkOptions")
         .def(
             "__init__",

@@ -142,10 +142,8 @@ protected:
         if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
         double farthest = 0.0;
         for (double d : distance_) farthest = std::fmax(farthest, d);
-        const double tol = this->settings_.stopping.tol;
-        // Models apart by this share of their length cost less than `tol` (see tests).
-        const bool agreed = farthest <= 2.0 * options_.rho * agreement * std::sqrt(tol) * norm_;
-        return agreed && this->estimate() <= tol;
+        const bool agreed = farthest <= 2.0 * options_.rho * this->agreement() * norm_;
+        return agreed && this->estimate() <= this->settings_.stopping.tol;
     }
     double estimated_gap() const override {
         const double residual = this->figures_.mean(residual_part) * this->settings_.sites;
@@ -179,7 +177,6 @@ private:
     }
 
     static constexpr std::int64_t recount = 64;
-    static constexpr double agreement = 0.1;
 
     ConsensusOptions options_;
     std::vector<double> dual_, squares_;

@@ -126,9 +126,8 @@ protected:
         push_.hand_over(static_cast<GradientSite&>(heir).push_);
     }
     bool content() const override {
-        const double tol = this->settings_.stopping.tol;
-        return compared_ && apart_ <= agreement * std::sqrt(tol) * norm_of(w_) &&
-               this->estimate() <= tol;
+        return compared_ && apart_ <= this->agreement() * norm_of(w_) &&
+               this->estimate() <= this->settings_.stopping.tol;
     }
     double estimated_gap() const override {
         return compared_ ? fall_ : this->figures_.mean(objective_part);
@@ -192,7 +191,6 @@ private:
         next_check_ = std::ceil(t * check_ratio);
     }
 
-    static constexpr double agreement = 0.1;
     static constexpr double check_ratio = 1.4142135623730951;
 
     GradientOptions options_;

@@ -34,6 +34,7 @@ enum Figure : std::int64_t { objective_part, gap_part, residual_part, figures };
 
 struct StoppingRule {
     double tol = 1e-2;       // relative gap, as far as sites can tell
+    double diameter = 1.0;   // links between the sites farthest apart, at most
     double epsilon = 1e-3;   // the paper's rule: change of |w| that counts as none,
     std::int64_t quiet = 3;  // for so many steps in a row
 };
@@ -126,6 +127,12 @@ public:
     std::int64_t first_quiet() const { return first_quiet_; }
 
     static constexpr std::int64_t most_counted = 1 << 30;
+    // Neighbours may differ by so much of a model's length for the network to have agreed: what
+    // differs from one to the next adds up, and costs the square of it.
+    double agreement() const {
+        const StoppingRule& rule = settings_.stopping;
+        return 0.3 * std::sqrt(std::fmax(0.0, rule.tol)) / std::fmax(1.0, rule.diameter);
+    }
 
 protected:
     virtual void local_step() = 0;

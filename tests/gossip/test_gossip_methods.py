@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from reference import gossip as reference
 from scipy.optimize import minimize
 from sklearn.datasets import make_classification
 
+from reference import gossip as reference
 from widemargin.gossip.faults import NetworkFaults
 from widemargin.gossip.methods import Consensus, Gadget, Tracking
 from widemargin.gossip.simulation import Simulation, Stopping, Talking

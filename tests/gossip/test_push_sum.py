@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.gossip import weight_matrix
 from widemargin.gossip.averaging import average, averaging
 from widemargin.gossip.faults import NetworkFaults
 from widemargin.gossip.simulation import Talking
@@ -85,8 +86,6 @@ def test_sites_that_leave_take_nothing_away_and_those_that_join_add_nothing(loss
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_the_mean_without_faults_is_that_of_the_weight_matrix(topology):
-    from reference.gossip import weight_matrix
-
     values = vectors(3)
     simulation = averaging(values, topology)
     matrix = weight_matrix(simulation.topology)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,8 @@ from .topology import graph_of
 class Averaging:
     """Sites that have a vector each and no rows."""
 
-    name = "average"
-    vectors = 1
+    name: ClassVar[str] = "average"
+    vectors: ClassVar[int] = 1
 
     def __init__(self, values: Array) -> None:
         self.values = values

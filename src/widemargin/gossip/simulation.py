@@ -284,6 +284,7 @@ class Simulation:
                 self.faults.kinds_of_lies(topology.n_sites),
                 _native.StoppingRule(
                     tol=-1.0 if never else stopping.tol,
+                    diameter=float(topology.diameter),
                     epsilon=stopping.epsilon,
                     quiet=stopping.quiet,
                 ),
