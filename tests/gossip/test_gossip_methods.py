@@ -1,5 +1,7 @@
 """The methods against plain versions of them, and against the pooled optimum."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -58,7 +60,7 @@ def parts_of(problem):
     bounds = starts(problem.n_rows)
     return [
         (problem.X[a:b], problem.label[a:b].astype(float))
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        for a, b in itertools.pairwise(bounds)
     ]
 
 
