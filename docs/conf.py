@@ -42,6 +42,7 @@ sphinx_gallery_conf = {
             "plot_parameter_search.py",
             "plot_linear_solvers.py",
             "plot_multiclass_text.py",
+            "plot_gossip.py",
             "plot_partitions.py",
             "plot_levels.py",
             "plot_early_prediction.py",
