@@ -2,14 +2,16 @@
 Sites that keep their rows: gossip over a bad network
 =====================================================
 
-Ten plants measure the same things and may not send their measurements anywhere. Each has seen mostly
-one kind of outcome. Links lose a third of the messages, and two plants are down for a while. They
+Ten plants measure the same things and may not send their measurements anywhere. Most have seen one
+kind of outcome only. Links lose a third of the messages, and two plants are down for a while. They
 still end with the model that all rows together would have given.
 
 """
 
 # %%
 # The rows of a plant are sorted by outcome, so that most plants know one class only.
+
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,14 +59,12 @@ print(f"{model.n_iter_} rounds, {model.n_messages_} messages, {model.n_bytes_ / 
 print(f"accuracy {scores.min():.3f} to {scores.max():.3f}, certified gap {model.relative_gap_:.1e}")
 
 # %%
-# GADGET, the published method, averages models between gradient steps. With one exchange a step, sites
-# whose rows differ pull their models apart as fast as talking brings them together.
+# GADGET, the published method, averages models between gradient steps. With one exchange a step,
+# sites whose rows differ pull their models apart as fast as talking brings them together.
 
 gadget = GossipClassifier(
     **settings, solver=Gadget(batch_size=32), stopping="never", max_iter=model.n_iter_
 )
-import warnings  # noqa: E402
-
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # that it has not converged, and why
     gadget.fit(X_train, y_train, sites=sites)

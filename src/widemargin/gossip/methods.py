@@ -17,8 +17,8 @@ from .topology import Topology
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
 
 # Penalty of disagreement, in units of the geometric mean of the smallest and the largest curvature
-# of the objective. On a9a, ijcnn1 and sylva, hinge and ODM, even and skewed rings, 1 and 16 are each
-# several times slower in some case; 4 is within a factor of three of the best in all.
+# of the objective. On a9a, ijcnn1 and sylva, hinge and ODM, even and skewed rings, 1 and 16 are
+# each ten times slower than the best in some case; 4 is within a factor of five in all.
 PENALTY = 4.0
 POWER_STEPS = 20
 
