@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "GossipClassifier": "estimators",
     "LinearODMClassifier": "estimators",
     "LinearODMClassifierCV": "estimators",
     "LinearSVMClassifier": "estimators",
@@ -34,6 +35,7 @@ _PUBLIC = {
 __all__ = [
     "Cascade",
     "Clustered",
+    "GossipClassifier",
     "LevelsDisplay",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
@@ -56,6 +58,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .estimators import (
+        GossipClassifier,
         LinearODMClassifier,
         LinearODMClassifierCV,
         LinearSVMClassifier,

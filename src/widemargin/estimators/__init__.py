@@ -1,5 +1,6 @@
 """The scikit-learn classes."""
 
+from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .kernel_cv import ODMClassifierCV, SVMClassifierCV
 from .linear import LinearODMClassifier, LinearSVMClassifier
@@ -7,6 +8,7 @@ from .linear_cv import LinearODMClassifierCV, LinearSVMClassifierCV
 from .multiclass_svm import MulticlassSVMClassifier
 
 __all__ = [
+    "GossipClassifier",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
     "LinearSVMClassifier",

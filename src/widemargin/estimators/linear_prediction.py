@@ -80,16 +80,18 @@ class LinearModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
         array of shape (n_samples,)
             Labels from ``classes_``.
         """
-        decisions = self._decisions(X)
-        if decisions.shape[1] == 1:
-            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
-        return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
+        return np.asarray(self._labels(self._decisions(X)))
 
     def _decisions(self: Any, X: Any) -> Array:
         """Evaluate every binary problem, as (rows, problems)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **ACCEPTED)
         return decisions_of(X, self.coef_, self.intercept_, thread_count(self.n_jobs))
+
+    def _labels(self: Any, decisions: Array) -> NDArray[Any]:
+        if decisions.shape[1] == 1:
+            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
+        return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(self, X, y, **ACCEPTED)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ..certificates import Certificate
 from ..engines import Engine
@@ -24,10 +25,10 @@ from .training_set import TrainingSet, class_weights, in_own_order
 SMALL = 1 << 20
 
 
-def settled(training: TrainingSet) -> TrainingSet:
+def settled(training: TrainingSet, apart: NDArray[np.int64] | None = None) -> TrainingSet:
     """Make small sets independent of the order in which rows were given, and of copies."""
     stored = training.X.nnz if sp.issparse(training.X) else training.X.size
-    return in_own_order(training) if stored <= SMALL else training
+    return in_own_order(training, apart) if stored <= SMALL else training
 
 
 def problem_of(

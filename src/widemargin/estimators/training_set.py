@@ -66,13 +66,15 @@ def training_set(
     return TrainingSet(take_rows(X, kept, pairwise), classes, codes, weights, kept, X.shape[0])
 
 
-def in_own_order(training: TrainingSet) -> TrainingSet:
+def in_own_order(training: TrainingSet, apart: NDArray[np.int64] | None = None) -> TrainingSet:
     """Merge equal rows of a class, and put rows into an order that is a matter of their contents.
 
     What is trained on them then depends neither on the order in which rows were given, nor on
-    whether a row was given twice or once with twice the weight.
+    whether a row was given twice or once with twice the weight. Rows with different numbers in
+    ``apart``, from 0, are not merged.
     """
-    group, first = copies_in_own_order(training.X, training.codes)
+    key = training.codes if apart is None else apart * len(training.classes) + training.codes
+    group, first = copies_in_own_order(training.X, key)
     return replace(
         training,
         X=training.X[first],

@@ -1,0 +1,124 @@
+"""How the run of a network ended, and the words for it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..certificates import Certificate
+from ..gossip import Simulation
+from ..gossip.simulation import HISTORY, Checkpoint
+from ..losses import Array
+
+UNKNOWN = Certificate(np.nan, np.nan)
+
+
+class Ending(Enum):
+    """Why a network stopped; the text is the advice where the gap is not within ``tol``."""
+
+    STOPPED = (
+        "The sites stopped because by their own estimate the gap is {estimate:.3g}, which is no "
+        "proof: lower `tol` to have them go on, or take solver='consensus', whose estimate is a "
+        "duality gap."
+    )
+    QUIET = (
+        "The sites stopped because ‖w‖ changed by less than `epsilon` for `quiet` steps in a row, "
+        "which proves nothing about the distance to the optimum: lower `epsilon`, or take "
+        "stopping='gap'."
+    )
+    ROUNDS = (
+        "`max_iter` rounds were over: raise it, loosen `tol`, or take a topology in which news "
+        "spreads faster (a smaller `mixing_time_`)."
+    )
+    TIME = "`max_time` was over: raise it, or loosen `tol`."
+    DIVERGED = (
+        "The models grew beyond all bounds; the last finite ones were kept. Where sites lie, take "
+        "solver=Gadget(robust='clip'); where steps are too long, solver=Tracking(step=0.1) or "
+        "solver='consensus', which has none."
+    )
+    INTERRUPTED = "It was interrupted."
+
+
+def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
+    """Tell why a run ended that was not interrupted."""
+    network = simulation.network
+    if simulation.diverged:
+        return Ending.DIVERGED
+    if network.stopped:
+        return Ending.QUIET if simulation.stopping.rule == "norm" else Ending.STOPPED
+    return Ending.ROUNDS if network.round >= max_rounds else Ending.TIME
+
+
+@dataclass(frozen=True)
+class NetworkOutcome:
+    """What is left of the network of one binary problem.
+
+    Attributes
+    ----------
+    models : array of shape (n_sites, size)
+        The model of every site.
+    mean : array of shape (size,)
+        The mean over the sites that are present.
+    certificate : Certificate
+        The worst site's; NaN after an interrupt.
+    estimated_gap : float
+        The largest relative gap that a site believed in.
+    ending : Ending
+        Why it stopped.
+    rounds, messages, n_bytes : int
+        How long it took and what was sent.
+    history : dict of arrays
+        What was noted on the way.
+    """
+
+    models: Array
+    mean: Array
+    certificate: Certificate
+    estimated_gap: float
+    ending: Ending
+    rounds: int
+    messages: int
+    n_bytes: int
+    history: dict[str, Any]
+
+    @classmethod
+    def of(cls, simulation: Simulation, last: Checkpoint, ending: Ending) -> NetworkOutcome:
+        """Keep what the last checkpoint says."""
+        record = dict(zip(HISTORY, simulation.records[-1], strict=True))
+        return cls(
+            last.models,
+            last.models[last.judged].mean(axis=0),
+            # While a network runs, not all of its sites are judged.
+            UNKNOWN if ending is Ending.INTERRUPTED else simulation.certificate,
+            float(record["estimated_gap"]),
+            ending,
+            int(record["round"]),
+            int(record["messages"]),
+            int(record["bytes"]),
+            simulation.history(),
+        )
+
+    def within(self, tol: float) -> bool:
+        """Tell whether every site is proved to be as near to the optimum as wanted."""
+        return bool(self.certificate.relative_gap <= tol)
+
+
+def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str) -> None:
+    """Say what did not converge, once for all binary problems."""
+    failed = [each for each in outcomes if not each.within(tol)]
+    if not failed:
+        return
+    worst = max(failed, key=lambda each: np.nan_to_num(each.certificate.relative_gap, nan=np.inf))
+    count = f" in {len(failed)} of {len(outcomes)} binary problems" if len(outcomes) > 1 else ""
+    advice = worst.ending.value.format(estimate=worst.estimated_gap)
+    warnings.warn(
+        f"{estimator} did not converge{count}: relative gap of the worst site "
+        f"{worst.certificate.relative_gap:.3g}, wanted tol={tol:g}. {advice}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

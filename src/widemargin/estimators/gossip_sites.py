@@ -1,0 +1,181 @@
+"""Which rows are at which site of a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..gossip.given_graphs import GivenGraph, read_graph
+from ..gossip.topology import Topology, graph_of
+from .multiclass_svm_fit import settled
+from .training_set import TrainingSet
+
+# Where neither the user nor the data say how many sites there are.
+USUAL_SITES = 10
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A training set over the sites of a network.
+
+    Attributes
+    ----------
+    training : TrainingSet
+        The rows, those of one site side by side.
+    start : array of int64 of shape (n_sites + 1,)
+        Site ``s`` has the rows from ``start[s]`` to ``start[s + 1] - 1``.
+    labels : array of shape (n_sites,)
+        Names of the sites.
+    topology : Topology
+        Who talks to whom.
+    """
+
+    training: TrainingSet
+    start: NDArray[np.int64]
+    labels: NDArray[Any]
+    topology: Topology
+
+    @property
+    def label_skew(self) -> float:
+        """Largest total-variation distance between a site's class shares and those of all rows."""
+        n_sites, n_classes = len(self.labels), len(self.training.classes)
+        site = np.repeat(np.arange(n_sites), np.diff(self.start))
+        cell = site * n_classes + self.training.codes
+        weight = np.bincount(cell, self.training.weights, n_sites * n_classes)
+        weight = weight.reshape(n_sites, n_classes)
+        whole = weight.sum(axis=0) / weight.sum()
+        held = weight[np.diff(self.start) > 0]
+        shares = held / held.sum(axis=1, keepdims=True)
+        return float(0.5 * np.abs(shares - whole).sum(axis=1).max())
+
+
+def placed(
+    training: TrainingSet, sites: Any, n_sites: int | None, topology: Any, seed: int
+) -> Placement:
+    """Settle the sites, their neighbours and their rows.
+
+    Parameters
+    ----------
+    training : TrainingSet
+        The rows.
+    sites : array-like or None
+        The site of every row that was given; None deals the rows out at random.
+    n_sites : int or None
+        Number of sites; None takes that of the graph or of ``sites``, or 10.
+    topology : str, tuple or graph
+        As :func:`~widemargin.gossip.topology.graph_of` takes it.
+    seed : int
+        For graphs and rows that are drawn.
+    """
+    graph = None if _is_named(topology) else read_graph(topology)
+    if n_sites is None and graph is not None:
+        n_sites = graph.n_sites
+    if sites is None:
+        _check_enough_rows(n_sites, len(training.codes))
+        training = settled(training)
+        n_rows = len(training.codes)
+        n_sites = min(USUAL_SITES, n_rows) if n_sites is None else n_sites
+        labels = _node_names(graph, n_sites)
+        # As many rows for each as for the others, or one more.
+        number = np.random.default_rng([seed, 0x517E]).permutation(np.arange(n_rows) % n_sites)
+    else:
+        labels, of_given = _numbered(sites, training.n_given, n_sites, graph)
+        kept = training.given_numbers(np.arange(len(training.codes)))
+        training = settled(training, of_given[kept])
+        number = of_given[training.given_numbers(np.arange(len(training.codes)))]
+    network = graph_of(topology, len(labels), seed)
+    start = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(labels)))])
+    return Placement(_sorted_by(number, training), start.astype(np.int64), labels, network)
+
+
+def _is_named(topology: Any) -> bool:
+    if isinstance(topology, tuple):
+        return bool(topology) and isinstance(topology[0], str)
+    return isinstance(topology, str)
+
+
+def _check_enough_rows(n_sites: int | None, n_rows: int) -> None:
+    if n_sites is not None and n_sites > n_rows:
+        raise ValueError(
+            f"There must be a row for every site; got n_sites={n_sites} and {n_rows} rows. Lower "
+            "`n_sites`, or pass `sites` to say which rows are where: sites may have none then."
+        )
+
+
+def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:
+    """Return the names of sites that nobody but the graph names."""
+    if graph is None or graph.labels is None:
+        return np.arange(n_sites)
+    return _array_of(graph.labels)
+
+
+def _array_of(names: tuple[Any, ...]) -> NDArray[Any]:
+    """Return names as an array, of text or numbers where all of them are."""
+    kinds = {type(name) for name in names}
+    if len(kinds) == 1 and kinds <= {str, int}:
+        return np.array(names)
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out
+
+
+def _numbered(
+    sites: Any, n_rows: int, n_sites: int | None, graph: GivenGraph | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the names of the sites, and the number of the site of every row given."""
+    sites = np.asarray(sites)
+    if sites.ndim != 1 or len(sites) != n_rows:
+        raise ValueError(
+            f"`sites` must hold the site of each of the {n_rows} rows; got an array of shape "
+            f"{sites.shape}."
+        )
+    names = _names_of(sites)
+    if graph is not None and graph.labels is not None:
+        number_of = {name: number for number, name in enumerate(graph.labels)}
+        unknown = [name for name in names.tolist() if name not in number_of]
+        if not unknown:
+            each = np.array([number_of[name] for name in sites.tolist()], dtype=np.int64)
+            return _array_of(graph.labels), each
+        if len(unknown) < len(names):
+            raise ValueError(
+                f"`sites` must name nodes of the graph; it has no nodes {unknown[:5]}. Its nodes "
+                f"are {list(graph.labels[:5])}{', ...' if len(graph.labels) > 5 else ''}."
+            )
+    whole = names.dtype.kind in "iu"
+    if n_sites is not None and whole and names[0] >= 0 and names[-1] < n_sites:
+        return np.arange(n_sites), sites.astype(np.int64)
+    if n_sites is not None and len(names) != n_sites:
+        raise ValueError(
+            f"`sites` must name as many sites as there are, {n_sites}, or hold numbers from 0 to "
+            f"{n_sites - 1}, some of which may be missing; it names {len(names)}: "
+            f"{names[:5].tolist()}{', ...' if len(names) > 5 else ''}."
+        )
+    return names, np.searchsorted(names, sites).astype(np.int64)
+
+
+def _names_of(sites: NDArray[Any]) -> NDArray[Any]:
+    if sites.dtype.kind == "f" and np.isnan(sites).any():
+        raise ValueError("`sites` must name a site for every row; got NaN.")
+    try:
+        return np.unique(sites)
+    except TypeError:
+        kinds = sorted({type(name).__name__ for name in sites.tolist()})
+        raise ValueError(
+            f"`sites` must hold labels of one kind, text or numbers; got {', '.join(kinds)}."
+        ) from None
+
+
+def _sorted_by(number: NDArray[np.int64], training: TrainingSet) -> TrainingSet:
+    if np.all(number[:-1] <= number[1:]):
+        return training  # no copy
+    order = np.argsort(number, kind="stable")
+    return replace(
+        training,
+        X=training.X[order],
+        codes=training.codes[order],
+        weights=training.weights[order],
+        kept=training.given_numbers(order),
+    )
