@@ -21,6 +21,7 @@ Hessian is kept as a matrix and updated by the rows that changed; rounds end on 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from ..losses import Array
 from ..solvers.outcome import Outcome
 from .monitor import LinearMonitor
 from .newton import FIRST_DAMPING, Hessian, descend
-from .problem import Evaluation, LinearProblem
+from .problem import Evaluation, LinearProblem, LossConstants
 from .sample_start import sample_monitor, sampled, untouched
 from .solution import LinearSolution
 
@@ -59,13 +60,55 @@ def solve(
         problem.evaluations += sample.evaluations
         del sample  # as large as a few columns of numbers for every row
         width = WIDTH_AFTER_SAMPLE
-    bound = problem.constants.bound
-    # Half the bound puts the first round's quadratics astride the kink.
-    multiplier = np.full(problem.n_rows, 0.5 * bound) if dual is None else dual.copy()
-    if dual is None and problem.weight is not None:
-        multiplier *= problem.weight
-    hessian = Hessian(problem)
-    implied = np.empty_like(multiplier)
+    rounds = RowMultipliers(problem.first_multipliers() if dual is None else dual.copy())
+    found = descend_rounds(problem, w, monitor, rounds, Hessian(problem), width)
+    if dual is not None:
+        dual[:] = rounds.multiplier
+    return found
+
+
+class Multipliers(Protocol):
+    """The multipliers of all rows, wherever these are."""
+
+    @property
+    def room(self) -> Array | None:
+        """Where a descent puts the duals that its last margins imply, if it is told to."""
+        ...
+
+    def smoothed(self, problem: Any, constants: LossConstants) -> Any:
+        """Return the problem of the next round."""
+        ...
+
+    def advance(self, w: Array, constants: LossConstants) -> None:
+        """Take over the duals implied at the end of a round."""
+        ...
+
+
+class RowMultipliers:
+    """Multipliers as an array."""
+
+    def __init__(self, multiplier: Array) -> None:
+        self.multiplier = multiplier
+        self.room: Array = np.empty_like(multiplier)
+
+    def smoothed(self, problem: LinearProblem, constants: LossConstants) -> LinearProblem:
+        """Return the problem of the next round."""
+        return problem.with_loss(constants, self.multiplier)
+
+    def advance(self, w: Array, constants: LossConstants) -> None:
+        """Take over what was put into ``room``."""
+        self.multiplier, self.room = self.room, self.multiplier
+
+
+def descend_rounds(
+    problem: Any,
+    w: Array,
+    monitor: LinearMonitor,
+    rounds: Multipliers,
+    hessian: Hessian,
+    width: float,
+) -> LinearSolution:
+    """Go through the rounds from ``w``."""
     hessian.damping = FIRST_DAMPING  # few rows have curvature at the beginning
 
     def done(at: Evaluation) -> bool:
@@ -77,12 +120,13 @@ def solve(
 
     outcome = None
     while outcome is None:
-        constants = replace(problem.constants, below=width / bound)
-        smoothed = problem.with_loss(constants, multiplier)
+        constants = replace(problem.constants, below=width / problem.constants.bound)
+        smoothed = rounds.smoothed(problem, constants)
         smoothed.evaluations = problem.evaluations
-        found = descend(smoothed, w, monitor, done, implied, hessian)
+        found = descend(smoothed, w, monitor, done, rounds.room, hessian)
         problem.evaluations = smoothed.evaluations
-        w, multiplier, implied = found.w, implied, multiplier
+        w = found.w
+        rounds.advance(w, constants)
         width *= NARROWING
         if found.certificate.relative_gap <= monitor.tol:
             outcome = Outcome.CONVERGED
@@ -91,6 +135,4 @@ def solve(
         elif width < LEAST_WIDTH:
             outcome = Outcome.STALLED
     monitor.record(found.certificate, problem.evaluations, found.w, iterations=0)
-    if dual is not None:
-        dual[:] = multiplier
     return replace(found, outcome=outcome)

@@ -200,10 +200,13 @@ class Hessian:
         if self.damping == 0:
             return 0.0
         if self._full_diagonal is None:
-            everywhere = np.ones_like(self.piece)
-            diagonal = self.problem.curvature_diagonal(everywhere) - 1.0
+            diagonal = self._diagonal_everywhere() - 1.0
             self._full_diagonal = diagonal * self.problem.constants.below
         return self.damping / self.problem.constants.below * self._full_diagonal
+
+    def _diagonal_everywhere(self) -> Array:
+        """Return the Hessian's diagonal as if every row had curvature."""
+        return self.problem.curvature_diagonal(np.ones_like(self.piece))
 
     def _conjugate_gradients(self, target: Array) -> Array:
         """Solve approximately, preconditioned by the diagonal."""

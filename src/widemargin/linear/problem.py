@@ -58,6 +58,11 @@ class LossConstants:
         return self.below > 0
 
     @property
+    def smoothed_hinge(self) -> bool:
+        """Whether this is a round of the hinge's augmented Lagrangian: curved, then linear."""
+        return self.below > 0 and bool(np.isfinite(self.bound))
+
+    @property
     def steepest(self) -> float:
         """Largest second derivative of the loss of a row of weight 1."""
         above = 1.0 / self.above if np.isfinite(self.upper_margin) and self.above > 0 else 0.0
@@ -228,6 +233,11 @@ class LinearProblem:
         if np.isfinite(c.upper_margin):
             value = value + (0.5 * c.above / v * negative + c.upper_margin) * negative
         return float(np.sum(value))
+
+    def first_multipliers(self) -> Array:
+        """Return the middle of what duals of the hinge may be: quadratics astride its kink."""
+        middle = np.full(self.n_rows, 0.5 * self.constants.bound)
+        return middle if self.weight is None else middle * self.weight
 
     def with_loss(self, constants: LossConstants, multiplier: Array | None = None) -> LinearProblem:
         """Pose the problem with another loss on the same rows."""

@@ -1,0 +1,239 @@
+"""The Spark engine: parts in DataFrames, work on the cluster's Python workers.
+
+Only the DataFrame API is used, so that it runs on a classic session and over Spark Connect alike.
+Parts are rows of pickled objects (see :mod:`.spark_tasks`), placed in partitions by number and
+kept in Spark's storage. What fails on a worker is computed again from the source, as Spark does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from functools import reduce as fold
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from . import spark_tasks as tasks
+from .engine import Share
+from .spark_placement import partition_keys
+from .spark_workers import require_workers
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class SparkParts:
+    """Parts that lie on the cluster.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Chunks of pickled parts.
+    numbers : list of int
+        What the parts are called in the frame, in their order.
+    """
+
+    frame: Any
+    numbers: list[int] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class SparkEngine:
+    """Runs algorithms on an existing Spark cluster.
+
+    Parameters
+    ----------
+    session : SparkSession, optional
+        The active one if None, looked up when it is first needed.
+    partitions : int, optional
+        Partitions for parts that come from this process; None takes as many as there are cores, or
+        parts if these are fewer.
+
+    Notes
+    -----
+    A copy, and what is made of it elsewhere, finds its own session: sessions are never pickled.
+    """
+
+    in_process = False
+
+    def __init__(self, session: Any = None, partitions: int | None = None) -> None:
+        self._session = session
+        self.partitions = partitions
+        self._tag = f"widemargin-{uuid.uuid4().hex[:12]}"
+        self._checked = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"partitions": self.partitions}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        SparkEngine.__init__(self, None, state["partitions"])
+
+    def __repr__(self) -> str:
+        given = "" if self.partitions is None else f"partitions={self.partitions}"
+        return f"SparkEngine({given})"
+
+    @property
+    def session(self) -> Any:
+        """The session; its workers have this version of the library."""
+        if self._session is None:
+            from pyspark.sql import SparkSession
+
+            self._session = SparkSession.getActiveSession()
+            if self._session is None:
+                raise RuntimeError(
+                    "engine='spark' needs a SparkSession; none is active. Create one first: "
+                    "SparkSession.builder.getOrCreate()."
+                )
+        if not self._checked:
+            require_workers(self._session)
+            self._checked = True
+        return self._session
+
+    def share(self, n_parts: int) -> Share:
+        """Tell what each part may use: a task's cores."""
+        return Share(1, int(self.session.conf.get("spark.task.cpus", "1")))
+
+    def stopping(self) -> bool:
+        """Tell work in progress whether to give up: Spark ends tasks itself."""
+        return False
+
+    def scatter(self, blocks: Sequence[Any]) -> SparkParts:
+        """Place the parts."""
+        session = self.session
+        partitions = self._partitions(len(blocks))
+        keys = partition_keys(partitions)
+        rows: dict[str, list[Any]] = {"key": [], "source": [], "part": [], "chunk": [], "data": []}
+        for number, block in enumerate(blocks):
+            for k, data in enumerate(tasks.chunks_of(block)):
+                key = keys[number * partitions // len(blocks)]
+                for name, value in zip(rows, (key, 0, number, k, data), strict=True):
+                    rows[name].append(value)
+        frame = session.createDataFrame(pa.table(rows, schema=tasks.PIECES))
+        placed = frame.repartition(partitions, "key").sortWithinPartitions("part", "chunk")
+        return self._kept(placed.select("part", "chunk", "data"), list(range(len(blocks))))
+
+    def map(self, parts: SparkParts, fn: Callable[[Any], Any]) -> SparkParts:
+        """Apply ``fn`` to every part."""
+        frame = parts.frame.mapInArrow(partial(tasks.mapped, fn), tasks.CHUNKS_DDL)
+        return self._kept(frame, parts.numbers)
+
+    def regroup(
+        self,
+        parts: SparkParts,
+        split: Callable[[int, Any], list[tuple[int, Any]]],
+        combine: Callable[[list[Any]], Any],
+        n_to: int,
+    ) -> SparkParts:
+        """Redistribute pieces of parts to new parts, by one shuffle."""
+        partitions = self._partitions(n_to)
+        order = {number: k for k, number in enumerate(parts.numbers)}
+        key_of = _KeyOf(partition_keys(partitions), n_to)
+        pieces = parts.frame.mapInArrow(
+            partial(tasks.split_up, split, order, key_of), tasks.PIECES_DDL
+        )
+        placed = pieces.repartition(partitions, "key").sortWithinPartitions(
+            "part", "source", "chunk"
+        )
+        frame = placed.mapInArrow(partial(tasks.put_together, combine), tasks.CHUNKS_DDL)
+        return self._kept(frame, None)
+
+    def reduce(
+        self,
+        parts: SparkParts,
+        fn: Callable[[Any], Value],
+        combine: Callable[[Value, Value], Value],
+    ) -> Value:
+        """Combine a value of every part: first within partitions, then over them, in order."""
+        frame = parts.frame.mapInArrow(partial(tasks.folded, fn, combine), tasks.RUNS_DDL)
+        values: list[Value] = [value for _, value in self._values(frame)]
+        return fold(combine, values)
+
+    def visit(
+        self, parts: SparkParts, i: int, fn: Callable[[Any, Value], Value], value: Value
+    ) -> Value:
+        """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
+        one = parts.frame.where(parts.frame["part"] == parts.numbers[i])
+        frame = one.mapInArrow(partial(tasks.folded, _Given(fn, value), _only), tasks.RUNS_DDL)
+        ((_, result),) = self._values(frame)
+        made: Value = result
+        return made
+
+    def release(self, parts: SparkParts) -> None:
+        """Free what parts take in Spark's storage; they are computed again if asked for."""
+        parts.frame.unpersist()
+
+    def keep(self, frame: Any) -> SparkParts:
+        """Take over parts that were made on the cluster: a frame of chunks."""
+        return self._kept(frame, None)
+
+    def _kept(self, frame: Any, numbers: list[int] | None) -> SparkParts:
+        frame = frame.persist()
+        with self._interruptible():
+            # Work is done now, and what is wrong with it said now.
+            found = [row["part"] for row in frame.where("chunk = 0").select("part").collect()]
+        return SparkParts(frame, sorted(found) if numbers is None else numbers)
+
+    def _values(self, frame: Any) -> list[tuple[int, Any]]:
+        with self._interruptible():
+            rows = frame.collect()
+        rows.sort(key=lambda row: (row["first"], row["chunk"]))
+        data: dict[int, list[bytes]] = {}
+        for row in rows:
+            data.setdefault(row["first"], []).append(bytes(row["data"]))
+        return [(first, pickle.loads(b"".join(chunks))) for first, chunks in data.items()]
+
+    def _partitions(self, n_parts: int) -> int:
+        if self.partitions is not None:
+            return max(1, min(self.partitions, n_parts))
+        return max(1, min(n_parts, self.cores))
+
+    @property
+    def cores(self) -> int:
+        """Tasks that the cluster runs at a time, as far as Spark tells."""
+        return require_workers(self.session)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Cancel what this engine has running if the wait for it is broken off."""
+        session = self.session
+        session.addTag(self._tag)
+        try:
+            yield
+        except BaseException:
+            session.interruptTag(self._tag)
+            raise
+        finally:
+            session.removeTag(self._tag)
+
+
+@dataclass(frozen=True)
+class _KeyOf:
+    """The key of a new part's partition: parts lie in the order of their numbers."""
+
+    keys: tuple[int, ...]
+    n_parts: int
+
+    def __call__(self, part: int) -> int:
+        return self.keys[part * len(self.keys) // self.n_parts]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A visit with its value."""
+
+    fn: Callable[[Any, Any], Any]
+    value: Any
+
+    def __call__(self, part: Any) -> Any:
+        return self.fn(part, self.value)
+
+
+def _only(first: Any, second: Any) -> Any:
+    raise AssertionError("a visit is to one part")

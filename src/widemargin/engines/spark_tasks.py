@@ -1,0 +1,130 @@
+"""What runs on Spark's workers: parts out of Arrow batches, and back.
+
+A part is any Python object, pickled and cut into chunks of one row each: (part, chunk, data). All
+chunks of a part are in one partition, one after another. Parts are taken up one at a time, so that
+a task needs the memory of one part and no more.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+# Rows of a table may not be larger than 2 GB, and buffers on the way are a few times a chunk.
+CHUNK_BYTES = 32 * 2**20
+
+CHUNKS = pa.schema([("part", pa.int64()), ("chunk", pa.int32()), ("data", pa.binary())])
+CHUNKS_DDL = "part long, chunk int, data binary"
+PIECES = pa.schema([("key", pa.int32()), ("source", pa.int64()), *CHUNKS])
+PIECES_DDL = f"key int, source long, {CHUNKS_DDL}"
+RUNS = pa.schema([("first", pa.int64()), ("chunk", pa.int32()), ("data", pa.binary())])
+RUNS_DDL = "first long, chunk int, data binary"
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def chunks_of(thing: Any) -> Iterator[bytes]:
+    """Pickle something and cut it."""
+    data = pickle.dumps(thing, protocol=5)
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
+
+
+def parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
+    """Put parts together again: (number, object)."""
+    for (number,), data in _gathered(batches, ("part",)):
+        yield number, pickle.loads(data)
+
+
+def mapped(fn: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Apply a function to every part."""
+    for number, part in parts_of(batches):
+        yield from _chunk_rows(number, fn(part))
+
+
+def folded(
+    fn: Callable[[Any], Any], combine: Callable[[Any, Any], Any], batches: Batches
+) -> Iterator[pa.RecordBatch]:
+    """Combine a value of every part; one value per partition, with its first part's number."""
+    first, value = None, None
+    for number, part in parts_of(batches):
+        own = fn(part)
+        first, value = (number, own) if first is None else (first, combine(value, own))
+    if first is not None:
+        for k, data in enumerate(chunks_of(value)):
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([first]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
+                schema=RUNS,
+            )
+
+
+def split_up(
+    split: Callable[[int, Any], list[tuple[int, Any]]],
+    order: dict[int, int],
+    key_of: Callable[[int], int],
+    batches: Batches,
+) -> Iterator[pa.RecordBatch]:
+    """Break parts into pieces addressed to new parts."""
+    for number, part in parts_of(batches):
+        position = order[number]
+        for target, piece in split(position, part):
+            for k, data in enumerate(chunks_of(piece)):
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        pa.array([key_of(target)], pa.int32()),
+                        pa.array([position]),
+                        pa.array([target]),
+                        pa.array([k], pa.int32()),
+                        pa.array([data], pa.binary()),
+                    ],
+                    schema=PIECES,
+                )
+
+
+def put_together(combine: Callable[[list[Any]], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Combine the pieces of each new part, which come in the order of their sources."""
+    current: int | None = None
+    pieces: list[Any] = []
+    for (target, _), data in _gathered(batches, ("part", "source")):
+        if current is not None and target != current:
+            yield from _chunk_rows(current, combine(pieces))
+            pieces = []
+        current = target
+        pieces.append(pickle.loads(data))
+    if current is not None:
+        yield from _chunk_rows(current, combine(pieces))
+
+
+def _gathered(
+    batches: Batches, columns: tuple[str, ...]
+) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    """Join chunks of rows that agree in some columns and follow each other."""
+    identity: tuple[int, ...] | None = None
+    chunks: list[Any] = []
+    for batch in batches:
+        keys = [batch.column(name) for name in columns]
+        data = batch.column("data")
+        for row in range(batch.num_rows):
+            own = tuple(key[row].as_py() for key in keys)
+            if identity is not None and own != identity:
+                yield identity, _joined(chunks)
+                chunks = []
+            identity = own
+            chunks.append(data[row].as_buffer())
+    if identity is not None:
+        yield identity, _joined(chunks)
+
+
+def _joined(chunks: list[Any]) -> Any:
+    return chunks[0] if len(chunks) == 1 else b"".join(memoryview(c) for c in chunks)
+
+
+def _chunk_rows(number: int, thing: Any) -> Iterator[pa.RecordBatch]:
+    for k, data in enumerate(chunks_of(thing)):
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([number]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
+            schema=CHUNKS,
+        )
