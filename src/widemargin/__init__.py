@@ -26,7 +26,9 @@ _PUBLIC = {
     "Stratified": "strategies",
     "LevelsDisplay": "plotting",
     "MarginDistributionDisplay": "plotting",
+    "NetworkDisplay": "plotting",
     "PartitionDisplay": "plotting",
+    "PerformanceProfileDisplay": "plotting",
     "SupportVectorRecallDisplay": "plotting",
     "load_model": "persistence",
     "show_versions": "versions",
@@ -43,9 +45,11 @@ __all__ = [
     "LinearSVMClassifierCV",
     "MarginDistributionDisplay",
     "MulticlassSVMClassifier",
+    "NetworkDisplay",
     "ODMClassifier",
     "ODMClassifierCV",
     "PartitionDisplay",
+    "PerformanceProfileDisplay",
     "Preserving",
     "SVMClassifier",
     "SVMClassifierCV",
@@ -73,7 +77,9 @@ if TYPE_CHECKING:
     from .plotting import (
         LevelsDisplay,
         MarginDistributionDisplay,
+        NetworkDisplay,
         PartitionDisplay,
+        PerformanceProfileDisplay,
         SupportVectorRecallDisplay,
     )
     from .strategies import Cascade, Clustered, Preserving, Stratified

@@ -16,13 +16,17 @@ displays may share axes:
 from .displays.canvas import require_matplotlib
 from .displays.levels import LevelsDisplay
 from .displays.margin_distribution import MarginDistributionDisplay
+from .displays.network import NetworkDisplay
 from .displays.partition import PartitionDisplay
+from .displays.performance_profile import PerformanceProfileDisplay
 from .displays.support_vector_recall import SupportVectorRecallDisplay
 
 __all__ = [
     "LevelsDisplay",
     "MarginDistributionDisplay",
+    "NetworkDisplay",
     "PartitionDisplay",
+    "PerformanceProfileDisplay",
     "SupportVectorRecallDisplay",
     "require_matplotlib",
 ]
