@@ -59,8 +59,7 @@ def optimum(problem):
 def parts_of(problem):
     bounds = starts(problem.n_rows)
     return [
-        (problem.X[a:b], problem.label[a:b].astype(float))
-        for a, b in itertools.pairwise(bounds)
+        (problem.X[a:b], problem.label[a:b].astype(float)) for a, b in itertools.pairwise(bounds)
     ]
 
 
