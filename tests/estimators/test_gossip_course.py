@@ -22,13 +22,14 @@ def test_the_budget_of_rounds():
 
 
 def test_the_budget_of_time():
+    # GADGET's steps shrink: it is far from this gap for hours.
+    settings = {"solver": "gadget", "loss": "odm", "tol": 1e-9, "max_iter": 10**9}
     with pytest.warns(ConvergenceWarning, match="`max_time` was over"):
-        model = gossip(tol=1e-15, max_iter=10**9, max_time=0.3).fit(X, Y)
+        model = gossip(**settings, max_time=0.3).fit(X, Y)
     assert 0.2 < model.history_["seconds"][-1] < 3.0
     assert model.n_iter_ > 10
-    assert excess(model, X, Y).max() < 0.1
-    with pytest.warns(ConvergenceWarning, match="`max_time` was over"):
-        model = gossip(loss="odm", tol=1e-15, max_iter=10**9, max_time=0.4).fit(*rows(4))
+    with pytest.warns(ConvergenceWarning, match="in 4 of 4 .* `max_time` was over"):
+        model = gossip(**settings, max_time=0.4).fit(*rows(4))
     ends = np.flatnonzero(np.diff(model.history_["problem"], append=9))
     assert np.all(model.history_["seconds"][ends] > 0.05)  # each had its share
 
