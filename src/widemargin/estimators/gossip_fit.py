@@ -108,7 +108,12 @@ class GossipFit:
             gap = simulation.certificate.relative_gap
             self.settings.listener(checkpoint.round, gap, disagreement)
 
-        simulation.run(self.settings.max_iter, stopping, listener)
+        last = simulation.run(self.settings.max_iter, stopping, listener)
+        if not np.isfinite(last.models).all():  # not even the first round's
+            raise ValueError(
+                "Models must stay finite; they overflowed in the first round. Scale the features, "
+                "or lower `C`."
+            )
 
     def _clock(self, started: float, waiting: int) -> Callable[[], bool] | None:
         """Return what tells a problem that its share of the time is over."""

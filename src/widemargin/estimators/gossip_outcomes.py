@@ -23,8 +23,12 @@ class Ending(Enum):
 
     STOPPED = (
         "The sites stopped because by their own estimate the gap is {estimate:.3g}, which is no "
-        "proof: lower `tol` to have them go on, or take solver='consensus', whose estimate is a "
-        "duality gap."
+        "proof: lower `tol` to have them go on."
+    )
+    FLAT = (
+        "The sites stopped because the objective that they see falls by {estimate:.3g} of itself "
+        "only, which is no bound on the gap: lower `tol`, or take solver='consensus', which has "
+        "a bound."
     )
     QUIET = (
         "The sites stopped because ‖w‖ changed by less than `epsilon` for `quiet` steps in a row, "
@@ -37,9 +41,9 @@ class Ending(Enum):
     )
     TIME = "`max_time` was over: raise it, or loosen `tol`."
     DIVERGED = (
-        "The models grew beyond all bounds; the last finite ones were kept. Where sites lie, take "
-        "solver=Gadget(robust='clip'); where steps are too long, solver=Tracking(step=0.1) or "
-        "solver='consensus', which has none."
+        "The models grew beyond all bounds, and those of the last checkpoint before were kept. "
+        "Scale the features. Where sites lie, take solver=Gadget(robust='clip'); where steps are "
+        "too long, Tracking(step=0.1), or solver='consensus', which has none."
     )
     INTERRUPTED = "It was interrupted."
 
@@ -50,7 +54,9 @@ def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
     if simulation.diverged:
         return Ending.DIVERGED
     if network.stopped:
-        return Ending.QUIET if simulation.stopping.rule == "norm" else Ending.STOPPED
+        if simulation.stopping.rule == "norm":
+            return Ending.QUIET
+        return Ending.FLAT if network.dual() is None else Ending.STOPPED
     return Ending.ROUNDS if network.round >= max_rounds else Ending.TIME
 
 

@@ -67,18 +67,28 @@ class NetworkFaults:
                 raise ValueError(
                     f"A site of `lies` must be one of {sorted(LIES)}; got {lie!r} for site {site}."
                 )
-        absent = {site for _, event, site in self.schedule if event == "join"}
-        if len(absent) >= n_sites:
-            raise ValueError(
-                "One site at least must be there from the beginning; `schedule` has all of them "
-                "join later."
-            )
+        for rounds in (0, *(1 + np.unique(self.events[:, 0])).tolist()):
+            if not self.members(n_sites, rounds).any():
+                raise ValueError(
+                    "One site at least must be there all the time, from the beginning; by "
+                    f"`schedule` there is none after {rounds} rounds."
+                )
 
     @property
     def events(self) -> NDArray[np.int64]:
         """The schedule as (round, site, number of the event), sorted by round."""
         rows = sorted((int(r), int(s), EVENTS[e]) for r, e, s in self.schedule)
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    def members(self, n_sites: int, rounds: int) -> NDArray[np.bool_]:
+        """Tell which sites belong to the network after so many rounds, up or crashed."""
+        member = np.ones(n_sites, dtype=np.bool_)
+        events = self.events
+        member[events[events[:, 2] == EVENTS["join"], 1]] = False
+        for _, site, event in events[events[:, 0] < rounds]:
+            if event in (EVENTS["join"], EVENTS["leave"]):
+                member[site] = event == EVENTS["join"]
+        return member
 
     def kinds_of_lies(self, n_sites: int) -> NDArray[np.uint8]:
         """Return a number per site: 0 tells the truth."""

@@ -234,4 +234,9 @@ def _largest_curvature(problem: LinearProblem) -> float:
     for _ in range(POWER_STEPS):
         p = problem.curvature_product(piece, p / np.linalg.norm(p))
         largest = float(np.linalg.norm(p))
+        if not np.isfinite(largest):
+            raise ValueError(
+                "Rows must not be so long that their squares overflow, or no step is short enough. "
+                "Scale the features."
+            )
     return 1.1 * largest

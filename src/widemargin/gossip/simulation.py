@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ GROWTH = 1.2
 MOST_JUDGED = 256
 # Stored values per round from which a second thread is worth its start.
 THREADED_WORK = 200_000
+# Weights that no problem asks for: their squares would soon overflow.
+BEYOND = 1e100
 # Bytes of a message beside its numbers: sender, number, length, and a check.
 HEADER = 32
 
@@ -96,9 +98,9 @@ class Checkpoint:
     models : array of shape (n_sites, size)
         The model of every site.
     judged : array of int
-        The sites that were judged, all of which are present.
+        The sites that were judged, all of which are up (unless none is).
     objective, accuracy : array of shape (n_judged,)
-        Of their models, on the rows of all sites.
+        Of their models, on the rows of all sites that are members of the network.
     """
 
     round: int
@@ -139,7 +141,8 @@ class Simulation:
     last : Checkpoint or None
         The last one, also of a run that was interrupted.
     certificate : Certificate
-        The worst site's objective, and the best lower bound that the network's duals give.
+        The worst site's objective on the rows of all members, and the best lower bound that the
+        network's duals give. Rows of sites that have left or have yet to join do not count.
     diverged : bool
         Whether models grew beyond all bounds: steps too long, or lies. ``last`` is finite.
     """
@@ -164,6 +167,8 @@ class Simulation:
         self.network = self.method.network(self._setting())
         self._started = time.perf_counter()
         self._bound = -np.inf
+        self._members = np.ones(self.topology.n_sites, dtype=np.bool_)
+        self._posed: LinearProblem = self.problem
 
     def run(
         self,
@@ -192,7 +197,7 @@ class Simulation:
         while not network.stopped and network.round < max_rounds and not told():
             network.run(min(goal, max_rounds) - network.round, stopping)
             goal = max(goal + 1, int(goal * GROWTH))
-            if not np.isfinite(network.models()).all():
+            if not np.all(np.abs(network.models()) < BEYOND):  # NaN is not, either
                 self.diverged = True
                 break
             ended = network.stopped or network.round >= max_rounds or told()
@@ -205,9 +210,11 @@ class Simulation:
 
     def look(self, most: int | None) -> Checkpoint:
         """Judge the models of at most so many sites, and note the state of the network."""
-        network, problem = self.network, self.problem
+        network = self.network
         models, sites = network.models(), network.sites()
-        present = np.flatnonzero(sites[:, 0] > 0)
+        problem = self._pose(self.faults.members(len(models), network.round))
+        up = self._members & (sites[:, 0] > 0)
+        present = np.flatnonzero(up if up.any() else self._members)
         judged = present
         if most is not None and len(present) > most:
             judged = present[np.linspace(0, len(present) - 1, most).astype(np.int64)]
@@ -215,10 +222,30 @@ class Simulation:
         loss, right = problem.native.score_models(chosen, problem.threads)
         objective = 0.5 * np.einsum("ij,ij->i", chosen, chosen) + loss
         total = problem.n_rows if problem.weight is None else float(problem.weight.sum())
-        accuracy = right / total if self.accuracy is None else self.accuracy(chosen)
+        with np.errstate(invalid="ignore"):  # no rows, no accuracy
+            accuracy = right / total if self.accuracy is None else self.accuracy(chosen)
         self.certificate = Certificate(float(objective.max(initial=-np.inf)), self._dual(models))
         self._note(models[present], sites[present], objective, accuracy)
         return Checkpoint(network.round, models, judged, objective, accuracy)
+
+    def _pose(self, members: NDArray[np.bool_]) -> LinearProblem:
+        """Return the problem that the network solves: that of its members' rows."""
+        if not np.array_equal(members, self._members):
+            self._members, self._bound = members, -np.inf
+            whole, rows = self.problem, self._rows
+            self._posed = replace(
+                whole,
+                X=whole.X[rows],
+                label=whole.label[rows],
+                weight=None if whole.weight is None else whole.weight[rows],
+                rows=None,
+            )
+        return self._posed
+
+    @property
+    def _rows(self) -> NDArray[np.bool_]:
+        """Which rows the members have."""
+        return np.repeat(self._members, np.diff(self.site_start))
 
     @property
     def bytes_sent(self) -> int:
@@ -236,14 +263,14 @@ class Simulation:
 
     def _dual(self, models: Array) -> float:
         """Return the best lower bound of the objective so far."""
-        dual = self.network.dual()
+        dual, problem = self.network.dual(), self._posed
         if dual is None:  # what the mean model's margins imply
-            self._bound = max(
-                self._bound, self.problem.evaluate(models.mean(axis=0)).certificate.dual
-            )
+            mean = models[self._members].mean(axis=0)
+            self._bound = max(self._bound, problem.evaluate(mean).certificate.dual)
         else:
-            own = self.problem.weights_of(dual)
-            self._bound = max(self._bound, -0.5 * float(own @ own) - self.problem.phi(dual))
+            held = dual[self._rows]
+            own = problem.weights_of(held)
+            self._bound = max(self._bound, -0.5 * float(own @ own) - problem.phi(held))
         return self._bound
 
     def _note(self, models: Array, sites: Array, objective: Array, accuracy: Array) -> None:
