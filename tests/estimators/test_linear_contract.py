@@ -72,6 +72,7 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "random_state": 3,
         "n_jobs": 1,
         "memory_limit": "10MB",
+        "engine": "spark",
         "warm_start": True,
         "validation_fraction": 0.2,
         "verbose": 1,

@@ -1,7 +1,7 @@
 """Engines keep the parts of a training set and run work on them, by five verbs.
 
 Algorithms are written once against :class:`Engine`; ``local`` (threads of this process) is the
-engine that is always there.
+engine that is always there, ``spark`` runs on an existing cluster.
 
 ==========================  =====================================================
 verb                        meaning
@@ -31,9 +31,18 @@ def resolve(engine: Any, threads: int) -> Engine:
     """Turn the ``engine`` parameter of an estimator into an engine."""
     if isinstance(engine, str) and engine == "local":
         return LocalEngine(threads)
+    if isinstance(engine, str) and engine == "spark":
+        try:
+            from .spark import SparkEngine
+        except ImportError as error:
+            raise ImportError(
+                "engine='spark' needs pyspark and pyarrow; install them with: pip install "
+                "'widemargin[spark]'"
+            ) from error
+        return SparkEngine()
     if isinstance(engine, Engine):
         return engine
     raise ValueError(
-        "`engine` must be 'local' or an object with the verbs scatter, map, regroup, reduce and "
-        f"visit (see widemargin.engines.Engine); got {engine!r}."
+        "`engine` must be 'local', 'spark' or an object with the verbs scatter, map, regroup, "
+        f"reduce and visit (see widemargin.engines.Engine); got {engine!r}."
     )

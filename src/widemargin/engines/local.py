@@ -121,7 +121,12 @@ class LocalEngine:
         combine: Callable[[Value, Value], Value],
     ) -> Value:
         """Combine a value of every part, in their order."""
-        return fold(combine, (fn(part) for part in parts))
+        listener, self.listener = self.listener, None  # these are small matters
+        try:
+            values: list[Value] = self.map(parts, fn)
+        finally:
+            self.listener = listener
+        return fold(combine, values)
 
     def visit(
         self, parts: list[Any], i: int, fn: Callable[[Any, Value], Value], value: Value

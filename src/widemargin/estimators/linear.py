@@ -69,6 +69,11 @@ class LinearODMClassifier(LinearMachine):
     memory_limit : int or str, default='1GiB'
         Bytes for what solvers keep beside the rows, or a size such as '500MB': decides how many
         of several binary problems are solved at the same time, and the blocks of a stream.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the work is done: in this process, on the active Spark session, or on an object with
+        the verbs of :class:`widemargin.engines.Engine`. Elsewhere rows are sent in blocks once;
+        'newton' and 'dsvrg' leave them there, 'auto' solves sets of up to 256 MiB in one task and
+        larger ones by 'newton'.
     warm_start : bool, default=False
         Start the next fit from this one's weights, if it has the same features and classes.
     validation_fraction : float, default=None
@@ -154,6 +159,7 @@ class LinearODMClassifier(LinearMachine):
         random_state: Any = None,
         n_jobs: int | None = None,
         memory_limit: int | str = "1GiB",
+        engine: Any = "local",
         warm_start: bool = False,
         validation_fraction: float | None = None,
         verbose: int = 0,
@@ -174,6 +180,7 @@ class LinearODMClassifier(LinearMachine):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.engine = engine
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
         self.verbose = verbose
@@ -237,6 +244,11 @@ class LinearSVMClassifier(LinearMachine):
     memory_limit : int or str, default='1GiB'
         Bytes for what solvers keep beside the rows, or a size such as '500MB': decides how many
         of several binary problems are solved at the same time, and the blocks of a stream.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the work is done: in this process, on the active Spark session, or on an object with
+        the verbs of :class:`widemargin.engines.Engine`. Elsewhere rows are sent in blocks once;
+        'newton' and 'dsvrg' leave them there, 'auto' solves sets of up to 256 MiB in one task and
+        larger ones by 'newton'.
     warm_start : bool, default=False
         Start the next fit from this one's weights, if it has the same features and classes.
     validation_fraction : float, default=None
@@ -316,6 +328,7 @@ class LinearSVMClassifier(LinearMachine):
         random_state: Any = None,
         n_jobs: int | None = None,
         memory_limit: int | str = "1GiB",
+        engine: Any = "local",
         warm_start: bool = False,
         validation_fraction: float | None = None,
         verbose: int = 0,
@@ -334,6 +347,7 @@ class LinearSVMClassifier(LinearMachine):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.engine = engine
         self.warm_start = warm_start
         self.validation_fraction = validation_fraction
         self.verbose = verbose

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from ..engines import Engine
 from ..kernels import as_rows, canonical
 from ..linear import SOLVERS, SolverOptions, refuse
 from ..linear.problem import LossConstants
@@ -21,6 +22,7 @@ from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
+from .linear_divided import fit_on_engine
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
 from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
@@ -48,6 +50,7 @@ class LinearMachine(LinearModel):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
+        "engine": [StrOptions({"local", "spark"}), Engine],
         "warm_start": ["boolean"],
         "validation_fraction": [None, Interval(Real, 0.0, 1.0, closed="neither")],
         "verbose": ["verbose"],
@@ -67,6 +70,7 @@ class LinearMachine(LinearModel):
     random_state: Any
     n_jobs: int | None
     memory_limit: int | str
+    engine: Any
     warm_start: bool
     validation_fraction: float | None
     verbose: int
@@ -118,6 +122,9 @@ class LinearMachine(LinearModel):
             inputs = replace(self._inputs(training), validation=validation)
             if self.warm_start:
                 inputs = replace(inputs, start=self._previous_weights(training.classes))
+            if not self._local:
+                fit_on_engine(self, inputs, training.classes, seed)
+                return self
             with FitProgress(type(self).__name__, self.tol) as progress:
                 self._run(LinearFit(inputs, self._settings(seed, progress)), training.classes)
         return self
@@ -145,6 +152,7 @@ class LinearMachine(LinearModel):
         list of n_values classifiers
             Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
         """
+        self._refuse_engine("fit_path")
         models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
         return models
 
@@ -181,6 +189,7 @@ class LinearMachine(LinearModel):
         self : object
             The fitted classifier.
         """
+        self._refuse_engine("fit_stream")
         with earlier_fit_kept(self):
             fit_stream(self, batches, classes, n_features=n_features, spool_dir=spool_dir)
         return self
@@ -215,12 +224,29 @@ class LinearMachine(LinearModel):
         self : object
             The classifier after these rows.
         """
+        self._refuse_engine("partial_fit")
         with earlier_fit_kept(self):
             partial_fit(self, X, y, classes, sample_weight)
         return self
 
+    @property
+    def _local(self) -> bool:
+        return isinstance(self.engine, str) and self.engine == "local"
+
+    def _refuse_engine(self, method: str) -> None:
+        if not self._local:
+            raise ValueError(
+                f"`{method}` works in this process alone; got engine={self.engine!r}. Set "
+                "engine='local', or use `fit`."
+            )
+
     def _check_parameters(self) -> None:
         self._validate_params()
+        if not self._local and self.validation_fraction is not None:
+            raise ValueError(
+                "`validation_fraction` is for engine='local' alone; got it with "
+                f"engine={self.engine!r}. Leave it out."
+            )
         refuse(self.solver, smooth=LossConstants.of(self._loss(), 1.0).smooth)
 
     def _seed(self) -> int:

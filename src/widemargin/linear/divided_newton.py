@@ -15,8 +15,10 @@ import scipy.sparse as sp
 
 from ..losses import Array
 from ..solvers.outcome import Outcome
+from . import solve as solve_here
 from .augmented_lagrangian import FIRST_WIDTH, WIDTH_AFTER_SAMPLE, descend_rounds
 from .divided_problem import DividedHessian, DividedProblem
+from .gathered import joined
 from .monitor import LinearMonitor
 from .newton import descend
 from .problem import Evaluation, LossConstants
@@ -72,7 +74,7 @@ def from_sample(problem: DividedProblem, monitor: LinearMonitor) -> Array | None
     if wanted < LEAST_ROWS or wanted < ROWS_PER_WEIGHT * problem.size:
         return None
     share = wanted / rows
-    drawn = problem.engine.regroup(problem.blocks, _Draw(share), _joined, 1)
+    drawn = problem.engine.regroup(problem.blocks, _Draw(share), joined, 1)
     solving = _SampleSolution(problem.pose, 1.0 / share, max(SAMPLE_TOL, monitor.tol))
     started: Array | None = problem.engine.visit(drawn, 0, solving, None)
     return started
@@ -105,17 +107,6 @@ def _some(block: RowBlock, rows: Any) -> RowBlock:
     return replace(block, X=block.X[rows], codes=block.codes[rows], weight=weight)
 
 
-def _joined(blocks: list[RowBlock]) -> RowBlock:
-    """Put blocks together."""
-    stack = sp.vstack if sp.issparse(blocks[0].X) else np.vstack
-    X = stack([b.X for b in blocks])
-    weights = [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
-    weight = None if all(b.weight is None for b in blocks) else np.concatenate(weights)
-    codes = np.concatenate([b.codes for b in blocks])
-    name = f"{blocks[0].name} and {len(blocks) - 1} more"
-    return RowBlock(name, sp.csr_matrix(X) if sp.issparse(X) else X, codes, weight)
-
-
 @dataclass(frozen=True)
 class _SampleSolution:
     """The solution of a sample, each of whose rows stands for several."""
@@ -125,8 +116,6 @@ class _SampleSolution:
     tol: float
 
     def __call__(self, block: RowBlock, _: Any) -> Array | None:
-        from . import solve as solve_local
-
         c, factor = self.pose.constants, self.factor
         constants = replace(
             c, below=c.below / factor, above=c.above / factor, bound=c.bound * factor
@@ -135,5 +124,5 @@ class _SampleSolution:
         if abs(int(problem.label.sum(dtype=np.int64))) == problem.n_rows:
             return None  # one class only
         monitor = LinearMonitor(tol=self.tol, max_iter=100)
-        found = solve_local("newton", problem, np.zeros(problem.size), monitor)
+        found = solve_here("newton", problem, np.zeros(problem.size), monitor)
         return found.w if found.outcome is not Outcome.STALLED else None

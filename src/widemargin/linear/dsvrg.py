@@ -3,7 +3,7 @@ r"""Variance-reduced gradients on rows that are divided into parts.
 DiODM's Algorithm 2, which is SODM's with :math:`T` steps a stage, against an engine's verbs. In
 each stage
 
-1. every part sums up its rows' gradients, in parallel (``map``, ``reduce``);
+1. every part sums up its rows' gradients (``reduce``);
 2. one part after another takes steps on rows of its own and passes the weights on (``visit``),
    until :math:`T` steps are done; the next stage goes on with the part after the last one.
 
@@ -17,9 +17,9 @@ once, and has none left after the first :math:`M` steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+import uuid
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,11 @@ from .. import _native
 from ..certificates import Certificate
 from ..engines import Engine, LocalEngine
 from ..losses import Array
+from .divided_problem import point_at
 from .monitor import LinearMonitor
 from .parts import N_STRATA, divide
 from .problem import Evaluation, LinearProblem
+from .row_blocks import EvaluatedAt, Point, Pose, RowBlock, Sums, duals_at
 from .solution import LinearSolution
 from .stages import descend, safe_step, smoothness
 from .svrg import STEPS_PER_ROW
@@ -76,69 +78,32 @@ def solve(
         Where the parts are; threads of this process if None.
     """
     engine = engine or LocalEngine(problem.threads)
-    blocks = divide(problem, n_parts, partition, n_strata, monitor.seed)
-    threads = engine.share(len(blocks)).threads
-    stages = PartsOnEngine(
-        engine, engine.map(engine.scatter(blocks), partial(_part, threads)), steps_per_row
+    divided = divide(problem, n_parts, partition, n_strata, monitor.seed)
+    threads = engine.share(len(divided)).threads
+    pose = Pose(1, problem.constants, problem.constant, threads=threads)
+    name = uuid.uuid4().hex
+    parts = engine.scatter(
+        [
+            RowBlock(f"{name}-{k}", part.X, (part.label > 0).astype(np.int32), part.weight)
+            for k, (_, part) in enumerate(divided)
+        ]
     )
+    stages = PartsOnEngine(engine, parts, pose, steps_per_row)
     solution = descend(stages, w, monitor, safe_step(stages.total, step_factor))
     problem.evaluations += stages.evaluations
     if dual is not None:
-        for rows, own in engine.reduce(stages.parts, lambda p: [(p.rows, p.dual)], _joined):
-            dual[rows] = own
+        own = engine.reduce(parts, ImpliedDuals(pose, point_at(solution.w)), _joined)
+        for (rows, _), implied in zip(divided, own, strict=True):
+            dual[rows] = implied
     return solution
 
 
-class Sums(NamedTuple):
-    """What parts add up: losses, φ of the implied duals, rows with curvature, Σ γᵢ yᵢ xᵢ."""
-
-    loss: float
-    phi: float
-    curved: int
-    v: Array
-
-    def plus(self, other: Sums) -> Sums:
-        """Add those of other rows."""
-        curved = self.curved + other.curved
-        return Sums(self.loss + other.loss, self.phi + other.phi, curved, self.v + other.v)
-
-
-@dataclass(frozen=True)
-class LinearPart:
-    """Rows that stay where they are, and their state at the stage's start.
-
-    Attributes
-    ----------
-    rows : array of shape (n_rows,)
-        Their numbers in the whole set.
-    problem : LinearProblem
-        The rows.
-    smoothness : array of shape (n_rows,)
-        Lᵢ.
-    dual : array of shape (n_rows,) or None
-        Duals implied at the start of the stage.
-    sums : Sums or None
-        Of the start of the stage.
-    """
-
-    rows: Any
-    problem: LinearProblem
-    smoothness: Array
-    dual: Array | None = None
-    sums: Sums | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.problem.n_rows
-
-
 class PartsOnEngine:
-    """Stages on the parts that an engine keeps."""
+    """Stages on the parts that an engine keeps, of :class:`.RowBlock`."""
 
-    def __init__(self, engine: Engine, parts: Any, steps_per_row: float) -> None:
-        self.engine, self.parts = engine, parts
-        sizes = engine.reduce(parts, lambda p: [(p.n_rows, float(p.smoothness.sum()))], _joined)
+    def __init__(self, engine: Engine, parts: Any, pose: Pose, steps_per_row: float) -> None:
+        self.engine, self.parts, self.pose = engine, parts, pose
+        sizes = engine.reduce(parts, SizeOf(pose), _joined)
         self.n_rows = sum(rows for rows, _ in sizes)
         self.total = float(sum(own for _, own in sizes))
         share = [own / self.total if self.total > 0 else 1 / len(sizes) for _, own in sizes]
@@ -146,11 +111,13 @@ class PartsOnEngine:
         self.steps = max(1, round(steps_per_row * self.n_rows))
         self.turn = 0
         self.evaluations = 0.0
+        self._start: Point | None = None
 
     def evaluate(self, w: Array) -> Evaluation:
         """Pass over all parts."""
-        self.parts = self.engine.map(self.parts, partial(_evaluated, w))
-        sums = self.engine.reduce(self.parts, lambda part: part.sums, Sums.plus)
+        self._start = point_at(w)
+        question = EvaluatedAt(self.pose, self._start, duals=True)
+        sums = self.engine.reduce(self.parts, question, Sums.plus)
         self.evaluations += self.n_rows
         objective = 0.5 * float(w @ w) + sums.loss
         certificate = Certificate(objective, -0.5 * float(sums.v @ sums.v) - sums.phi)
@@ -158,11 +125,21 @@ class PartsOnEngine:
 
     def walk(self, w: Array, v: Array, step: float, seed: int) -> Array:
         """Take the steps from ``w``, part after part."""
+        assert self._start is not None, "a stage begins with a pass over its parts"
         done, averaged_from = 0, self.steps // 2
         value = (w, np.zeros_like(w))
         while done < self.steps:
             count = min(self.drawn[self.turn], self.steps - done)
-            visit = Visit(count, max(0, averaged_from - done), self.total, v, step, (seed, done))
+            visit = Visit(
+                self.pose,
+                self._start,
+                count,
+                max(0, averaged_from - done),
+                self.total,
+                v,
+                step,
+                (seed, done),
+            )
             value = self.engine.visit(self.parts, self.turn, visit, value)
             self.turn = (self.turn + 1) % len(self.drawn)
             done += count
@@ -171,11 +148,38 @@ class PartsOnEngine:
 
 
 @dataclass(frozen=True)
+class SizeOf:
+    """Rows of a part, and their L summed up."""
+
+    pose: Pose
+
+    def __call__(self, block: RowBlock) -> list[tuple[int, float]]:
+        """Answer for one part."""
+        return [(block.n_rows, float(smoothness(self.pose.problem(block)).sum()))]
+
+
+@dataclass(frozen=True)
+class ImpliedDuals:
+    """Duals of a part's rows."""
+
+    pose: Pose
+    point: Point
+
+    def __call__(self, block: RowBlock) -> list[Array]:
+        """Answer for one part."""
+        return [duals_at(self.pose, self.point, block)]
+
+
+@dataclass(frozen=True)
 class Visit:
     """Steps on the rows of one part.
 
     Attributes
     ----------
+    pose : Pose
+        The problem, but for its rows.
+    start : Point
+        Where the stage started.
     count : int
         How many.
     averaged_from : int
@@ -190,6 +194,8 @@ class Visit:
         For the draw.
     """
 
+    pose: Pose
+    start: Point
     count: int
     averaged_from: int
     total: float
@@ -197,16 +203,17 @@ class Visit:
     step: float
     seed: tuple[int, ...]
 
-    def __call__(self, part: LinearPart, value: tuple[Array, Array]) -> tuple[Array, Array]:
+    def __call__(self, block: RowBlock, value: tuple[Array, Array]) -> tuple[Array, Array]:
         """Go on from (weights, sum of iterates)."""
         w, summed = value[0].copy(), value[1].copy()
         seed = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
-        assert part.dual is not None, "a stage begins with a pass over its parts"
-        part.problem.native.svrg_steps(
-            _native.draw_rows(part.smoothness, self.count, seed),
-            part.smoothness,
+        problem = self.pose.problem(block)
+        each = smoothness(problem)
+        problem.native.svrg_steps(
+            _native.draw_rows(each, self.count, seed),
+            each,
             self.total,
-            part.dual,
+            duals_at(self.pose, self.start, block),
             self.v,
             self.step,
             self.averaged_from,
@@ -214,19 +221,6 @@ class Visit:
             summed,
         )
         return w, summed
-
-
-def _part(threads: int, block: tuple[Any, LinearProblem]) -> LinearPart:
-    rows, problem = block
-    problem = replace(problem, threads=threads)
-    return LinearPart(rows, problem, smoothness(problem))
-
-
-def _evaluated(w: Array, part: LinearPart) -> LinearPart:
-    dual = np.empty(part.n_rows)
-    problem = part.problem
-    _, loss, phi, curved, v = problem.native.evaluate(w, dual, None, None, problem.threads)
-    return replace(part, dual=dual, sums=Sums(loss, phi, curved, v))
 
 
 def _joined(a: list[Any], b: list[Any]) -> list[Any]:

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import as_rows
+from ..kernels import Rows, as_rows
 from ..losses import Array
 from .problem import LinearProblem, LossConstants
 
-# Blocks whose state a process remembers.
-MOST_REMEMBERED = 256
+# Rows whose state a process remembers: some 20 bytes each.
+MOST_REMEMBERED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,17 @@ class RowBlock:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.codes)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The native view, which goes with the block and not with its copies elsewhere."""
+        return as_rows(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rows"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,7 @@ class Pose:
             memory.multipliers = (0, None)
         _, label, weight = memory.posed
         plain = LinearProblem(
-            block.X, label, self.constants, weight, self.constant, self.threads, rows=memory.rows
+            block.X, label, self.constants, weight, self.constant, self.threads, rows=block.rows
         )
         if not self.constants.smoothed_hinge:
             return plain
@@ -115,9 +128,9 @@ class Pose:
 
 @dataclass
 class Memory:
-    """What a process remembers of a block."""
+    """What a process remembers of a block: numbers per row, never the rows."""
 
-    rows: Any
+    n_rows: int
     posed: tuple[Any, NDArray[np.int8], Array | None] | None = None
     multipliers: tuple[int, Array | None] = (0, None)
     rounds: tuple[tuple[Array, LossConstants], ...] = ()
@@ -133,17 +146,19 @@ class Memory:
 
 
 _memories: OrderedDict[str, Memory] = OrderedDict()
+_lock = Lock()
 
 
 def _remembered(block: RowBlock) -> Memory:
-    memory = _memories.get(block.name)
-    if memory is None:
-        memory = _memories[block.name] = Memory(None)
-        while len(_memories) > MOST_REMEMBERED:
-            _memories.popitem(last=False)
-    # Arrays of a block that came anew lie elsewhere.
-    memory.rows = as_rows(block.X)
-    return memory
+    with _lock:
+        memory = _memories.get(block.name)
+        if memory is None:
+            memory = _memories[block.name] = Memory(block.n_rows)
+            while sum(each.n_rows for each in _memories.values()) > MOST_REMEMBERED:
+                _, forgotten = _memories.popitem(last=False)
+                if forgotten is memory:
+                    break
+        return memory
 
 
 class Sums(NamedTuple):
@@ -186,16 +201,20 @@ class EvaluatedAt:
     pose: Pose
     point: Point
     gram: bool = False
+    duals: bool = False  # whether those of the rows will be asked for
 
     def __call__(self, block: RowBlock) -> Sums:
         """Pass over the rows of a block."""
         problem = self.pose.problem(block)
         piece = np.zeros(block.n_rows, dtype=np.int8)
         gram = np.zeros((problem.size, problem.size)) if self.gram else None
+        dual = np.empty(block.n_rows) if self.duals else None
         loss, plain, phi, curved, v = problem.native.evaluate(
-            self.point.w, None, piece, gram, problem.threads
+            self.point.w, dual, piece, gram, problem.threads
         )
-        _remembered(block).piece = (self.point.name, piece)
+        memory = _remembered(block)
+        memory.piece = (self.point.name, piece)
+        memory.dual = None if dual is None else (self.point.name, dual)
         return Sums(loss, plain, phi, curved, v, gram)
 
 
@@ -225,6 +244,16 @@ class CurvatureProduct:
         problem.native.evaluate(self.point.w, None, piece, None, problem.threads)
         _remembered(block).piece = (self.point.name, piece)
         return piece
+
+
+def duals_at(pose: Pose, point: Point, block: RowBlock) -> Array:
+    """Return the duals that a block's margins imply at a point."""
+    memory = _remembered(block)
+    if memory.dual is None or memory.dual[0] != point.name:
+        dual = np.empty(block.n_rows)
+        pose.problem(block).evaluate(point.w, dual=dual)
+        memory.dual = (point.name, dual)
+    return memory.dual[1]
 
 
 @dataclass(frozen=True)
