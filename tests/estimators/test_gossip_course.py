@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from gossip_networks import EVEN, SKEWED, X, Y, excess, gossip, rows
+from gossip_networks import EVEN, SKEWED, X, Y, gossip, rows
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.gossip import Gadget, NetworkFaults, Tracking
