@@ -42,6 +42,7 @@ WORDS = [
     *("squared_hinge", "1GiB", "ODMClassifier", "SVMClassifier", "dual_coef_", "float32", "$dict"),
     *("LinearODMClassifier", "LinearSVMClassifier", "coef_", "curvature_", "dual", "online"),
     *("MulticlassSVMClassifier", "density_", "ww", "llw", "cs", "printed"),
+    *("GossipClassifier", "topology_", "sites_", "ring", "gadget", "norm", "crash", "opposite"),
     *("local", "dc", "sodm", "cascade", "routing_", "support_part_", "support_class_", "level_"),
 ]
 NODES = [
@@ -56,6 +57,10 @@ NODES = [
     *({"$strategy": ["Stratified", {"n_strata": 10**30}]}, {"$strategy": ["Cascade", {"x": 1}]}),
     *({"$strategy": ["Strategy", {}]}, {"$strategy": "Cascade"}, {"$strategy": ["Cascade"]}),
     {"$strategy": ["Preserving", {"levels": {"$array": "support_"}}]},
+    *({"$gossip": ["Consensus", {}]}, {"$gossip": ["Gadget", {"trim": 10**30}]}, {"$gossip": []}),
+    *({"$gossip": ["NetworkFaults", {"schedule": [[3, "leave", 0]]}]}, {"$gossip": ["Method", {}]}),
+    *({"$gossip": ["NetworkFaults", {"schedule": 3}]}, {"$array": "topology_.start"}),
+    {"$gossip": ["Topology", {"start": {"$array": "topology_.start"}, "other": 3, "reverse": []}]},
 ]
 TABLE_DTYPES = ["F64", "F32", "F16", "BF16", "F8_E4M3", "I64", "I32", "U8", "U64", "BOOL", "X"]
 ENTRIES = [np.nan, np.inf, -np.inf, 1e308, 5e-324, 0, 1, -1, 3, 255, 2**31 - 1, -(2**31), 2**62]

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from widemargin import (
     Clustered,
+    GossipClassifier,
     LinearODMClassifier,
     LinearODMClassifierCV,
     LinearSVMClassifier,
@@ -26,6 +27,7 @@ from widemargin import (
     SVMClassifier,
     SVMClassifierCV,
 )
+from widemargin.gossip import Gadget, NetworkFaults
 from widemargin.persistence.container import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -90,6 +92,17 @@ def golden_models():
     rows = sparse.csr_matrix(X * [1.0, 0.0, 1.0])
     model = MulticlassSVMClassifier("ww", fit_intercept=False, random_state=0).fit(rows, y)
     yield "multiclass_svm_sparse", model.sparsify(), rows
+    # Named sites, faults, and a solver by name; a matrix of links, and a solver with settings.
+    faults = NetworkFaults(
+        loss=0.2, schedule=[(3, "crash", 1), (6, "return", 1)], lies={2: "noise"}
+    )
+    model = GossipClassifier(topology="star", loss="odm", faults=faults, max_iter=10)
+    places = np.array(["north", "south", "west"])[np.arange(18) % 3]
+    yield "gossip", model.set_params(random_state=0).fit(X, y > 0, sites=places), X
+    links = sparse.csr_array(np.eye(4, k=1) + np.eye(4, k=-1))
+    settings = {"stopping": "never", "max_iter": 5, "random_state": 0, "tol": 100.0}
+    model = GossipClassifier(4, links, solver=Gadget(batch_size=2), exchanges=2, **settings)
+    yield "gossip_classes", model.fit(sparse.csr_matrix(single), words[y]), single
 
 
 def strategy_of(model):
@@ -117,7 +130,10 @@ def main() -> None:
             "strategy": strategy_of(model),
             "fitted": {
                 key: getattr(model, key)
-                for key in ("strategy_", "level_", "density_", "best_params_", "best_score_")
+                for key in (
+                    *("strategy_", "level_", "density_", "best_params_", "best_score_"),
+                    *("n_messages_", "n_bytes_", "label_skew_", "mixing_time_", "estimated_gap_"),
+                )
                 if hasattr(model, key)
             },
             "dtype": dense.dtype.name,

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from widemargin.cli.messages import plain
+from widemargin.cli.network_description import (
+    describe_network,
+    network_lines,
+    network_parameters,
+)
 
 __all__ = ["describe", "described_lines"]
 
@@ -14,7 +19,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    estimator : ODMClassifier, SVMClassifier, a linear or multi-class one, or a search for one
+    estimator : ODMClassifier, SVMClassifier, any other of the library, or a search for one
         A fitted one.
 
     Returns
@@ -31,6 +36,7 @@ def describe(estimator: Any) -> dict[str, Any]:
         "classes": estimator.classes_,
         **_of_kernel_machines(estimator),
         **({"density": estimator.density_} if hasattr(estimator, "density_") else {}),
+        **describe_network(estimator),
         "converged": estimator.converged_,
         "relative_gap": estimator.relative_gap_,
         "dual_gap": estimator.dual_gap_,
@@ -69,7 +75,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     strategy = parameters.get("strategy", "")
     if not isinstance(strategy, str):
         parameters["strategy"] = {"name": type(strategy).__name__, **strategy.get_params()}
-    return dict(parameters)
+    return network_parameters(parameters) if "topology" in parameters else dict(parameters)
 
 
 def _level(estimator: Any) -> dict[str, Any]:
@@ -104,13 +110,15 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("support vectors", f"{summary['support_vectors']:,} ({counts})"))
     if "density" in summary:
         lines.append(("density", f"{100 * summary['density']:.3g} % of the weights are not zero"))
+    lines += network_lines(summary)
     lines += [
         ("relative gap", "not certified" if gap is None else f"{gap:.2e}"),
         ("converged", "yes" if summary["converged"] else "no"),
     ]
     if "strategy" in summary:
         lines.append(("strategy", _progress_of_levels(summary)))
-    lines.append(("solver", f"{summary['solver']}, {summary['iterations']:,} iterations"))
+    unit = "rounds" if "sites" in summary else "iterations"
+    lines.append(("solver", f"{summary['solver']}, {summary['iterations']:,} {unit}"))
     for key in ("compression", "search"):
         if summary[key] is not None:
             lines.append((key, _numbers(summary[key])))

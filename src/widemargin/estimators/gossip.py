@@ -105,7 +105,7 @@ class GossipClassifier(GossipMachine):
     classes_ : array of shape (n_classes,)
         Labels.
     sites_ : array of shape (n_sites,)
-        Names of the sites.
+        Names of the sites; those of a graph's nodes as text, unless they are integers.
     topology_ : Topology
         Who talked to whom.
     mixing_time_ : float

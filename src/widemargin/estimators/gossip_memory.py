@@ -6,9 +6,9 @@ from ..gossip import NetworkFaults, Topology
 from ..gossip.methods import Method
 
 # Vectors of a model's length, for every one that a message carries. A link keeps what was sent and
-# received, and a message on its way; a site its model, a mean and gradients.
+# received, and a message on its way; a site its model, means, gradients and copies of them.
 PER_LINK = 3
-PER_SITE = 8
+PER_SITE = 10
 
 
 def check_memory(

@@ -113,13 +113,9 @@ def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:
 
 
 def _array_of(names: tuple[Any, ...]) -> NDArray[Any]:
-    """Return names as an array, of text or numbers where all of them are."""
-    kinds = {type(name) for name in names}
-    if len(kinds) == 1 and kinds <= {str, int}:
-        return np.array(names)
-    out = np.empty(len(names), dtype=object)
-    out[:] = names
-    return out
+    """Return names of nodes as an array: of integers where all of them are, else of text."""
+    whole = all(isinstance(name, int) for name in names)
+    return np.array(names if whole else [str(name) for name in names])
 
 
 def _numbered(

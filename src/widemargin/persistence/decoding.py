@@ -18,6 +18,7 @@ from scipy import sparse
 from ..strategies import STRATEGIES
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
 from .encoding import MAX_PADDED_CHARACTERS
+from .gossip_values import GOSSIP_KINDS, made_of
 
 MAX_DEPTH = 16
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
@@ -138,6 +139,19 @@ def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
     return strategy
 
 
+def _decode_gossip(node: Any, arrays: Arrays, depth: int) -> Any:
+    match node:
+        case [str(name), dict(parts)] if name in GOSSIP_KINDS:
+            pass
+        case _:
+            raise _damaged("it names nothing of a network that this library knows")
+    decoded = {key: decode_value(item, arrays, depth) for key, item in parts.items()}
+    try:
+        return made_of(name, decoded)
+    except (TypeError, ValueError) as error:
+        raise _damaged(f"a part of a network is wrong ({error})") from error
+
+
 def _check_csr(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_rows: int, n_columns: int
 ) -> None:
@@ -181,4 +195,5 @@ _DECODERS: dict[str, Callable[[Any, Arrays, int], Any]] = {
     "$objects": _decode_objects,
     "$csr": _decode_csr,
     "$strategy": _decode_strategy,
+    "$gossip": _decode_gossip,
 }

@@ -13,6 +13,7 @@ themselves in JSON. Everything else is an object with one key that starts with `
 ``{"$objects": [...]}``          the same of dtype object, as pandas makes them
 ``{"$csr": {...}}``              a CSR matrix: three arrays of the container, a shape, a kind
 ``{"$strategy": [name, {...}]}`` a strategy of this library, by its class and parameters
+``{"$gossip": [name, {...}]}``   a method, faults or a topology of a network, likewise
 ================================ =========================================================
 
 `widemargin.persistence.decoding` is the way back.
@@ -29,6 +30,7 @@ from scipy import sparse
 
 from ..strategies import STRATEGIES, Strategy
 from .container import STORABLE_DTYPES, Arrays
+from .gossip_values import GOSSIP_KINDS, parts_of
 
 # NumPy pads fixed-width text to the longest string. Without a bound, one long string among many
 # short ones would let a small file ask for all the memory there is.
@@ -62,6 +64,9 @@ def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
         return items if isinstance(value, list) else {"$tuple": items}
     if isinstance(value, Strategy):
         return _encode_strategy(value, path, arrays)
+    if type(value) in GOSSIP_KINDS.values():
+        name, parts = parts_of(value)
+        return {"$gossip": [name, encode_value(parts, path, arrays)]}
     if callable(value):
         name = getattr(value, "__qualname__", type(value).__qualname__)
         raise TypeError(

@@ -26,6 +26,7 @@ from .container import (
 )
 from .decoding import decode_value
 from .encoding import encode_value
+from .gossip import links_for_graph
 from .registry import ESTIMATORS, check_fitted, estimator_class
 
 _NOT_KEPT = {"engine": "local", "checkpoint": None}
@@ -63,7 +64,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     A loaded model predicts bit for bit what the saved one does on the same machine. Some things
     are not kept: a generator given as ``random_state`` becomes None, because its state has moved
     on since it was passed (an integer is kept), so does a splitter given as ``cv``, and metadata
-    routing requests. ``engine`` and ``checkpoint`` become their defaults.
+    routing requests. ``engine`` and ``checkpoint`` become their defaults, a networkx graph given
+    as ``topology`` the matrix of its links.
     """
     write_atomically(path, dumps(estimator))
 
@@ -116,6 +118,8 @@ def dumps(estimator: Any) -> bytes:
         if generator or (key == "cv" and not isinstance(value, int)):
             params[key] = None
     params = _without_places(params)
+    if "topology" in params:
+        params["topology"] = links_for_graph(params["topology"], estimator.topology_)
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
     arrays: Arrays = {}
     header = {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from .gossip import check_gossip
 from .kernel_machine import check_kernel_machine
 from .linear_machine import check_linear_machine
 from .multiclass_svm import check_multiclass_svm
@@ -23,6 +24,7 @@ ESTIMATORS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "LinearSVMClassifier": ("widemargin", check_linear_machine),
     "LinearSVMClassifierCV": ("widemargin", check_linear_search),
     "MulticlassSVMClassifier": ("widemargin", check_multiclass_svm),
+    "GossipClassifier": ("widemargin", check_gossip),
 }
 
 
