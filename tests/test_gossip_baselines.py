@@ -15,6 +15,8 @@ from benchmarks.gossip import asg, choco, dist_eval, gadget, liblinear, pegasos
 from benchmarks.gossip.divided_problem import divided, even_sites, skewed_sites
 from benchmarks.gossip.norm_rule import NormRule
 
+from widemargin import LinearODMClassifier
+
 SITES = 5
 
 
@@ -44,6 +46,14 @@ def test_the_objective_is_that_of_pegasos(problem):
     heavy = replace(problem, weight=np.where(problem.y > 0, 3.0, 1.0))
     expected = 0.5 * problem.lam * w @ w + np.average(losses, weights=heavy.weight)
     assert heavy.objective(w[None]) == pytest.approx([expected])
+
+
+def test_the_other_objective_is_that_of_the_library(problem):
+    X, y = problem.X[:, :-1], problem.y
+    odm = LinearODMClassifier(C=1.0 / (problem.lam * len(y)), tol=1e-9).fit(X, y)
+    model = np.append(odm.coef_, odm.intercept_)[None]
+    ours = problem.objective(model, "odm") / (problem.lam)
+    assert ours == pytest.approx(odm.history_["primal"][-1])
 
 
 def test_rows_are_dealt_evenly_or_by_label(problem):
@@ -111,7 +121,7 @@ def test_push_sum_averages_and_counts(problem):
     assert mixed.min() >= models.min()
     assert mixed.max() <= models.max()
     assert once.messages == 2 * SITES
-    assert once.bytes_sent == 2 * SITES * (problem.size + 1) * 8
+    assert once.bytes_sent == 2 * SITES * (32 + (problem.size + 1) * 8)
     often = gadget.PushSum(problem, 400, 0).mix(models)
     assert often == pytest.approx(np.tile(models.mean(axis=0), (SITES, 1)))
 
@@ -140,12 +150,12 @@ def test_quantised_vectors_are_right_on_average():
 
 
 def test_choco_counts_bits(problem):
-    # A norm of eight bytes, then four bits for each of the nine values.
-    assert choco.message_bytes(9, 3) == 8 + 5
+    # A header, a norm of eight bytes, then four bits for each of the nine values.
+    assert choco.message_bytes(9, 3) == 32 + 8 + 5
     outcome = choco.fit(problem, max_rounds=10)
     assert outcome.messages == 10 * 2 * SITES
-    assert outcome.bytes_sent == outcome.messages * 13
-    assert choco.fit(problem, bits=None, max_rounds=1).bytes_sent == 2 * SITES * 9 * 8
+    assert outcome.bytes_sent == outcome.messages * 45
+    assert choco.fit(problem, bits=None, max_rounds=1).bytes_sent == 2 * SITES * (32 + 9 * 8)
 
 
 def test_choco_without_compression_is_gossip_sgd(problem):
@@ -184,7 +194,7 @@ def test_a_watch_sees_the_run_and_ends_it(problem):
 
     outcome = choco.fit(problem, max_rounds=100, watch=watch)
     assert (outcome.rounds, outcome.stopped) == (6, True)
-    assert seen == [(number, number * 2 * SITES * 13) for number in range(1, 7)]
+    assert seen == [(number, number * 2 * SITES * 45) for number in range(1, 7)]
 
 
 def test_dist_eval_agrees_and_is_near_pooled(problem):
@@ -194,7 +204,7 @@ def test_dist_eval_agrees_and_is_near_pooled(problem):
     agreed = np.repeat(alone.decisions.mean(axis=1, keepdims=True), SITES, axis=1)
     assert outcome.decisions == pytest.approx(agreed, abs=1e-6)
     assert outcome.accuracy(problem) == pytest.approx(pooled.accuracy(problem), abs=0.03)
-    assert outcome.bytes_sent == outcome.rounds * 2 * SITES * 300 * 8
+    assert outcome.bytes_sent == outcome.rounds * 2 * SITES * (32 + 300 * 8)
     one = dist_eval.fit(problem, max_rounds=1)
     assert not one.stopped
     assert one.decisions == pytest.approx(alone.decisions @ problem.mixing)
@@ -217,13 +227,13 @@ def test_asg_that_sends_everything_is_pooled(problem):
     pooled = liblinear.pooled(problem)
     assert outcome.models == pytest.approx(pooled.models, abs=1e-2)
     first = asg.fit(problem, share=1.0, max_rounds=1)
-    assert first.bytes_sent == 600 * (problem.size * 8 + 1)
+    assert first.bytes_sent == 600 * (problem.size * 8 + 1) + SITES * 32
     assert first.messages == SITES
 
 
 def test_liblinear_pools_or_not(problem):
     pooled = liblinear.pooled(problem)
-    assert pooled.bytes_sent == 480 * (9 * 8 + 1) + 4 * 9 * 8
+    assert pooled.bytes_sent == 480 * (9 * 8 + 1) + 4 * 9 * 8 + 8 * 32
     alone = liblinear.alone(problem)
     assert (alone.messages, alone.bytes_sent) == (0, 0)
     assert problem.objective(alone.models).min() > problem.objective(pooled.models)[0]

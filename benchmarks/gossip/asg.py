@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .divided_problem import DividedProblem
+from .divided_problem import HEADER_BYTES, DividedProblem
 from .liblinear import model
 from .norm_rule import EPSILON, TIMES
 from .outcome import Outcome, Stopwatch
@@ -46,7 +46,7 @@ def fit(
             chosen = selected(problem, held[site], models[site], share)
             mail[int(rng.choice(neighbours))].append(chosen)
             messages += 1
-            sent += problem.row_bytes(chosen)
+            sent += HEADER_BYTES + problem.row_bytes(chosen)
         before = models.copy()
         for site, letters in enumerate(mail):
             more = np.union1d(held[site], np.concatenate([held[site][:0], *letters]))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .divided_problem import VALUE_BYTES, DividedProblem
+from .divided_problem import HEADER_BYTES, VALUE_BYTES, DividedProblem
 from .local_steps import run
 from .norm_rule import NormRule
 from .outcome import Outcome
@@ -45,8 +45,8 @@ def contraction(size: int, bits: int) -> float:
 def message_bytes(size: int, bits: int | None) -> int:
     """Return the size of a message: a norm, then sign and multiple of each value."""
     if bits is None:
-        return size * VALUE_BYTES
-    return VALUE_BYTES + -(-size * (bits + 1) // 8)
+        return HEADER_BYTES + size * VALUE_BYTES
+    return HEADER_BYTES + VALUE_BYTES + -(-size * (bits + 1) // 8)
 
 
 class Compressed:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .divided_problem import VALUE_BYTES, DividedProblem
+from .divided_problem import HEADER_BYTES, VALUE_BYTES, DividedProblem
 from .liblinear import models_of_sites
 from .norm_rule import EPSILON
 from .outcome import Outcome, Stopwatch
@@ -41,5 +41,5 @@ def fit(
         decisions += news
         change = float(np.max(np.abs(news)))
     messages = rounds * problem.links
-    sent = messages * len(problem.y_test) * VALUE_BYTES
+    sent = messages * (HEADER_BYTES + len(problem.y_test) * VALUE_BYTES)
     return Outcome(decisions, None, rounds, messages, sent, clock.seconds, change < epsilon)

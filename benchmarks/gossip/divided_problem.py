@@ -18,6 +18,10 @@ import scipy.sparse as sp
 # Below this share of values that are not zero, sparse rows are smaller and faster.
 SPARSE = 0.4
 VALUE_BYTES, INDEX_BYTES, LABEL_BYTES = 8, 4, 1
+# Of a message beside what it carries, as in the library: sender, number, length, and a check.
+HEADER_BYTES = 32
+# The library's defaults of the ODM loss.
+UPSILON, THETA = 0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,11 @@ class DividedProblem:
         """Return the same rows at one site."""
         return replace(self, site=np.zeros_like(self.site), mixing=np.ones((1, 1)))
 
-    def objective(self, models: np.ndarray) -> np.ndarray:
-        """Return the objective of every model, one in a row."""
+    def objective(self, models: np.ndarray, loss: str = "hinge") -> np.ndarray:
+        """Return the objective of every model, one in a row; of ODM instead, if asked for."""
         margins = self.y[:, None] * (self.X @ models.T)
-        loss = self.weight @ np.maximum(0.0, 1.0 - margins) / self.weight.sum()
-        return np.asarray(0.5 * self.lam * np.sum(models * models, axis=1) + loss)
+        mean = self.weight @ LOSSES[loss](margins) / self.weight.sum()
+        return np.asarray(0.5 * self.lam * np.sum(models * models, axis=1) + mean)
 
     def row_bytes(self, rows: np.ndarray) -> int:
         """Return what it takes to send some rows with their labels, sparse or dense."""
@@ -92,6 +96,20 @@ class DividedProblem:
             stored = int(np.sum(np.diff(self.X.indptr)[rows]))
             dense = min(dense, stored * (VALUE_BYTES + INDEX_BYTES))
         return dense + len(rows) * LABEL_BYTES
+
+
+def hinge(margins: np.ndarray) -> np.ndarray:
+    """Return the loss of an SVM."""
+    return np.maximum(0.0, 1.0 - margins)
+
+
+def margin_distribution(margins: np.ndarray) -> np.ndarray:
+    """Return the loss of ODM."""
+    short, long = 1.0 - THETA - margins, margins - 1.0 - THETA
+    return 0.5 * (np.maximum(0.0, short) ** 2 + UPSILON * np.maximum(0.0, long) ** 2)
+
+
+LOSSES = {"hinge": hinge, "odm": margin_distribution}
 
 
 def divided(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .divided_problem import VALUE_BYTES, DividedProblem
+from .divided_problem import HEADER_BYTES, VALUE_BYTES, DividedProblem
 from .local_steps import run
 from .norm_rule import NormRule
 from .outcome import Outcome
@@ -27,6 +27,7 @@ class PushSum:
     def __init__(self, problem: DividedProblem, exchanges: int, seed: int) -> None:
         self.messages = self.bytes_sent = 0
         self._rng = np.random.default_rng(seed)
+        self._message = HEADER_BYTES + (problem.size + 1) * VALUE_BYTES
         self._exchanges, self._neighbours = exchanges, problem.neighbours
         self._degrees = np.array([len(each) for each in problem.neighbours])
 
@@ -40,7 +41,7 @@ class PushSum:
             received[to, np.arange(len(models))] += 0.5
             sums, weights = received @ sums, received @ weights
             self.messages += len(models)
-            self.bytes_sent += len(models) * (models.shape[1] + 1) * VALUE_BYTES
+            self.bytes_sent += len(models) * self._message
         return np.asarray(sums / weights[:, None])
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from .divided_problem import VALUE_BYTES, DividedProblem
+from .divided_problem import HEADER_BYTES, VALUE_BYTES, DividedProblem
 from .outcome import Outcome, Stopwatch
 
 MAX_ITER = 1_000
@@ -56,4 +56,5 @@ def pooled(problem: DividedProblem, *, seed: int = 0) -> Outcome:
     elsewhere = np.flatnonzero(problem.site != 0)
     others = problem.n_sites - 1
     sent = problem.row_bytes(elsewhere) + others * problem.size * VALUE_BYTES
+    sent += 2 * others * HEADER_BYTES
     return Outcome(problem.X_test @ models.T, models, 1, 2 * others, sent, seconds, True)
