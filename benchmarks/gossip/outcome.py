@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,11 @@ class Outcome:
     seconds: float
     stopped: bool
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def of_sites(self, sites: Sequence[int]) -> Outcome:
+        """Return the same with the decisions and models of some sites only."""
+        models = None if self.models is None else self.models[list(sites)]
+        return replace(self, decisions=self.decisions[:, list(sites)], models=models)
 
     def accuracy(self, problem: DividedProblem) -> np.ndarray:
         """Return the share of test rows that every site gets right."""
