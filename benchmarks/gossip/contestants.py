@@ -37,7 +37,7 @@ def fit(
     max_time: float = np.inf,
     options: Mapping[str, Any] | None = None,
     faults: Mapping[str, Any] | None = None,
-    exchanges: int = 1,
+    enough: float = -np.inf,
     seed: int = 0,
 ) -> Outcome:
     """Run one of ours.
@@ -58,8 +58,8 @@ def fit(
         Of the method.
     faults : mapping, optional
         Of the network; ``asynchronous`` among them.
-    exchanges : int
-        Times that sites talk between two steps.
+    enough : float
+        The run ends at the first checkpoint where no site's objective is above this.
     seed : int
         Decides what is drawn.
     """
@@ -80,15 +80,20 @@ def fit(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         graph_of(linked, problem.n_sites),
         METHODS[solver](**(options or {})),
-        Talking(exchanges=exchanges, asynchronous=asynchronous),
+        Talking(asynchronous=asynchronous),
         NetworkFaults(**went_wrong),
         Stopping("never") if tol is None else Stopping("gap", tol),
         seed,
         _accuracy_of(problem),
+        scale=problem.lam,
     )
-    end = simulation.run(max_rounds, lambda: simulation.seconds > max_time)
+    end = simulation.run(
+        max_rounds, lambda: simulation.seconds > max_time or simulation.worst <= enough
+    )
     rounds = int(simulation.network.round)
-    stopped = rounds >= max_rounds if tol is None else bool(simulation.network.stopped)
+    stopped = simulation.worst <= enough or (
+        rounds >= max_rounds if tol is None else bool(simulation.network.stopped)
+    )
     return Outcome(
         np.asarray(problem.X_test @ end.models.T),
         end.models,
@@ -97,13 +102,16 @@ def fit(
         simulation.bytes_sent,
         simulation.seconds,
         stopped and not simulation.diverged,
-        {"history": _history(simulation, problem.lam), "diverged": simulation.diverged},
+        {"history": _history(simulation), "diverged": simulation.diverged},
     )
 
 
 @dataclass
 class _Timed(Simulation):
-    """Knows how long it ran, without the time spent on judging models."""
+    """Knows how long it ran, without the time spent on judging models, and its worst site."""
+
+    scale: float = 1.0
+    worst: float = np.inf
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,6 +126,7 @@ class _Timed(Simulation):
         """Judge, and remember how long that took."""
         began = time.perf_counter()
         checkpoint = super().look(most)
+        self.worst = self.scale * float(checkpoint.objective.max(initial=-np.inf))
         self._judging += time.perf_counter() - began
         return checkpoint
 
@@ -130,10 +139,10 @@ def _accuracy_of(problem: DividedProblem) -> Any:
     return accuracy
 
 
-def _history(simulation: Simulation, lam: float) -> dict[str, list[float | None]]:
+def _history(simulation: _Timed) -> dict[str, list[float | None]]:
     history = simulation.history()
     kept: dict[str, list[float | None]] = {key: history[key].tolist() for key in WHOLE}
     for key in (*OBJECTIVES, *SHARES):
-        values = lam * history[key] if key in OBJECTIVES else history[key]
+        values = simulation.scale * history[key] if key in OBJECTIVES else history[key]
         kept[key] = [float(each) if np.isfinite(each) else None for each in values]
     return kept

@@ -1,7 +1,7 @@
 """What [GADGET] leaves open: the effect of the network, of lost messages, of sites that fail.
 
-Runs have a fixed number of rounds, and ``history_`` says when every site was within one per cent of
-the optimum of all rows.
+Runs have a fixed number of rounds, or end once they are near; ``history_`` says when every site was
+within one per cent of the optimum of all rows.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from benchmarks.gossip.divided_problem import DividedProblem
 from benchmarks.gossip.outcome import Outcome
 from widemargin.gossip.topology import graph_of
 
+from .gossip_costs import ENOUGH
 from .gossip_preparation import SITES, asked, problem_of
 from .gossip_reference import reference
 from .gossip_scoring import cell_of
@@ -93,7 +94,9 @@ def measure_topology(results: Results, name: str, quick: bool, max_time: float) 
             }
             for loss in LOSSES:
                 cell = f"topology/{name}/{title}/{division}/{loss}"
-                fit = partial(_fixed_rounds, "consensus", loss=loss, quick=quick)
+                best = reference(results, name, problem, quick, loss)["objective"]
+                enough = (1.0 + ENOUGH) * best
+                fit = partial(_fixed_rounds, "consensus", loss=loss, quick=quick, enough=enough)
                 _measure(results, cell, name, problem, fit, loss, quick, max_time, facts)
 
 

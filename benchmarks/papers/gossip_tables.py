@@ -17,7 +17,7 @@ from . import (
 from .results import Results
 
 # Seconds of a fit. The whole takes a quarter of an hour on two cores.
-MAX_TIME = 4.0
+MAX_TIME = 5.0
 Part = tuple[tuple[str, ...], Callable[[Results, str, bool, float], None]]
 PARTS: dict[str, Part] = {
     "2": (gossip_comparison.DATA_SETS, gossip_comparison.measure_table_2),
