@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
-from .figures import NONE, Cells, Rows, name_of, percent
+from .figures import NONE, Cells, Rows, percent
 from .gossip_costs import DATA_SETS as COST_SETS
 from .gossip_costs import METHODS as COSTED
 from .gossip_costs import reached
@@ -20,6 +20,7 @@ from .gossip_effects import (
     TOPOLOGIES,
     TOPOLOGY_SETS,
 )
+from .gossip_figures import above, megabytes, name_of
 from .gossip_production import DATA_SETS as PRODUCTION_SETS
 from .gossip_production import METHODS, SPLITS, WEIGHTS, cell_name
 from .gossip_reference import cell_name as reference_name
@@ -78,25 +79,19 @@ def _when(cells: Cells, cell: dict[str, Any] | None, name: str, key: str, loss: 
     """Show rounds or bytes until every site is near the optimum; how far it got otherwise."""
     if cell is None:
         return NONE
+    if cell.get("diverged"):
+        return "diverged"
     found = _near(cells, cell, name, loss)
     if found is None:
         return f"not in {cell['rounds']:,}"
-    return f"{found['round']:,}" if key == "round" else f"{found['bytes'] / 1e6:.3g}"
-
-
-def _worst(cell: dict[str, Any] | None) -> str:
-    if cell is None:
-        return NONE
-    if any(each is None for each in cell["excess"]):
-        return "∞"
-    return f"{100 * max(0.0, *cell['excess']):.2f}"
+    return f"{found['round']:,}" if key == "round" else megabytes(found["bytes"])
 
 
 def _bytes(cells: Cells) -> Rows:
     for name in COST_SETS:
         found = [cells.get(f"bytes/{name}/{method}") for method in COSTED]
         pooled = cells.get(f"bytes/{name}/pooled")
-        sent = NONE if pooled is None else f"{pooled['bytes'] / 1e6:.3g}"
+        sent = NONE if pooled is None else megabytes(pooled["bytes"])
         shown = (_when(cells, cell, name, "bytes", "hinge") for cell in found)
         yield [name_of(name), *shown, sent]
 
@@ -131,7 +126,7 @@ def _faults(cells: Cells) -> Rows:
             row = [name_of(name), title]
             for solver in SOLVERS:
                 cell = cells.get(f"faults/{name}/{title}/{solver}")
-                row += [_when(cells, cell, name, "round", "hinge"), _worst(cell)]
+                row += [_when(cells, cell, name, "round", "hinge"), above(cell)]
             yield row
 
 
@@ -144,7 +139,7 @@ def _liars(cells: Cells) -> Rows:
                     continue
                 sites = cell["accuracy_of_sites"]
                 row = [name_of(name), LIE_TITLES[lie], DEFENCE_TITLES[defence]]
-                yield [*row, percent(min(sites)), percent(cell["accuracy"]), _worst(cell)]
+                yield [*row, percent(min(sites)), percent(cell["accuracy"]), above(cell)]
 
 
 def _production(cells: Cells) -> Rows:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median, pstdev
+from statistics import mean, median
 from typing import Any
 
 from . import gossip_effect_pages, gossip_pictures
 from . import gossip_published as published
-from .figures import NONE, Cells, Rows, name_of, percent, seconds
+from .figures import NONE, Cells, Rows, percent, seconds
 from .gossip_comparison import BATCHES, DATA_SETS, TABLE_3
+from .gossip_figures import above, accuracy, megabytes, name_of, printed
 from .gossip_preparation import AS_PUBLISHED, LAM, LAMS
 from .gossip_reference import cell_name as reference_name
 from .gossip_robustness import DATA_SETS as ROBUSTNESS_SETS
@@ -80,40 +81,6 @@ def draw(cells: Cells, folder: Path) -> None:
 PRINTED_IN_TABLE_3 = ("gadget", "asg", "dist_eval", "choco")
 PRINTED_IN_TABLE_4 = ("SVMperf", "LIBLINEAR", "LIBSVM", "ADMM")
 IN_TABLE_4 = ("alone", "consensus", "pooled")
-
-
-def accuracy(cell: dict[str, Any] | None, deviation: bool = True) -> str:
-    """Show the mean over sites, with its deviation."""
-    if cell is None:
-        return NONE
-    late = "†" if cell.get("out_of_time") else ""
-    sites = cell["accuracy_of_sites"]
-    spread = f" ± {100 * pstdev(sites):.2f}" if deviation and len(sites) > 1 else ""
-    return percent(cell["accuracy"]) + spread + late
-
-
-def above(cell: dict[str, Any] | None) -> str:
-    """Show how far the worst site's objective is above the optimum, per cent."""
-    excess = None if cell is None else cell.get("excess")
-    if excess is None:
-        return NONE
-    if any(each is None for each in excess):
-        return "∞"
-    worst = 100 * max(0.0, *excess)
-    return f"{worst:.2f}" if worst < 100 else f"{worst:.0f}"
-
-
-def printed(figure: published.Figure | None) -> str:
-    """Show a published share, as coarse as it is printed."""
-    if figure is None:
-        return NONE
-    mean, deviation = figure
-    return f"{100 * mean:.0f}" if deviation is None else f"{100 * mean:.0f} ± {100 * deviation:g}"
-
-
-def megabytes(value: float) -> str:
-    """Show bytes in millions."""
-    return f"{value / 1e6:.3g}"
 
 
 def _batch(batch: str) -> str:
@@ -214,8 +181,4 @@ def _figure_4(cells: Cells) -> Rows:
             row = [name_of(name), str(times), f"{min(entered)}", f"{median(entered):g}"]
             row += [f"{max(entered)}", f"{often:.0f}", f"{median(first):,g}" if first else NONE]
             found, end = part["accuracy"], cell["accuracy_at_the_end"]
-            yield [*row, percent(_mean(found)), percent(max(found)), percent(_mean(end))]
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+            yield [*row, percent(mean(found)), percent(max(found)), percent(mean(end))]

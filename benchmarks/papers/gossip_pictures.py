@@ -10,8 +10,9 @@ import numpy as np
 
 from benchmarks import panels
 
-from .figures import Cells, name_of
+from .figures import Cells
 from .gossip_comparison import BATCHES, DATA_SETS
+from .gossip_figures import name_of
 from .gossip_reference import cell_name as reference_name
 from .gossip_robustness import DATA_SETS as ROBUSTNESS_SETS
 from .gossip_robustness import TIMES
