@@ -8,6 +8,7 @@ from typing import Any
 
 from . import (
     dc_tables,
+    gossip_tables,
     linear_tables,
     multiclass_tables,
     render,
@@ -24,6 +25,7 @@ TABLES: dict[str, Any] = {
     "solvers": solver_curves,
     "speed_up": speed_up,
     "multiclass": multiclass_tables,
+    "gossip": gossip_tables,
 }
 # Quick runs try the harness on a few rows; their figures never get into the documentation.
 QUICK_FOLDER = Path("build/papers_quick")
@@ -51,12 +53,12 @@ def main(arguments: list[str] | None = None) -> None:
                 default=sodm_tables.COLUMNS,
                 help="which fits; a run may be made column by column",
             )
-        if name == "multiclass":
+        if hasattr(tables, "TABLES"):
             command.add_argument(
                 "--tables",
                 nargs="+",
-                choices=multiclass_tables.TABLES,
-                default=multiclass_tables.TABLES,
+                choices=tables.TABLES,
+                default=tables.TABLES,
                 help="which tables; 3 is 4, too",
             )
     writer = commands.add_parser("render", help="write the tables into docs/benchmarks")
@@ -75,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         settings["splits"] = 1 if options.quick else options.splits
     if options.command == "sodm":
         settings["columns"] = options.columns
-    if options.command == "multiclass":
+    if hasattr(tables, "TABLES"):
         settings["tables"] = options.tables
     tables.run(results, names, **settings)
 

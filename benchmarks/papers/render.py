@@ -7,6 +7,7 @@ from typing import Any
 
 from . import (
     dc_pages,
+    gossip_pages,
     linear_pages,
     multiclass_pages,
     sodm_pages,
@@ -24,9 +25,11 @@ PAGES: dict[str, Any] = {
     "solvers": solver_pages,
     "speed_up": speed_up_pages,
     "multiclass": multiclass_pages,
+    "gossip": gossip_pages,
 }
 TITLES = {"sodm": "SODM tables", "dc": "DC-SVM tables", "linear": "Linear table"}
 TITLES |= {"solvers": "Linear solvers", "speed_up": "Speed-up", "multiclass": "Multi-class tables"}
+TITLES |= {"gossip": "Gossip tables"}
 MACHINE = ("system", "cores", "instruction_set", "python", "widemargin")
 
 
