@@ -5,9 +5,9 @@ WIDEMARGIN_DATA=... python -m benchmarks.gossip.distance [a9a ijcnn1 sylva covty
 Ten sites and the default method, hinge and ODM: a ring and a complete network; a ring that loses
 30 % of its messages; one where two sites crash and return; one whose sites have one class each.
 λ = 10⁻³, then C = 1. For each: rounds until the worst site's objective is within 1 % of the
-optimum (as many messages go through every link, each way), and the lowest test accuracy of a site at the end beside that
-of LIBLINEAR on all rows. Then 1,000 and 10,000 sites on a9a, with seconds. ``--write`` puts
-the figures into the documentation's tables.
+optimum (as many messages go through every link, each way), and the lowest test accuracy of a site
+at the end beside that of LIBLINEAR on all rows. Then 1,000 and 10,000 sites on a9a, with seconds.
+``--write`` puts the figures into the documentation's tables.
 """
 
 from __future__ import annotations
