@@ -18,7 +18,7 @@ SANITIZED := build/sanitize/venv
 WHEEL_VENV := build/wheel-check/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint docs sanitize wheel bench clean distclean
+.PHONY: help demo test test-slow test-cluster lint docs sanitize wheel bench clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -34,6 +34,9 @@ test: $(VENV)/.test ## Run the fast tests
 
 test-slow: $(VENV)/.test ## Run the slow tests (WIDEMARGIN_DATA=folder adds those on real data)
 	$(IN_VENV) -m pytest -m slow $(PYTEST_ARGS)
+
+test-cluster: $(VENV)/.test ## Run fits on a real Spark cluster on this machine, parts of which are killed
+	$(IN_VENV) -m pytest -m cluster $(PYTEST_ARGS)
 
 lint: $(VENV)/.test $(VENV)/.lint ## Check style and types of Python and C++
 	$(IN_VENV) -m ruff check .

@@ -1,0 +1,96 @@
+"""Fits on a real cluster, while parts of it are killed."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+pytest.importorskip("pyspark")
+from pyspark.sql import SparkSession
+
+from spark.standalone import processes, standalone
+from widemargin import LinearODMClassifier, LinearSVMClassifier
+from widemargin.engines import LocalEngine
+from widemargin.engines.spark import SparkEngine
+from widemargin.estimators import linear_divided
+
+pytestmark = pytest.mark.cluster
+
+VICTIMS = {
+    "Python worker": "pyspark.daemon",
+    "executor": "CoarseGrainedExecutorBackend",
+    "worker daemon": "deploy.worker.Worker",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with standalone(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def session(cluster):
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        active.stop()
+    spark = (
+        SparkSession.builder.master(cluster.url)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.executor.memory", "1g")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_classification(20_000, 30, n_informative=10, flip_y=0.1, random_state=0)
+
+
+@pytest.fixture(autouse=True)
+def several_blocks(monkeypatch):
+    monkeypatch.setattr(linear_divided, "BLOCK_ROWS", 2500)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "dsvrg"])
+def test_the_same_model_as_in_this_process(session, rows, solver):
+    settings = {"solver": solver, "n_parts": 4, "tol": 1e-6, "random_state": 0}
+    here = LinearODMClassifier(**settings, engine=LocalEngine(1)).fit(*rows)
+    there = LinearODMClassifier(**settings, engine=SparkEngine(session)).fit(*rows)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(there.predict(rows[0]), here.predict(rows[0]))
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_fit_survives_the_death_of(victim, session, cluster, rows):
+    settings = {"loss": "hinge", "solver": "newton", "tol": 1e-7}
+    here = LinearSVMClassifier(**settings, engine=LocalEngine(1)).fit(*rows)
+    killed = []
+
+    def kill_soon():
+        time.sleep(3)
+        for process in processes(VICTIMS[victim])[-1:]:
+            os.kill(process, signal.SIGKILL)
+            killed.append(process)
+
+    killer = threading.Thread(target=kill_soon)
+    killer.start()
+    started = time.monotonic()
+    there = LinearSVMClassifier(**settings, engine=SparkEngine(session)).fit(*rows)
+    seconds = time.monotonic() - started
+    killer.join()
+    assert killed, f"no {victim} was found"
+    assert seconds > 3, "the fit was over before anything was killed"
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-8)
+    if victim == "worker daemon":
+        cluster.add_worker()
