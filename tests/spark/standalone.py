@@ -35,8 +35,10 @@ class Cluster:
                 self.folder,
                 name,
                 "org.apache.spark.deploy.worker.Worker",
-                ["--cores", "1", "--memory", memory, "--work-dir", str(self.folder / name)]
-                + ["--webui-port", "0", self.url],
+                [
+                    *("--cores", "1", "--memory", memory, "--webui-port", "0"),
+                    *("--work-dir", str(self.folder / name), self.url),
+                ],
             )
         )
 
