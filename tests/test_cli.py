@@ -617,7 +617,10 @@ class TestStart:
         code, out, _ = run("--version")
         assert (code, out) == (0, f"widemargin {widemargin.__version__}\n")
 
-    @pytest.mark.parametrize("command", [[], ["train"], ["predict"], ["evaluate"], ["info"]])
+    @pytest.mark.parametrize(
+        "command",
+        [[], ["train"], ["predict"], ["evaluate"], ["info"], ["gossip"], ["gossip", "simulate"]],
+    )
     def test_help_imports_nothing_heavy(self, command):
         code = (
             "import sys\n"

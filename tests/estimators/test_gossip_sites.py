@@ -174,7 +174,7 @@ def test_data_that_are_refused(features, labels, message):
 
 def test_networks_beyond_the_memory_limit_are_refused_at_once():
     model = gossip(n_sites=1000, topology="complete", memory_limit="10MB")
-    message = "1,000 sites and their 999,000 links need about .* GiB .* Take a topology with fewer"
+    message = "1,000 sites and their 499,500 links need about .* GiB .* Take a topology with fewer"
     with pytest.raises(ValueError, match=message):
         model.fit(X, Y)
     late = gossip(memory_limit="100kB", faults=NetworkFaults(delay=100))

@@ -1,4 +1,4 @@
-"""The ``widemargin`` command: train, predict, evaluate, info.
+"""The ``widemargin`` command: train, predict, evaluate, info, gossip.
 
 Only typer and the standard library are imported here and at the top of the command modules, so
 that ``--help`` and mistyped options answer at once; each command imports what it needs.
@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from widemargin.cli.evaluate import evaluate
+from widemargin.cli.gossip import gossip
 from widemargin.cli.info import info
 from widemargin.cli.predict import predict
 from widemargin.cli.train import train
@@ -61,6 +62,7 @@ app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(info)
+app.add_typer(gossip)
 
 
 def main() -> None:

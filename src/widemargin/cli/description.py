@@ -35,7 +35,8 @@ def describe(estimator: Any) -> dict[str, Any]:
         "feature_names": names,
         "classes": estimator.classes_,
         **_of_kernel_machines(estimator),
-        **({"density": estimator.density_} if hasattr(estimator, "density_") else {}),
+        # By parameters, which a class has or has not: a file may hold attributes of another class.
+        **({"density": estimator.density_} if hasattr(estimator, "formulation") else {}),
         **describe_network(estimator),
         "converged": estimator.converged_,
         "relative_gap": estimator.relative_gap_,
@@ -50,7 +51,7 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
     """Return what linear models do not have."""
-    if not hasattr(estimator, "support_"):
+    if not hasattr(estimator, "kernel"):
         return {}
     return {
         "gamma": estimator.gamma_,

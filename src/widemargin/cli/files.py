@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +21,7 @@ __all__ = [
     "LabelOption",
     "ModelArgument",
     "ZeroBasedOption",
+    "as_csv",
     "check_output",
     "is_model",
     "read_file",
@@ -77,6 +80,16 @@ def is_model(path: Path) -> bool:
 
     with open(path, "rb") as file:
         return FORMAT.encode() in file.read(4096)
+
+
+def as_csv(header: list[str], columns: list[Any]) -> bytes:
+    """Write columns of arrays as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    # Python's own floats are written with all the digits that tell them apart.
+    writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+    return text.getvalue().encode()
 
 
 def write_output(path: Path, data: bytes) -> None:

@@ -25,7 +25,7 @@ def network_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def describe_network(estimator: Any) -> dict[str, Any]:
     """Return what other models do not have."""
-    if not hasattr(estimator, "topology_"):
+    if not hasattr(estimator, "topology"):
         return {}
     return {
         "sites": len(estimator.sites_),

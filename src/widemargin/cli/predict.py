@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +14,7 @@ from widemargin.cli.files import (
     LabelOption,
     ModelArgument,
     ZeroBasedOption,
+    as_csv,
     check_output,
     read_for,
     write_output,
@@ -64,7 +63,7 @@ def predict(
             values = estimator.decision_function(X)
             header += _decision_names(estimator, values)
             columns += [values] if values.ndim == 1 else list(values.T)
-        text = _as_csv(header, columns)
+        text = as_csv(header, columns)
         if to_file is None:
             typer.echo(text, nl=False)
         else:
@@ -84,12 +83,3 @@ def _decision_names(estimator: Any, values: Any) -> list[str]:
 def _per_class(estimator: Any) -> bool:
     """Whether decisions are one per class; linear models know no other kind."""
     return getattr(estimator, "decision_function_shape", "ovr") == "ovr"
-
-
-def _as_csv(header: list[str], columns: list[Any]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    # Python's own floats are written with all the digits that tell them apart.
-    writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
-    return text.getvalue().encode()

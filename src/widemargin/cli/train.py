@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,8 +16,6 @@ from widemargin.cli.files import (
     FormatOption,
     LabelOption,
     ZeroBasedOption,
-    check_output,
-    is_model,
     read_file,
 )
 from widemargin.cli.messages import (
@@ -32,13 +28,9 @@ from widemargin.cli.messages import (
     warnings_shown,
 )
 from widemargin.cli.strategy import strategy_with
+from widemargin.cli.training import begun, check_model_output, option, timed
 
 __all__ = ["train"]
-
-
-def option(*names: str, help: str) -> Any:
-    """Return an option that is left to the estimator's own default."""
-    return typer.Option(*names, help=help, show_default=False)
 
 
 def train(
@@ -218,21 +210,16 @@ def train(
         estimator = estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
         if spool_dir is not None and not linear:
             raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
-        check_output(model, "--model", (data,))
+        check_model_output(model, data, force=force)
         if checkpoint is not None:
             _check_checkpoint(checkpoint, strategy)
-        if model.is_file() and not force and not is_model(model):
-            raise usage_error(
-                f"--model {model}: this file exists and is not a model. "
-                "Name another one, or give --force to replace it."
-            )
         reading: dict[str, Any] = {"format": format, "label": label, "zero_based": zero_based}
         if linear:
             reading["spool_dir"] = spool_dir
         train_on = _train_linear if linear else _train_in_memory
         course = train_on(estimator, data, class_weight or [], reading)
         interrupted, seconds = course.interrupted, course.seconds
-        if interrupted and not any(_begun(estimator)):
+        if interrupted and not any(begun(estimator)):
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
         if course.feature_names is not None:
@@ -257,8 +244,8 @@ def train(
     else:
         typer.echo(aligned([*described_lines(summary), ("seconds", f"{seconds:.2f}")]))
     if interrupted:
-        begun = _begun(estimator)
-        several = f" (binary problems begun: {sum(begun)} of {len(begun)})"
+        problems = begun(estimator)
+        several = f" (binary problems begun: {sum(problems)} of {len(problems)})"
         say(
             f"interrupted: {model} holds the model as far as it was fitted"
             f"{several if multiclass is None else ''}"
@@ -291,7 +278,7 @@ def _train_in_memory(
 ) -> Course:
     table = read_file(data, **reading)
     estimator.class_weight = parse_class_weight(class_weight, table.y)
-    seconds, interrupted = _timed(lambda: estimator.fit(table.X, table.y))
+    seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
     return Course(table.X.shape[0], table.feature_names, seconds, interrupted)
 
 
@@ -304,23 +291,5 @@ def _train_linear(
     with spool_file(estimator, data, **reading) as rows:
         estimator.class_weight = parse_class_weight(class_weight, rows.classes)
         n_rows = rows.n_rows
-        seconds, interrupted = _timed(lambda: fit_spooled(estimator, rows))
+        seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
     return Course(n_rows, None, seconds, interrupted)
-
-
-def _timed(fit: Callable[[], Any]) -> tuple[float, bool]:
-    """Fit; return the seconds it took, and whether the user interrupted it."""
-    began = time.perf_counter()
-    try:
-        fit()
-    except KeyboardInterrupt:
-        return time.perf_counter() - began, True
-    return time.perf_counter() - began, False
-
-
-def _begun(estimator: Any) -> list[bool]:
-    """Tell which binary problems have a solution, if an unfinished one."""
-    for name in ("coef_", "dual_coef_"):
-        if hasattr(estimator, name):
-            return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
-    return [False]

@@ -20,7 +20,7 @@ def check_memory(
     needed = 8 * size * vectors
     if needed > limit:
         raise ValueError(
-            f"{topology.n_sites:,} sites and their {topology.n_links:,} links need about "
+            f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
             f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than `memory_limit`, "
             f"{limit / 2**30:.2g} GiB. Take a topology with fewer links, such as 'ring' or "
             "('random_regular', {'degree': 4}), or fewer sites, or raise `memory_limit`."

@@ -1,0 +1,241 @@
+"""``widemargin gossip``: sites that keep their rows agree on a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from widemargin.cli.class_weight import parse_class_weight
+from widemargin.cli.description import describe, described_lines
+from widemargin.cli.files import (
+    DataOption,
+    FormatOption,
+    LabelOption,
+    ZeroBasedOption,
+    as_csv,
+    check_output,
+    read_file,
+    write_output,
+)
+from widemargin.cli.messages import (
+    INTERRUPTED,
+    aligned,
+    faults_reported,
+    print_json,
+    say,
+    warnings_shown,
+)
+from widemargin.cli.network import faults_with, network_estimator, solver_with, topology_with
+from widemargin.cli.training import begun, check_model_output, option, timed
+
+__all__ = ["gossip"]
+
+gossip = typer.Typer(name="gossip", no_args_is_help=True, rich_markup_mode=None)
+
+
+@gossip.callback()
+def _gossip() -> None:
+    """Train where rows may not be pooled."""
+
+
+@gossip.command()
+def simulate(
+    data: DataOption,
+    model: Annotated[
+        Path | None, option("--model", "-m", help="Where to save the model (.wm).")
+    ] = None,
+    history: Annotated[
+        Path | None, option("--history", help="Where to write the course of the fit, as CSV.")
+    ] = None,
+    sites: Annotated[
+        int | None, option("--sites", help="Sites that the rows are dealt out to; 10 if left out.")
+    ] = None,
+    topology: Annotated[
+        str | None,
+        option(
+            "--topology",
+            help="Who talks to whom: ring, complete, star, grid, torus, random_regular, "
+            "erdos_renyi or small_world.",
+        ),
+    ] = None,
+    topology_option: Annotated[
+        list[str] | None,
+        option("--topology-option", help="NAME=VALUE, such as degree=4 (repeat for more)."),
+    ] = None,
+    loss: Annotated[str | None, option("--loss", help="hinge, squared_hinge or odm.")] = None,
+    C: Annotated[float | None, option("-C", "--C", help="Weight of a row's loss.")] = None,
+    lam: Annotated[float | None, option("--lam", help="λ, on the papers' scale, for -C.")] = None,
+    upsilon: Annotated[
+        float | None, option("--upsilon", help="odm: weight of margins that are too large.")
+    ] = None,
+    theta: Annotated[
+        float | None, option("--theta", help="odm: deviation of a margin from 1 that is free.")
+    ] = None,
+    fit_intercept: Annotated[
+        bool | None, option("--fit-intercept/--no-fit-intercept", help="Penalised intercept.")
+    ] = None,
+    class_weight: Annotated[
+        list[str] | None,
+        option("--class-weight", help="balanced, or LABEL=WEIGHT (repeat for more)."),
+    ] = None,
+    solver: Annotated[str | None, option("--solver", help="consensus, gadget or tracking.")] = None,
+    solver_option: Annotated[
+        list[str] | None,
+        option("--solver-option", help="NAME=VALUE, such as batch_size=1 (repeat for more)."),
+    ] = None,
+    partners: Annotated[
+        str | None, option("--partners", help="all, or one neighbour drawn at random.")
+    ] = None,
+    exchanges: Annotated[
+        int | None, option("--exchanges", help="Times that sites talk between two steps.")
+    ] = None,
+    weights: Annotated[
+        str | None, option("--weights", help="metropolis or random_walk, where sites average.")
+    ] = None,
+    asynchronous: Annotated[
+        bool | None, option("--asynchronous/--synchronous", help="Sites wake at random.")
+    ] = None,
+    drop: Annotated[
+        float | None, option("--drop", help="Probability that a message is lost.")
+    ] = None,
+    delay: Annotated[
+        int | None, option("--delay", help="Rounds by which messages come late, at most.")
+    ] = None,
+    duplicate: Annotated[
+        float | None, option("--duplicate", help="Probability that a message comes twice.")
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        option(
+            "--event",
+            help="ROUND:EVENT:SITE, where EVENT is crash, return, leave or join, and sites count "
+            "from 0 (repeat for more).",
+        ),
+    ] = None,
+    stopping: Annotated[
+        str | None, option("--stopping", help="gap, norm (GADGET's rule) or never.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, option("--epsilon", help="norm: change of the norm that counts as none.")
+    ] = None,
+    quiet: Annotated[
+        int | None, option("--quiet", help="norm: steps in a row without a change.")
+    ] = None,
+    tol: Annotated[
+        float | None, option("--tol", help="Relative duality gap that every site is to reach.")
+    ] = None,
+    rounds: Annotated[
+        int | None, option("--rounds", help="Rounds allowed (for each binary problem).")
+    ] = None,
+    max_time: Annotated[
+        float | None, option("--max-time", help="Seconds allowed; the models so far are kept.")
+    ] = None,
+    memory_limit: Annotated[
+        str | None, option("--memory-limit", help="Memory for sites and links, e.g. 500MB.")
+    ] = None,
+    jobs: Annotated[int | None, option("--jobs", "-j", help="Threads.")] = None,
+    seed: Annotated[int | None, option("--seed", help="Seed of random choices.")] = None,
+    format: FormatOption = None,
+    label: LabelOption = None,
+    zero_based: ZeroBasedOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace --model even if it is not a model.")
+    ] = False,
+) -> None:
+    """Simulate a network on DATA: its topology, its faults, what it costs and how good it gets.
+
+    The rows of DATA are dealt out evenly. Every site trains on its own rows and talks to its
+    neighbours, until all have the model of all rows. Settings left out have the estimator's
+    defaults. Scale the features first: all weights are penalised alike.
+
+    --model holds the mean of the sites' models and each of them; `predict`, `evaluate` and `info`
+    take it. --history has a line for every checkpoint: accuracies and objectives over sites, how
+    far their models are apart, gaps, messages, bytes and seconds.
+
+    Ctrl-C keeps the models of the last checkpoint and ends with exit code 130.
+    """
+    with faults_reported(), warnings_shown() as warned:
+        import numpy as np
+
+        estimator = network_estimator(
+            {
+                "n_sites": sites,
+                "topology": topology_with(topology, topology_option or []),
+                "loss": loss,
+                "C": C,
+                "lam": lam,
+                "upsilon": upsilon,
+                "theta": theta,
+                "fit_intercept": fit_intercept,
+                "solver": solver_with(solver, solver_option or []),
+                "partners": partners,
+                "exchanges": exchanges,
+                "weights": weights,
+                "asynchronous": asynchronous,
+                "faults": faults_with(drop, delay, duplicate, event or []),
+                "stopping": stopping,
+                "epsilon": epsilon,
+                "quiet": quiet,
+                "tol": tol,
+                "max_iter": rounds,
+                "max_time": max_time,
+                "memory_limit": memory_limit,
+                "n_jobs": jobs,
+                "random_state": seed,
+            }
+        )
+        if model is not None:
+            check_model_output(model, data, force=force)
+        if history is not None:
+            check_output(history, "--history", (data,))
+        table = read_file(data, format=format, label=label, zero_based=zero_based)
+        estimator.class_weight = parse_class_weight(class_weight or [], table.y)
+        seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
+        if interrupted and not any(begun(estimator)):
+            say("interrupted before anything was fitted: nothing saved")
+            raise typer.Exit(INTERRUPTED)
+        scores = estimator.score_sites(table.X, table.y)
+        if table.feature_names is not None:
+            # As scikit-learn does for data frames; later files are then matched by name.
+            estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
+        files = _save(estimator, model, history, interrupted=interrupted)
+        summary = {
+            "command": "gossip simulate",
+            **files,
+            "data": str(data),
+            "rows": table.X.shape[0],
+            **describe(estimator),
+            "site_accuracy": {"min": scores.min(), "mean": scores.mean(), "max": scores.max()},
+            "seconds": seconds,
+            "interrupted": interrupted,
+            "warnings": warned,
+        }
+    if as_json:
+        print_json(summary)
+    else:
+        reached = f"{scores.min():.4f} to {scores.max():.4f} over sites, on these rows"
+        ending = [("accuracy", reached), ("seconds", f"{seconds:.2f}")]
+        typer.echo(aligned([*described_lines(summary), *ending]))
+    if interrupted:
+        say("interrupted: these are the models of the last checkpoint")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _save(
+    estimator: Any, model: Path | None, history: Path | None, *, interrupted: bool
+) -> dict[str, Any]:
+    """Write what was asked for; return the names of the files."""
+    files: dict[str, Any] = {}
+    if history is not None:
+        columns = estimator.history_
+        write_output(history, as_csv(list(columns), list(columns.values())))
+        files["history"] = str(history)
+    if model is not None:
+        if interrupted and model.exists():
+            model = model.with_suffix(".partial.wm")  # what is there may be worth more
+        estimator.save(model)
+        files |= {"model": str(model), "file_bytes": model.stat().st_size}
+    return files

@@ -1,0 +1,103 @@
+"""From command-line options to a network of sites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from widemargin.cli.messages import usage_error
+
+__all__ = ["faults_with", "network_estimator", "solver_with", "topology_with"]
+
+
+def topology_with(name: str | None, options: list[str]) -> Any:
+    """Return what the estimator takes as ``topology``."""
+    if not options:
+        return name
+    if name is None:
+        raise usage_error("--topology-option is for a --topology that has options; give one.")
+    return name, _values(options, "--topology-option")
+
+
+def solver_with(name: str | None, options: list[str]) -> Any:
+    """Return what the estimator takes as ``solver``: an object where options were given."""
+    from widemargin.gossip.methods import METHODS
+
+    if not options or (name is not None and name not in METHODS):
+        return name  # which the estimator checks
+    name = "consensus" if name is None else name
+    known = METHODS[name]().get_params()
+    given = _values(options, "--solver-option")
+    if foreign := sorted(set(given) - set(known)):
+        raise usage_error(
+            f"--solver-option {foreign[0]}: solver {name} has the options {', '.join(known)}."
+        )
+    return METHODS[name](**given)
+
+
+def faults_with(
+    drop: float | None, delay: int | None, duplicate: float | None, events: list[str]
+) -> Any:
+    """Return what the estimator takes as ``faults``."""
+    if drop is None and delay is None and duplicate is None and not events:
+        return None
+    from widemargin.gossip import NetworkFaults
+
+    schedule = []
+    for text in events:
+        when, _, rest = text.partition(":")
+        event, _, site = rest.partition(":")
+        if not (when.isdecimal() and site.isdecimal()):
+            raise usage_error(
+                f"--event must be ROUND:EVENT:SITE, such as 100:crash:3; got {text!r}."
+            )
+        schedule.append((int(when), event, int(site)))
+    return NetworkFaults(
+        loss=drop or 0.0, duplication=duplicate or 0.0, delay=delay or 0, schedule=schedule
+    )
+
+
+def network_estimator(given: dict[str, Any]) -> Any:
+    """Build the estimator, and try its settings before data are read."""
+    from widemargin import GossipClassifier
+    from widemargin.estimators.gossip_sites import USUAL_SITES
+    from widemargin.gossip import graph_of
+    from widemargin.resources import memory_bytes, thread_count
+
+    given = {name: value for name, value in given.items() if value is not None}
+    if "lam" in given and "C" in given:
+        raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
+    estimator = GossipClassifier(**given)
+    n_sites = USUAL_SITES if estimator.n_sites is None else estimator.n_sites
+    try:
+        estimator._check_parameters()
+        memory_bytes(estimator.memory_limit)
+        thread_count(estimator.n_jobs)
+        graph_of(estimator.topology, n_sites, estimator.random_state or 0)
+        if estimator.faults is not None:
+            estimator.faults.check(n_sites)
+    except (ValueError, ImportError) as error:
+        raise usage_error(str(error)) from None
+    return estimator
+
+
+def _values(given: list[str], option: str) -> dict[str, Any]:
+    """Read texts NAME=VALUE; values are numbers, true, false, none, or words."""
+    values: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise usage_error(f"{option} must be NAME=VALUE; got {text!r}.")
+        values[name.replace("-", "_")] = _value(value)
+    return values
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
