@@ -6,6 +6,7 @@ All take batches of 32 rows where they take batches, and give averaged iterates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -32,34 +33,43 @@ PATIENCE = 2.0
 SOLVERS = ("consensus", "gadget", "tracking")
 QUANTISED: dict[str, int | None] = {"choco": choco.BITS, "choco_exact": None}
 METHODS = (*SOLVERS, *QUANTISED)
+DIVISIONS = ("even", "skewed")
 
 
 def measure(results: Results, name: str, quick: bool, max_time: float) -> None:
-    """Measure what each method sends, and what pooling the rows would."""
-    problem = partial(problem_of, name, quick=quick)
-    best = reference(results, name, problem, quick)["objective"]
-    rounds = QUICK_ROUNDS if quick else ROUNDS
-    limits = {"max_rounds": rounds, "max_time": PATIENCE * max_time}
-    settings = {"quick": quick, **limits}
-    for solver in SOLVERS:
+    """Measure what each method sends, rows dealt evenly or by label, and what pooling would."""
+    for division in DIVISIONS:
+        problem = partial(problem_of, name, quick=quick, skewed=division == "skewed")
+        best = reference(results, name, problem, quick)["objective"]
+        rounds = QUICK_ROUNDS if quick else ROUNDS
+        limits = {"max_rounds": rounds, "max_time": PATIENCE * max_time}
+        for method in METHODS:
 
-        def run(solver: str = solver) -> Cell:
-            enough = (1.0 + ENOUGH) * best
-            outcome = contestants.fit(problem(), solver, tol=None, enough=enough, **limits)
-            return cell_of(outcome, problem(), best)
+            def run(
+                problem: Callable[[], DividedProblem] = problem,
+                method: str = method,
+                best: float = best,
+                limits: dict[str, Any] = limits,
+            ) -> Cell:
+                if method in QUANTISED:
+                    return watched_choco(problem(), best, bits=QUANTISED[method], **limits)
+                enough = (1.0 + ENOUGH) * best
+                outcome = contestants.fit(problem(), method, tol=None, enough=enough, **limits)
+                return cell_of(outcome, problem(), best)
 
-        results.cell(f"bytes/{name}/{solver}", settings, run)
-    for method, bits in QUANTISED.items():
-
-        def watched(bits: int | None = bits) -> Cell:
-            return watched_choco(problem(), best, bits=bits, **limits)
-
-        results.cell(f"bytes/{name}/{method}", settings, watched)
+            settings = {"quick": quick, **limits}
+            results.cell(cell_name(name, division, method), settings, run)
+    even = partial(problem_of, name, quick=quick)
     results.cell(
-        f"bytes/{name}/pooled",
+        cell_name(name, "even", "pooled"),
         {"quick": quick},
-        lambda: cell_of(liblinear.pooled(problem()), problem(), best),
+        lambda: cell_of(liblinear.pooled(even()), even()),
     )
+
+
+def cell_name(name: str, division: str, method: str) -> str:
+    """Return the name of a run's cell."""
+    return f"bytes/{name}/{division}/{method}"
 
 
 def watched_choco(problem: DividedProblem, best: float, **settings: Any) -> Cell:

@@ -8,8 +8,9 @@ from typing import Any
 
 from .figures import NONE, Cells, Rows, percent
 from .gossip_costs import DATA_SETS as COST_SETS
+from .gossip_costs import DIVISIONS, reached
 from .gossip_costs import METHODS as COSTED
-from .gossip_costs import reached
+from .gossip_costs import cell_name as cost_name
 from .gossip_effects import (
     DATA_SETS,
     DEFENCES,
@@ -46,17 +47,18 @@ PRODUCTION_TITLES = {
     "consensus": "consensus, hinge",
     "consensus_odm": "consensus, ODM",
 }
+DIVISION_TITLES = {"even": "dealt evenly", "skewed": "sorted by label"}
 LIE_TITLES = {"none": "none", "opposite": "ten times the opposite", "noise": "noise"}
 
 
 def tables(cells: Cells) -> Iterator[tuple[str, list[str], Rows]]:
     """Give every table as file name, columns and rows."""
-    columns = ["Data set", *(COST_TITLES[each] for each in COSTED), "Pooling the rows"]
+    columns = ["Data set", "Rows", *(COST_TITLES[each] for each in COSTED), "Pooling the rows"]
     yield "gossip_bytes", columns, _bytes(cells)
-    columns = ["Data set", *(COST_TITLES[each] for each in COSTED)]
+    columns = ["Data set", "Rows", *(COST_TITLES[each] for each in COSTED)]
     yield "gossip_rounds", columns, _rounds(cells)
     columns = ["Network", "Links", "Mixing time", "Diameter", "Hinge, sites alike", "MB"]
-    columns += ["ODM, sites alike", "Hinge, one class a site", "ODM, one class a site"]
+    columns += ["ODM, sites alike", "Hinge, sorted by label", "ODM, sorted by label"]
     yield "gossip_topology", columns, _topology(cells)
     columns = ["Data set", "What goes wrong"]
     for solver in SOLVERS:
@@ -89,17 +91,20 @@ def _when(cells: Cells, cell: dict[str, Any] | None, name: str, key: str, loss: 
 
 def _bytes(cells: Cells) -> Rows:
     for name in COST_SETS:
-        found = [cells.get(f"bytes/{name}/{method}") for method in COSTED]
-        pooled = cells.get(f"bytes/{name}/pooled")
+        pooled = cells.get(cost_name(name, "even", "pooled"))
         sent = NONE if pooled is None else megabytes(pooled["bytes"])
-        shown = (_when(cells, cell, name, "bytes", "hinge") for cell in found)
-        yield [name_of(name), *shown, sent]
+        for division in DIVISIONS:
+            found = [cells.get(cost_name(name, division, method)) for method in COSTED]
+            shown = (_when(cells, cell, name, "bytes", "hinge") for cell in found)
+            yield [name_of(name), DIVISION_TITLES[division], *shown, sent]
 
 
 def _rounds(cells: Cells) -> Rows:
     for name in COST_SETS:
-        found = [cells.get(f"bytes/{name}/{method}") for method in COSTED]
-        yield [name_of(name), *(_when(cells, cell, name, "round", "hinge") for cell in found)]
+        for division in DIVISIONS:
+            found = [cells.get(cost_name(name, division, method)) for method in COSTED]
+            shown = (_when(cells, cell, name, "round", "hinge") for cell in found)
+            yield [name_of(name), DIVISION_TITLES[division], *shown]
 
 
 def _topology(cells: Cells) -> Rows:
@@ -107,7 +112,7 @@ def _topology(cells: Cells) -> Rows:
     for title in TOPOLOGIES:
         found = {
             (division, loss): cells.get(f"topology/{name}/{title}/{division}/{loss}")
-            for division in ("even", "skewed")
+            for division in DIVISIONS
             for loss in LOSSES
         }
         cell = found["even", "hinge"]

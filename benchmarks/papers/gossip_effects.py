@@ -15,7 +15,7 @@ from benchmarks.gossip.divided_problem import DividedProblem
 from benchmarks.gossip.outcome import Outcome
 from widemargin.gossip.topology import graph_of
 
-from .gossip_costs import ENOUGH
+from .gossip_costs import DIVISIONS, ENOUGH
 from .gossip_preparation import SITES, asked, problem_of
 from .gossip_reference import reference
 from .gossip_scoring import cell_of
@@ -26,7 +26,6 @@ DATA_SETS = ("a9a", "sylva")
 ROUNDS, QUICK_ROUNDS = 1_000, 60
 LOSSES = ("hinge", "odm")
 SOLVERS = ("consensus", "gadget", "tracking")
-DIVISIONS = ("even", "skewed")
 
 # Name, sites, and what the library is asked for.
 TOPOLOGIES: dict[str, tuple[int, Any]] = {

@@ -8,6 +8,8 @@ from typing import Any
 from . import gossip_published as published
 from .figures import NONE, percent
 
+# Per cent above the optimum beyond which figures say nothing more.
+FAR = 1_000_000
 NAMES = {
     "a9a": "a9a (Adult)",
     "covtype_binary": "covtype (Covertype)",
@@ -37,9 +39,11 @@ def above(cell: dict[str, Any] | None) -> str:
     if excess is None:
         return NONE
     if any(each is None for each in excess):
-        return "∞"
+        return f"> {FAR:,}"
     worst = 100 * max(0.0, *excess)
-    return f"{worst:.2f}" if worst < 100 else f"{worst:.0f}" if worst < 1e6 else f"{worst:.0e}"
+    if worst >= FAR:
+        return f"> {FAR:,}"
+    return f"{worst:.2f}" if worst < 100 else f"{worst:,.0f}"
 
 
 def printed(figure: published.Figure | None) -> str:

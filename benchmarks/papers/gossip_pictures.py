@@ -22,7 +22,7 @@ PROFILED = ("consensus", "gadget")
 
 def draw(cells: Cells, folder: Path) -> None:
     """Draw all pictures; a set without cells has no panel."""
-    measured = [name for name in DATA_SETS if reference_name(name) in cells]
+    measured = [name for name in DATA_SETS if f"table_3/{name}/{PROFILED[0]}" in cells]
     stops = {name_of(name): partial(_fill_stops, cells, name) for name in measured}
     panels.draw(folder / "gossip_stops.svg", stops)
     profiles = {name_of(name): partial(_fill_profile, cells, name) for name in measured}
@@ -51,7 +51,7 @@ def _fill_stops(cells: Cells, name: str, axis: Any) -> None:
 def _fill_profile(cells: Cells, name: str, axis: Any) -> None:
     """Draw least, mean and most accuracy of the sites over the rounds."""
     for number, solver in enumerate(PROFILED):
-        cell = cells.get(f"bytes/{name}/{solver}") or cells.get(f"table_3/{name}/{solver}")
+        cell = cells.get(f"table_3/{name}/{solver}")
         if cell is None:
             continue
         history, color = cell["history"], f"C{number}"
