@@ -85,8 +85,9 @@ def test_command_lines(path):
     for name in ("train.svm", "test.svm"):
         dump_svmlight_file(X, np.where(y, 1, -1), name, zero_based=False)
     text = path.read_text(encoding="utf-8")
-    lines = re.findall(r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info) .*)$", text, re.M)
-    assert {line.split()[0] for line in lines} == {"train", "predict", "evaluate", "info"}
+    lines = re.findall(r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info|gossip) .*)$", text, re.M)
+    commands = {"train", "predict", "evaluate", "info", "gossip"}
+    assert {line.split()[0] for line in lines} == commands
     for line in lines:
         command = [sys.executable, "-m", "widemargin", *line.split("  #")[0].split()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

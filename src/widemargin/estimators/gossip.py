@@ -50,7 +50,7 @@ class GossipClassifier(GossipMachine):
     intercept_scaling : float, default=1.0
         Value of the constant feature: larger penalises the intercept less.
     solver : {'consensus', 'gadget', 'tracking'} or object, default='consensus'
-        'consensus': decentralised ADMM, the one that is certain to get there. 'gadget': the
+        'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
         published method, Pegasos steps averaged by Push-Sum. 'tracking': gradients tracked by
         Push-Sum. :class:`~widemargin.gossip.Consensus`, :class:`~widemargin.gossip.Gadget` and
         :class:`~widemargin.gossip.Tracking` have their settings.
@@ -127,8 +127,10 @@ class GossipClassifier(GossipMachine):
     solver_ : str
         Name of the solver.
     history_ : dict of arrays
-        Per checkpoint: problem, round, min_, mean_ and max_accuracy and _objective of the sites,
-        dual, relative_gap, estimated_gap, disagreement, messages, bytes, seconds.
+        Per checkpoint: problem, round, min_accuracy, mean_accuracy, max_accuracy, min_objective,
+        mean_objective and max_objective over sites, dual (the lower bound), relative_gap,
+        estimated_gap, disagreement (the longest distance of a site's model from the mean one,
+        relative to that), messages, bytes, seconds.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
