@@ -85,7 +85,9 @@ def test_command_lines(path):
     for name in ("train.svm", "test.svm"):
         dump_svmlight_file(X, np.where(y, 1, -1), name, zero_based=False)
     text = path.read_text(encoding="utf-8")
-    lines = re.findall(r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info|gossip) .*)$", text, re.M)
+    lines = re.findall(
+        r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info|gossip) .*)$", text, re.M
+    )
     commands = {"train", "predict", "evaluate", "info", "gossip"}
     assert {line.split()[0] for line in lines} == commands
     for line in lines:
