@@ -180,5 +180,7 @@ def _figure_4(cells: Cells) -> Rows:
             often = 100 * sum(each > OFTEN for each in entered) / len(entered)
             row = [name_of(name), str(times), f"{min(entered)}", f"{median(entered):g}"]
             row += [f"{max(entered)}", f"{often:.0f}", f"{median(first):,g}" if first else NONE]
-            found, end = part["accuracy"], cell["accuracy_at_the_end"]
-            yield [*row, percent(mean(found)), percent(max(found)), percent(mean(end))]
+            pairs = zip(part["first"], part["accuracy"], strict=True)
+            found = [accuracy for when, accuracy in pairs if when > 0]
+            row += [percent(mean(found)), percent(max(found))] if found else [NONE] * 2
+            yield [*row, percent(mean(cell["accuracy_at_the_end"]))]

@@ -22,9 +22,10 @@ PROFILED = ("consensus", "gadget")
 
 def draw(cells: Cells, folder: Path) -> None:
     """Draw all pictures; a set without cells has no panel."""
-    measured = [name for name in DATA_SETS if f"table_3/{name}/{PROFILED[0]}" in cells]
-    stops = {name_of(name): partial(_fill_stops, cells, name) for name in measured}
+    stopped = [name for name in DATA_SETS if f"table_2/{name}/printed/1" in cells]
+    stops = {name_of(name): partial(_fill_stops, cells, name) for name in stopped}
     panels.draw(folder / "gossip_stops.svg", stops)
+    measured = [name for name in DATA_SETS if f"table_3/{name}/{PROFILED[0]}" in cells]
     profiles = {name_of(name): partial(_fill_profile, cells, name) for name in measured}
     panels.draw(folder / "gossip_profiles.svg", profiles)
     counted = [name for name in ROBUSTNESS_SETS if f"figure_4/{name}" in cells]
@@ -76,4 +77,5 @@ def _fill_counts(cell: dict[str, Any], axis: Any) -> None:
         places = np.arange(1, len(entered) + 1) + 0.27 * (number - 1)
         axis.bar(places, entered, width=0.25, label=f"k = {times}")
     axis.set(xlabel="site", ylabel="times converged")
-    axis.legend(fontsize="small")
+    axis.margins(y=0.2)  # room for the legend
+    axis.legend(fontsize="small", ncols=len(TIMES), loc="upper center")
