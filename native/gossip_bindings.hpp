@@ -108,6 +108,9 @@ public:
             settings.number = s;
             settings.sites = founders;
             settings.seed = options.seed;
+            const std::int64_t partners = options.talk == Talk::one ? settings.links : 1;
+            settings.silence =
+                6 * std::max<std::int64_t>(1, partners) + options.exchanges * options.faults.delay;
             settings.founder = founder[std::size_t(s)] != 0;
             settings.stopping = stopping;
             sites.push_back(make(part, settings));

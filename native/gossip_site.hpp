@@ -45,7 +45,8 @@ struct SiteSettings {
     double sites = 1.0;       // in the whole network, when it began
     double share = 0.0;       // of all rows' weight that is here
     std::uint64_t seed = 0;
-    bool founder = true;  // not one that joins later
+    bool founder = true;       // not one that joins later
+    std::int64_t silence = 6;  // exchanges without a word after which a neighbour gets no share
     StoppingRule stopping{};
 };
 
@@ -54,7 +55,7 @@ class GossipSite {
 public:
     GossipSite(const LinearProblem<T>& problem, const SiteSettings& settings)
         : problem_(problem), settings_(settings), open_(std::size_t(settings.links), 1),
-          heard_(std::size_t(settings.links), 0),
+          heard_(std::size_t(settings.links), 0), silent_(std::size_t(settings.links), 0),
           figures_(figures, settings.links, settings.founder ? 1.0 : 0.0) {}
     virtual ~GossipSite() = default;
 
@@ -62,9 +63,14 @@ public:
         ++steps_;
         local_step();
     }
+    // Neighbours that are down would soak up all mass. They are still written to, so that both
+    // ends of a link that fell silent hear of each other again.
     void prepare(const double* fraction) {
-        figures_.give(fraction, settings_.links);
-        give(fraction);
+        std::vector<double> given(fraction, fraction + settings_.links);
+        for (std::size_t l = 0; l < given.size(); ++l)
+            if (++silent_[l] > settings_.silence) given[l] = 0.0;
+        figures_.give(given.data(), settings_.links);
+        give(given.data());
     }
     std::int64_t message_size() const { return body_size() + figures_.message_size() + 1; }
     void write(std::int64_t link, double* message) {
@@ -73,6 +79,7 @@ public:
         message[message_size() - 1] = double(counter_);
     }
     void read(std::int64_t link, const double* message) {
+        silent_[std::size_t(link)] = 0;
         read_body(link, message);
         figures_.read(link, message + body_size());
         heard_[std::size_t(link)] = std::int64_t(message[message_size() - 1]);
@@ -88,7 +95,7 @@ public:
     // A neighbour came, or is gone for good; `gone` is the neighbour, whose end is `its_link`.
     void open(std::int64_t link) {
         open_[std::size_t(link)] = 1;
-        heard_[std::size_t(link)] = 0;
+        heard_[std::size_t(link)] = silent_[std::size_t(link)] = 0;
         open_body(link);
     }
     static void close(GossipSite& one, std::int64_t link, GossipSite& other,
@@ -167,7 +174,7 @@ protected:
     LinearProblem<T> problem_;
     SiteSettings settings_;
     std::vector<std::uint8_t> open_;
-    std::vector<std::int64_t> heard_;
+    std::vector<std::int64_t> heard_, silent_;  // per link: last counter, exchanges since
     PushSum figures_;
 
 private:

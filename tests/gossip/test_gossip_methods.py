@@ -262,3 +262,16 @@ def test_scores_of_many_models_are_those_of_each():
         evaluation = problem.evaluate(w)
         assert loss[k] == pytest.approx(evaluation.objective - 0.5 * w @ w)
         assert right[k] == np.sum((problem.X @ w > 0) == (problem.label > 0))
+
+
+@pytest.mark.parametrize("method", [Gadget(batch_size=None), Tracking()])
+def test_sites_that_are_down_do_not_soak_up_all_mass(method):
+    problem = problem_of("odm", C=0.03)
+    schedule = [(20, "crash", 1), (20, "crash", 4), (200, "return", 1), (200, "return", 4)]
+    simulation = simulate(problem, method, faults=NetworkFaults(schedule=schedule))
+    simulation.network.run(200)
+    up = simulation.network.sites()[:, 0] > 0
+    worst = max(problem.evaluate(w).objective for w in simulation.network.models()[up])
+    assert worst <= 1.5 * optimum(problem).primal
+    simulation.network.run(800)
+    assert simulation.network.total()[-1] == pytest.approx(SITES, abs=1e-9)
