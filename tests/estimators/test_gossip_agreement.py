@@ -115,6 +115,14 @@ def test_weights_of_rows_and_classes():
     np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-10)
 
 
+def test_a_larger_constant_feature_penalises_the_intercept_less():
+    settings = {"intercept_scaling": 10.0, "loss": "squared_hinge", "C": 0.1}
+    model = gossip(tol=1e-5, **settings).fit(X + 3.0, Y, sites=SKEWED)
+    expected = LinearSVMClassifier(tol=1e-6, **settings).fit(X + 3.0, Y)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-2)
+    np.testing.assert_allclose(model.intercept_, model.site_intercept_.mean(axis=1))
+
+
 def test_lam_replaces_C():
     by_lam = gossip(C=9.0, lam=1e-2).fit(X, Y, sites=EVEN)
     by_C = gossip(C=1 / (1e-2 * len(Y))).fit(X, Y, sites=EVEN)

@@ -92,6 +92,8 @@ def test_the_tools_around_a_classifier(iris: tuple) -> None:
     search = GridSearchCV(clone(model).set_params(solver=Consensus()), grid, cv=3).fit(X, y)
     assert search.best_score_ > 0.8
     assert set(search.cv_results_["param_solver__epochs"].tolist()) == {1, 3}
+    search.fit(X, y, sites=np.arange(150) % 3)  # of which every fold gets its rows'
+    assert search.best_score_ > 0.8
 
 
 def test_a_solver_that_was_passed_is_left_alone(iris: tuple) -> None:

@@ -196,13 +196,11 @@ class GossipMachine(LinearModel):
     def _settings(self, seed: int, progress: FitProgress) -> GossipSettings:
         name = type(self).__name__
 
-        def listener(round: int, gap: float, disagreement: float) -> None:
-            progress.report(round, gap)
+        def listener(rounds: int, gap: float, disagreement: float) -> None:
+            progress.report(rounds, gap)
             if self.verbose:
-                print(
-                    f"[{name}] round {round}: relative gap {gap:.2e}, "
-                    f"disagreement {disagreement:.1e}"
-                )
+                gaps = f"relative gap {gap:.2e}, disagreement {disagreement:.1e}"
+                print(f"[{name}] round {rounds}: {gaps}")
 
         def counter(done: int, of: int) -> None:
             progress.report_count("binary problems", done, of)
@@ -227,7 +225,14 @@ class GossipMachine(LinearModel):
         """Refuse what does not fit into memory, and warn of what hardly converges."""
         size = int(inputs.X.shape[1]) + (inputs.constant != 0)
         settings.faults.check(placement.topology.n_sites)
-        check_memory(placement.topology, size, settings.method, settings.faults, inputs.memory)
+        check_memory(
+            placement.topology,
+            size,
+            inputs.n_problems,
+            settings.method,
+            settings.faults,
+            inputs.memory,
+        )
         skew = placement.label_skew
         if settings.method.name == "gadget" and self.exchanges == 1 and skew > SKEWED:
             warnings.warn(

@@ -9,15 +9,22 @@ from ..gossip.methods import Method
 # received, and a message on its way; a site its model, means, gradients and copies of them.
 PER_LINK = 3
 PER_SITE = 10
+# And a site's models of all binary problems, while they become attributes.
+PER_PROBLEM = 3
 
 
 def check_memory(
-    topology: Topology, size: int, method: Method, faults: NetworkFaults, limit: int
+    topology: Topology,
+    size: int,
+    n_problems: int,
+    method: Method,
+    faults: NetworkFaults,
+    limit: int,
 ) -> None:
     """Raise if sites and links would need more bytes than allowed."""
     per_link = PER_LINK + faults.delay  # late messages wait
     vectors = method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
-    needed = 8 * size * vectors
+    needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
     if needed > limit:
         raise ValueError(
             f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
