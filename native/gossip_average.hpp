@@ -26,7 +26,13 @@ public:
 protected:
     void local_step() override {}
     void give(const double* fraction) override { push_.give(fraction, this->settings_.links); }
-    void write_body(std::int64_t link, double* message) override { push_.write(link, message); }
+    void write_body(std::int64_t link, std::int64_t number, double* message) override {
+        push_.write(link, number, message);
+    }
+    void acknowledge(std::int64_t link, std::int64_t number) override {
+        push_.acknowledge(link, number);
+    }
+    void take_back(std::int64_t link) override { push_.take_back(link); }
     void read_body(std::int64_t link, const double* message) override { push_.read(link, message); }
     void close_body(std::int64_t link, Site& other, std::int64_t its_link) override {
         auto& there = static_cast<AverageSite&>(other);

@@ -112,7 +112,7 @@ protected:
         this->report(residual_part, 0.5 * apart);
     }
 
-    void write_body(std::int64_t link, double* message) override {
+    void write_body(std::int64_t link, std::int64_t, double* message) override {
         const double* z = z_.data() + link * this->size();
         for (std::int64_t f = 0; f < this->size(); ++f)
             message[f] = 2.0 * options_.rho * w_[std::size_t(f)] - z[f];

@@ -84,8 +84,14 @@ protected:
         if (neighbours_) return neighbours_->remember(fraction);
         push_.give(fraction, this->settings_.links);
     }
-    void write_body(std::int64_t link, double* message) override {
-        if (!neighbours_) return push_.write(link, message);
+    void acknowledge(std::int64_t link, std::int64_t number) override {
+        if (!neighbours_) push_.acknowledge(link, number);
+    }
+    void take_back(std::int64_t link) override {
+        if (!neighbours_) push_.take_back(link);
+    }
+    void write_body(std::int64_t link, std::int64_t number, double* message) override {
+        if (!neighbours_) return push_.write(link, number, message);
         std::copy(w_.begin(), w_.end(), message);
     }
     void read_body(std::int64_t link, const double* message) override {
@@ -148,7 +154,8 @@ private:
         Slopes<T> task{this->problem_, all ? nullptr : drawn_.data(), all ? n : options_.batch,
                        w_.data(), slope_.data()};
         slopes_version<T>(task);
-        const double length = step * this->settings_.sites * double(n) / double(task.count);
+        const double length =
+            sound() * step * this->settings_.sites * double(n) / double(task.count);
         for (std::size_t f = 0; f < w_.size(); ++f) value[f] += length * slope_[f];
     }
     void track(double step) {
@@ -160,9 +167,11 @@ private:
             const double now = this->settings_.sites * (this->settings_.share * w_[f] - slope_[f]);
             gradient[f] += now - earlier_[f];
             earlier_[f] = now;
-            value[f] -= step * gradient[f];
+            value[f] -= sound() * step * gradient[f];
         }
     }
+    // Steps do not depend on the mass, unless most of it is away: w is the value over what is left.
+    double sound() const { return std::fmin(1.0, 3.0 * push_.mass()); }
     void draw(std::int64_t count) {
         RandomNumbers random(this->settings_.seed, std::uint64_t(this->settings_.number),
                              std::uint64_t(this->steps()));

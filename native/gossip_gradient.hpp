@@ -5,7 +5,8 @@
 //     value <- (1 - step) value + step * sites * (n_s / b) sum over the b rows of a batch of
 //              g_i(w) y_i x_i,      step = 1 / (offset + t),   w = value / mass
 //
-// then the value is pushed to neighbours. What a site adds does not depend on its mass, and is in
+// then the value is pushed to neighbours. What a site adds does not depend on its mass (unless less
+// than a third of it is there: then steps are shortened), and is in
 // proportion to its rows n_s: the mean over sites is a step of Pegasos on all rows. The model is a
 // mean of the iterates in which late ones weigh more (Shamir and Zhang, 2013). Departure: printed
 // equation 4 has the sign of its loss turned.

@@ -7,7 +7,7 @@
 //     step()                local work on its own rows
 //     prepare(fractions)    before the messages of one exchange are written
 //     write(link, message)  what a neighbour is told; doubles, finite
-//     read(link, message)   what a neighbour told; never older than what was read before
+//     read(link, message)   what a neighbour told
 //     combine()             after the messages of one exchange were read
 //
 // Beside its method's own vectors, every message carries what sites need to know when to stop: a
@@ -56,6 +56,7 @@ public:
     GossipSite(const LinearProblem<T>& problem, const SiteSettings& settings)
         : problem_(problem), settings_(settings), open_(std::size_t(settings.links), 1),
           heard_(std::size_t(settings.links), 0), silent_(std::size_t(settings.links), 0),
+          written_(std::size_t(settings.links), 0), read_(std::size_t(settings.links), 0),
           figures_(figures, settings.links, settings.founder ? 1.0 : 0.0) {}
     virtual ~GossipSite() = default;
 
@@ -67,22 +68,41 @@ public:
     // ends of a link that fell silent hear of each other again.
     void prepare(const double* fraction) {
         std::vector<double> given(fraction, fraction + settings_.links);
-        for (std::size_t l = 0; l < given.size(); ++l)
-            if (++silent_[l] > settings_.silence) given[l] = 0.0;
+        for (std::int64_t l = 0; l < settings_.links; ++l) {
+            const std::int64_t silent = ++silent_[std::size_t(l)];
+            if (silent <= settings_.silence) continue;
+            given[std::size_t(l)] = 0.0;
+            if (silent != 10 * settings_.silence) continue;
+            // It is gone for now, rather than unlucky with its messages.
+            figures_.take_back(l);
+            take_back(l);
+        }
         figures_.give(given.data(), settings_.links);
         give(given.data());
     }
-    std::int64_t message_size() const { return body_size() + figures_.message_size() + 1; }
+    // A message: the method's body, the figures, the counter, its number, the last one read here.
+    std::int64_t message_size() const { return body_size() + figures_.message_size() + 3; }
     void write(std::int64_t link, double* message) {
-        write_body(link, message);
-        figures_.write(link, message + body_size());
-        message[message_size() - 1] = double(counter_);
+        const std::int64_t number = ++written_[std::size_t(link)];
+        write_body(link, number, message);
+        figures_.write(link, number, message + body_size());
+        double* rest = message + body_size() + figures_.message_size();
+        rest[0] = double(counter_);
+        rest[1] = double(number);
+        rest[2] = double(read_[std::size_t(link)]);
     }
+    // Messages that are not newer than what was read before change nothing.
     void read(std::int64_t link, const double* message) {
+        const double* rest = message + body_size() + figures_.message_size();
+        const std::int64_t number = std::int64_t(rest[1]);
+        if (number <= read_[std::size_t(link)]) return;
+        read_[std::size_t(link)] = number;
         silent_[std::size_t(link)] = 0;
         read_body(link, message);
+        acknowledge(link, std::int64_t(rest[2]));
         figures_.read(link, message + body_size());
-        heard_[std::size_t(link)] = std::int64_t(message[message_size() - 1]);
+        figures_.acknowledge(link, std::int64_t(rest[2]));
+        heard_[std::size_t(link)] = std::int64_t(rest[0]);
     }
     void combine() {
         mix();
@@ -105,6 +125,8 @@ public:
         one.figures_.close(link, other.figures_.received(its_link));
         other.figures_.close(its_link, there.data());
         one.close_body(link, other, its_link);
+        one.forget(link);
+        other.forget(its_link);
         one.open_[std::size_t(link)] = other.open_[std::size_t(its_link)] = 0;
     }
     void hand_over(GossipSite& heir) {
@@ -144,7 +166,9 @@ public:
 protected:
     virtual void local_step() = 0;
     virtual void give(const double*) {}
-    virtual void write_body(std::int64_t link, double* message) = 0;
+    virtual void take_back(std::int64_t) {}
+    virtual void acknowledge(std::int64_t, std::int64_t) {}
+    virtual void write_body(std::int64_t link, std::int64_t number, double* message) = 0;
     virtual void read_body(std::int64_t link, const double* message) = 0;
     virtual void mix() {}
     virtual void open_body(std::int64_t) {}
@@ -174,10 +198,15 @@ protected:
     LinearProblem<T> problem_;
     SiteSettings settings_;
     std::vector<std::uint8_t> open_;
-    std::vector<std::int64_t> heard_, silent_;  // per link: last counter, exchanges since
+    std::vector<std::int64_t> heard_, silent_, written_,
+        read_;  // per link: last counter, exchanges since
     PushSum figures_;
 
 private:
+    void forget(std::int64_t link) {
+        for (auto* each : {&heard_, &silent_, &written_, &read_}) (*each)[std::size_t(link)] = 0;
+    }
+
     double reported_[figures] = {};
     std::int64_t steps_ = 0, counter_ = 0;
     double norm_ = std::numeric_limits<double>::infinity();

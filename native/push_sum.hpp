@@ -9,9 +9,16 @@
 //     sum over sites of what is held + sum over links of (sent - received)
 //
 // is what it was in the beginning, plus what sites have added since.
+//
+// Messages are numbered and acknowledged. From a neighbour that falls silent, shares that it has
+// not acknowledged are taken back: the running sum goes down again. Should it have received them
+// after all, it gives them back when it reads the lower sum.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <utility>
 #include <vector>
 
 namespace widemargin {
@@ -20,7 +27,8 @@ class PushSum {
 public:
     PushSum(std::int64_t size, std::int64_t links, double mass)
         : length_(size + 1), held_(std::size_t(length_), 0.0),
-          sent_(std::size_t(length_ * links), 0.0), received_(std::size_t(length_ * links), 0.0) {
+          sent_(std::size_t(length_ * links), 0.0), received_(std::size_t(length_ * links), 0.0),
+          acknowledged_(std::size_t(length_ * links), 0.0), unread_(std::size_t(links)) {
         held_.back() = mass;
     }
 
@@ -46,9 +54,30 @@ public:
         }
         for (double& h : held_) h *= kept;
     }
-    void write(std::int64_t link, double* message) const {
+    void write(std::int64_t link, std::int64_t number, double* message) {
         const double* sent = sent_.data() + link * length_;
         for (std::int64_t k = 0; k < length_; ++k) message[k] = sent[k];
+        auto& unread = unread_[std::size_t(link)];
+        const double* last =
+            unread.empty() ? acknowledged_.data() + link * length_ : unread.back().second.data();
+        if (!std::equal(sent, sent + length_, last))
+            unread.emplace_back(number, std::vector<double>(sent, sent + length_));
+    }
+    // The neighbour has read all messages up to this number.
+    void acknowledge(std::int64_t link, std::int64_t number) {
+        auto& unread = unread_[std::size_t(link)];
+        for (; !unread.empty() && unread.front().first <= number; unread.pop_front())
+            std::copy(unread.front().second.begin(), unread.front().second.end(),
+                      acknowledged_.begin() + link * length_);
+    }
+    void take_back(std::int64_t link) {
+        double* sent = sent_.data() + link * length_;
+        const double* acknowledged = acknowledged_.data() + link * length_;
+        for (std::int64_t k = 0; k < length_; ++k) {
+            held_[std::size_t(k)] += sent[k] - acknowledged[k];
+            sent[k] = acknowledged[k];
+        }
+        unread_[std::size_t(link)].clear();
     }
     void read(std::int64_t link, const double* message) {
         double* received = received_.data() + link * length_;
@@ -66,8 +95,9 @@ public:
         double* received = received_.data() + link * length_;
         for (std::int64_t k = 0; k < length_; ++k) {
             held_[std::size_t(k)] += sent[k] - received_there[k];
-            sent[k] = received[k] = 0.0;
+            sent[k] = received[k] = acknowledged_[std::size_t(link * length_ + k)] = 0.0;
         }
+        unread_[std::size_t(link)].clear();
     }
     // Leaves everything to another site.
     void hand_over(PushSum& heir) {
@@ -79,7 +109,9 @@ public:
 
 private:
     std::int64_t length_;  // of the value and its mass
-    std::vector<double> held_, sent_, received_;
+    std::vector<double> held_, sent_, received_, acknowledged_;
+    // Running sums that were sent and not yet acknowledged, with the first message of each.
+    std::vector<std::deque<std::pair<std::int64_t, std::vector<double>>>> unread_;
 };
 
 }  // namespace widemargin

@@ -100,7 +100,8 @@ def test_messages_are_counted():
     network = averaging(vectors(0), "ring", talking=Talking(exchanges=3)).network
     network.run(10)
     assert network.messages == 10 * 3 * SITES * 2
-    assert network.message_size == 3 + 1 + 3 + 1 + 1  # value, mass, figures, their mass, counter
+    # Value and mass, figures and theirs, the counter, the message's number, the last one read.
+    assert network.message_size == 3 + 1 + 3 + 1 + 3
 
 
 def test_values_must_be_finite_rows():
