@@ -210,7 +210,8 @@ class DividedFit:
             left = max(0.0, started + settings.max_time - now)
             deadline = now + left / (self.inputs.n_problems - k)
         told = settings.listener
-        return LinearMonitor(
+        return self._new_monitor(
+            k,
             tol=settings.tol,
             max_iter=settings.max_iter,
             deadline=deadline,
@@ -218,6 +219,9 @@ class DividedFit:
             started=started,
             listener=None if told is None else (lambda i, gap: told(k, i, gap)),
         )
+
+    def _new_monitor(self, k: int, **settings: Any) -> LinearMonitor:
+        return LinearMonitor(**settings)
 
     @property
     def usable(self) -> bool:

@@ -1,0 +1,31 @@
+"""Classifiers for Spark's DataFrames, in the conventions of ``pyspark.ml``.
+
+>>> from widemargin.spark import SparkLinearODMClassifier
+>>> model = SparkLinearODMClassifier().fit(frame)                             # doctest: +SKIP
+>>> model.write().overwrite().save(path)                                      # doctest: +SKIP
+>>> model.toLocal().predict(X)                                                # doctest: +SKIP
+
+Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``columns`` checks
+schemas, ``vector_arrays`` reads vectors, ``block_tasks`` and ``blocks`` turn rows into blocks on
+the cluster, ``validation`` chooses iterates, ``decisions`` predicts, ``storage`` saves, and
+``fit_log`` tells.
+"""
+
+try:
+    import pyarrow  # noqa: F401
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "widemargin.spark needs pyspark and pyarrow; install them with: pip install "
+        "'widemargin[spark]'"
+    ) from error
+
+from .linear_classifier import SparkLinearODMClassifier, SparkLinearSVMClassifier
+from .linear_model import SparkLinearODMModel, SparkLinearSVMModel
+
+__all__ = [
+    "SparkLinearODMClassifier",
+    "SparkLinearODMModel",
+    "SparkLinearSVMClassifier",
+    "SparkLinearSVMModel",
+]

@@ -1,0 +1,305 @@
+"""Linear classifiers on Spark's DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pyspark import keyword_only
+from pyspark.ml.classification import Classifier
+from pyspark.ml.util import MLReadable, MLWritable
+
+from ..engines.spark import SparkEngine
+from ..estimators.outcomes import warn_of_unconverged
+from ..estimators.training_set import class_factors
+from ..linear.divided_fit import DividedFit, DividedInputs, DividedSettings
+from ..linear.problem import LossConstants
+from ..resources import memory_bytes
+from .accessors import add_accessors, setter
+from .blocks import PlacedRows, check_classes, placed
+from .columns import Columns, column
+from .fit_log import FitLog
+from .linear_model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
+from .linear_params import LinearODMParams, LinearParams, LinearSVMParams
+from .storage import StageReader, StageWriter
+from .validation import DividedValidation, ValidatedFit
+
+
+class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # type: ignore[misc]
+    """A linear classifier: all but its Params."""
+
+    _model_class: ClassVar[type[LinearModel]]
+    _input_kwargs: dict[str, Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Give every Param a setter."""
+        super().__init_subclass__(**kwargs)
+        add_accessors(cls, "set", setter)
+
+    def setParams(self, **params: Any) -> Self:
+        """Set several Params at once; None leaves one as it is."""
+        self._set(**{name: value for name, value in params.items() if value is not None})
+        return self
+
+    def write(self) -> StageWriter:
+        """Return a writer: ``write().overwrite().save(path)``."""
+        return StageWriter(self)
+
+    @classmethod
+    def read(cls) -> StageReader:
+        """Return a reader: ``read().load(path)``."""
+        return StageReader(cls)
+
+    def _fit(self, dataset: Any) -> LinearModel:
+        local, columns = self._local_estimator(), self._columns()
+        columns.check(dataset.schema)
+        session, name = dataset.sparkSession, type(self).__name__
+        with FitLog(session, name) as told, self._rows(session, dataset, columns, told) as rows:
+            inputs = self._inputs(local, rows[0], columns)
+            settings = self._settings(local, told)
+            if rows[1] is None:
+                fit = DividedFit(inputs, settings)
+            else:
+                fit = self._validated(inputs, settings, rows[1], columns)
+            told.doing(f"training by {settings.solver}")
+            fit.fit_problems()
+            for key, value in fit.attributes().items():
+                setattr(local, key, value)
+            local.classes_ = np.arange(inputs.n_classes)
+            local.n_features_in_ = inputs.n_features
+            told.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        unfinished = [r for r in fit.results if r not in getattr(fit, "ended", [])]
+        warn_of_unconverged(unfinished, local.tol, name, stacklevel=4)
+        model = self._model_class(local)._resetUid(self.uid)
+        return self._copyValues(model)  # type: ignore[no-any-return]
+
+    def _columns(self) -> Columns:
+        return Columns(
+            self.getFeaturesCol(),
+            self.getLabelCol(),
+            self._value("weightCol"),
+            self._value("validationIndicatorCol"),
+            self._value("idCol"),
+        )
+
+    @contextmanager
+    def _rows(
+        self, session: Any, dataset: Any, columns: Columns, told: FitLog
+    ) -> Iterator[tuple[PlacedRows, PlacedRows | None]]:
+        """Place the rows to train on, and those to validate by if there are any."""
+        engine = SparkEngine(session)
+        how = {"skip": self.getHandleInvalid() == "skip", "n_parts": self._value("nParts")}
+        training = dataset
+        if columns.validation is not None:
+            chosen = column(columns.validation)
+            training = dataset.where(~chosen | chosen.isNull())  # a null is told of there
+        told.doing("placing rows")
+        with placed(engine, training, columns, **how) as rows:
+            check_classes(rows.summary, columns)
+            told.tell(
+                f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
+                f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
+                f"{rows.summary.stored / 1e6:,.1f} MB"
+            )
+            if columns.validation is None:
+                yield rows, None
+                return
+            told.doing("placing validation rows")
+            with placed(engine, dataset.where(chosen), columns, **how) as validation:
+                yield rows, validation
+
+    def _inputs(self, local: Any, rows: PlacedRows, columns: Columns) -> DividedInputs:
+        totals = rows.summary.weights
+        factors = class_factors(local.class_weight, np.arange(len(totals)), totals)
+        row_weight = local._row_weight(float(totals.sum()))
+        return DividedInputs(
+            estimator=type(self).__name__,
+            engine=rows.engine,
+            blocks=rows.parts,
+            n_rows=rows.summary.rows,
+            n_features=rows.n_features,
+            n_classes=len(totals),
+            stored_bytes=rows.summary.stored,
+            constants=LossConstants.of(local._loss(), row_weight),
+            constant=local._constant,
+            factors=None if np.all(factors == 1.0) else tuple(factors.tolist()),
+            memory=memory_bytes(local.memory_limit),
+        )
+
+    @staticmethod
+    def _settings(local: Any, told: FitLog) -> DividedSettings:
+        return DividedSettings(
+            local.solver,
+            tol=local.tol,
+            max_iter=local.max_iter,
+            max_time=local.max_time,
+            seed=local.random_state,
+            listener=told.iteration,
+        )
+
+    def _validated(
+        self, inputs: DividedInputs, settings: DividedSettings, rows: PlacedRows, columns: Columns
+    ) -> ValidatedFit:
+        if rows.n_features != inputs.n_features:
+            raise ValueError(
+                f"column {columns.features!r} must hold vectors of one size; got "
+                f"{inputs.n_features} in the rows to train on and {rows.n_features} in those of "
+                f"{columns.validation!r}."
+            )
+        if len(rows.summary.counts) > inputs.n_classes:
+            raise ValueError(
+                f"column {columns.label!r} has label {len(rows.summary.counts) - 1} in the rows of "
+                f"{columns.validation!r} alone; rows to train on need it too."
+            )
+        validation = DividedValidation(rows.engine, rows.parts, rows.summary.rows, inputs)
+        return ValidatedFit(inputs, settings, validation)
+
+
+class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):
+    r"""Linear ODM on Spark, solved to a certified duality gap.
+
+    The problem of :class:`~widemargin.LinearODMClassifier`, on the rows of a DataFrame; they never
+    pass through the driver. Labels are 0, 1, …; more than two are solved one against the rest.
+
+    Parameters
+    ----------
+    featuresCol : str, default='features'
+        Vectors, dense or sparse, or arrays of float or double.
+    labelCol : str, default='label'
+        Labels 0, 1, ….
+    predictionCol, rawPredictionCol : str
+        Columns that the model adds: the label, and a vector of the decision for each class.
+    weightCol, validationIndicatorCol, idCol : str, optional
+        Columns of weights, of rows to choose the best iterate by, and of what tells rows apart.
+    handleInvalid : {'error', 'skip'}, default='error'
+        What to do with rows that hold null, NaN or infinity.
+    C, lam, upsilon, theta, fitIntercept, interceptScaling, solver, tol, maxIter, maxTime
+        As in :class:`~widemargin.LinearODMClassifier`; see also ``explainParams()``.
+    nParts : int, optional
+        Parts that rows are moved to; unset, they stay in the DataFrame's partitions (16 parts with
+        ``idCol``).
+    seed : int, default=0
+        For solvers that draw rows.
+    memoryLimit : int or str, default='1GiB'
+        Bytes that rows may take in one task, where a solver brings them together.
+    classWeight : dict or 'balanced', optional
+        Factors of ``C`` by label.
+
+    See Also
+    --------
+    SparkLinearODMModel : What ``fit`` returns.
+    SparkLinearSVMClassifier : The same with the losses of a support vector machine.
+
+    Examples
+    --------
+    >>> from widemargin.spark import SparkLinearODMClassifier
+    >>> model = SparkLinearODMClassifier(C=10.0).fit(frame)                   # doctest: +SKIP
+    >>> model.transform(frame).select("prediction")                          # doctest: +SKIP
+    """
+
+    _model_class = SparkLinearODMModel
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        featuresCol: str = "features",
+        labelCol: str = "label",
+        predictionCol: str = "prediction",
+        rawPredictionCol: str = "rawPrediction",
+        weightCol: str | None = None,
+        validationIndicatorCol: str | None = None,
+        idCol: str | None = None,
+        handleInvalid: str = "error",
+        C: float = 1.0,
+        lam: float | None = None,
+        upsilon: float = 0.5,
+        theta: float = 0.2,
+        fitIntercept: bool = True,
+        interceptScaling: float = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        maxIter: int = 1000,
+        maxTime: float | None = None,
+        nParts: int | None = None,
+        seed: int = 0,
+        memoryLimit: int | str = "1GiB",
+        classWeight: Any = None,
+    ) -> None:
+        super().__init__()
+        self.setParams(**self._input_kwargs)
+
+
+class SparkLinearSVMClassifier(LinearClassifier, LinearSVMParams):
+    r"""Linear support vector machine on Spark, solved to a certified duality gap.
+
+    The problem of :class:`~widemargin.LinearSVMClassifier`, on the rows of a DataFrame; they never
+    pass through the driver. Labels are 0, 1, …; more than two are solved one against the rest.
+
+    Parameters
+    ----------
+    featuresCol : str, default='features'
+        Vectors, dense or sparse, or arrays of float or double.
+    labelCol : str, default='label'
+        Labels 0, 1, ….
+    predictionCol, rawPredictionCol : str
+        Columns that the model adds: the label, and a vector of the decision for each class.
+    weightCol, validationIndicatorCol, idCol : str, optional
+        Columns of weights, of rows to choose the best iterate by, and of what tells rows apart.
+    handleInvalid : {'error', 'skip'}, default='error'
+        What to do with rows that hold null, NaN or infinity.
+    loss, C, fitIntercept, interceptScaling, solver, tol, maxIter, maxTime
+        As in :class:`~widemargin.LinearSVMClassifier`; see also ``explainParams()``.
+    nParts : int, optional
+        Parts that rows are moved to; unset, they stay in the DataFrame's partitions (16 parts with
+        ``idCol``).
+    seed : int, default=0
+        For solvers that draw rows.
+    memoryLimit : int or str, default='1GiB'
+        Bytes that rows may take in one task, where a solver brings them together.
+    classWeight : dict or 'balanced', optional
+        Factors of ``C`` by label.
+
+    See Also
+    --------
+    SparkLinearSVMModel : What ``fit`` returns.
+    SparkLinearODMClassifier : The same with the margin-distribution loss.
+
+    Examples
+    --------
+    >>> from widemargin.spark import SparkLinearSVMClassifier
+    >>> model = SparkLinearSVMClassifier(loss="hinge").fit(frame)             # doctest: +SKIP
+    >>> model.transform(frame).select("prediction")                          # doctest: +SKIP
+    """
+
+    _model_class = SparkLinearSVMModel
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        featuresCol: str = "features",
+        labelCol: str = "label",
+        predictionCol: str = "prediction",
+        rawPredictionCol: str = "rawPrediction",
+        weightCol: str | None = None,
+        validationIndicatorCol: str | None = None,
+        idCol: str | None = None,
+        handleInvalid: str = "error",
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        fitIntercept: bool = True,
+        interceptScaling: float = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        maxIter: int = 1000,
+        maxTime: float | None = None,
+        nParts: int | None = None,
+        seed: int = 0,
+        memoryLimit: int | str = "1GiB",
+        classWeight: Any = None,
+    ) -> None:
+        super().__init__()
+        self.setParams(**self._input_kwargs)
