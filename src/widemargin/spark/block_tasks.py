@@ -105,7 +105,7 @@ class BlocksOfPartition:
         arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
         sign = 0
         for array in (*arrays, codes, *([] if weight is None else [weight])):
-            sign = zlib.crc32(np.ascontiguousarray(array), sign)
+            sign = zlib.crc32(np.ascontiguousarray(array).data, sign)
         if weight is not None and np.all(weight == 1.0):
             weight = None
         name = f"{self.fit}-{number:x}-{sign:08x}"
@@ -164,7 +164,7 @@ class _Pile:
             X = np.concatenate([piece.X for piece in pieces])
         weight = None
         if pieces[0].weight is not None:
-            weight = np.concatenate([piece.weight for piece in pieces])  # type: ignore[misc]
+            weight = np.concatenate([piece.weight for piece in pieces])
         codes = np.concatenate([piece.codes for piece in pieces])
         return _Rows(X, codes, weight, np.concatenate([piece.row_bytes for piece in pieces]))
 

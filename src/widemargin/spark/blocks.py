@@ -98,7 +98,7 @@ def summary_of(block: SourceBlock) -> Summary:
         sizes=(int(block.X.shape[1]),) if there else (),
         kinds=frozenset([sparse]) if there else frozenset(),
         counts=np.bincount(block.codes),
-        weights=np.bincount(block.codes, weight),
+        weights=np.bincount(block.codes, weight).astype(np.float64),
         empty=() if there else (block.number,),
         problem=block.problem,
     )

@@ -201,7 +201,7 @@ class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):
 
     _model_class = SparkLinearODMModel
 
-    @keyword_only
+    @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
         self,
         *,
@@ -276,7 +276,7 @@ class SparkLinearSVMClassifier(LinearClassifier, LinearSVMParams):
 
     _model_class = SparkLinearSVMModel
 
-    @keyword_only
+    @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
         self,
         *,

@@ -95,7 +95,7 @@ class LinearModel(ClassificationModel, LinearParams, MLReadable, MLWritable):  #
     @property
     def history(self) -> dict[str, NDArray[Any]]:
         """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more."""
-        return deepcopy(self._fitted.history_)  # type: ignore[no-any-return]
+        return deepcopy(self._fitted.history_)
 
     def predictRaw(self, value: Any) -> DenseVector:
         """Return the decision for each class.

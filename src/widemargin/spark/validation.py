@@ -58,7 +58,7 @@ class DividedValidation:
         n_features, constant = self.inputs.n_features, self.inputs.constant
         intercept = constant * float(w[n_features]) if constant else 0.0
         question = RightRows(w[:n_features], intercept, self.inputs.pose(k).positive)
-        right = self.engine.reduce(self.parts, question, lambda a, b: a + b)
+        right: int = self.engine.reduce(self.parts, question, lambda a, b: a + b)
         return right / self.n_rows
 
 
@@ -81,7 +81,7 @@ class ValidatedFit(DividedFit):
         self.ended: list[LinearSolution] = []
 
     def _new_monitor(self, k: int, **settings: Any) -> LinearMonitor:
-        return ValidatingMonitor(self.validation, k, **settings)
+        return ValidatingMonitor(self.validation, k, **settings)  # type: ignore[arg-type]
 
     def _solve_one(self, k: int, monitor: LinearMonitor) -> LinearSolution:
         assert isinstance(monitor, ValidatingMonitor)

@@ -84,7 +84,7 @@ def _values(rows: pa.Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
 def _sparse(rows: pa.Array) -> NDArray[np.bool_]:
     if not pa.types.is_struct(rows.type):
         return np.zeros(len(rows), dtype=bool)
-    return np.asarray(rows.field("type")) == SPARSE_VECTOR
+    return np.asarray(np.asarray(rows.field("type")) == SPARSE_VECTOR)
 
 
 def _sizes(rows: pa.Array) -> NDArray[Any]:
@@ -112,5 +112,6 @@ def _csr(
     indices[stored] = given
     X = sp.csr_matrix((flat, indices, indptr), shape=(len(rows), size))
     if not sparse.all():
+        X = X.copy()  # Arrow's memory is not to be written to
         X.eliminate_zeros()  # of the dense vectors
     return canonical(X)
