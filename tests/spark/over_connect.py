@@ -1,0 +1,54 @@
+"""Fit, predict, save and load over Spark Connect; run as a script with the folder of a model."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
+from pyspark.ml.feature import StandardScaler
+from pyspark.sql import SparkSession
+
+from spark.frames import two_classes, vector_frame
+from widemargin import LinearODMClassifier
+from widemargin.spark import (
+    SparkLinearODMClassifier,
+    SparkLinearODMModel,
+    SparkLinearSVMClassifier,
+)
+
+
+def main(folder: Path) -> None:
+    """Raise if anything differs from what a classic session does."""
+    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    assert type(spark).__module__.startswith("pyspark.sql.connect"), "this is a classic session"
+    X, y = two_classes()
+    frame = vector_frame(spark, X, y).persist()
+
+    from_classic = SparkLinearODMModel.load(str(folder / "classic"))
+    model = SparkLinearODMClassifier(solver="newton", tol=1e-10, idCol="id", nParts=2).fit(frame)
+    local = LinearODMClassifier(tol=1e-10).fit(X, y)
+    for each in (model, from_classic):
+        np.testing.assert_allclose(each.coefficientMatrix.toArray(), local.coef_, atol=1e-7)
+    scored = model.transform(frame)
+    rows = sorted(scored.select("id", "prediction").collect(), key=lambda row: row["id"])
+    np.testing.assert_array_equal([row["prediction"] for row in rows], local.predict(X))
+    assert BinaryClassificationEvaluator().evaluate(scored) > 0.97
+
+    for _ in range(2):
+        model.write().overwrite().save(str(folder / "connect"))
+    assert SparkLinearODMModel.load(str(folder / "connect")).coefficients == model.coefficients
+    scaler = StandardScaler(inputCol="features", outputCol="scaled")
+    fitted = Pipeline(stages=[scaler, SparkLinearSVMClassifier(featuresCol="scaled")]).fit(frame)
+    fitted.write().overwrite().save(str(folder / "pipeline"))
+    loaded = PipelineModel.load(str(folder / "pipeline"))
+    assert loaded.stages[1].coefficients == fitted.stages[1].coefficients
+    with pytest.raises(ValueError, match="`weightCol` must name a column"):
+        SparkLinearODMClassifier(weightCol="nowhere").fit(frame)
+    spark.stop()
+    print("done")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
