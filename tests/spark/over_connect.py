@@ -1,6 +1,8 @@
 """Fit, predict, save and load over Spark Connect; run as a script with the folder of a model."""
 
+import os
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +48,18 @@ def main(folder: Path) -> None:
     assert loaded.stages[1].coefficients == fitted.stages[1].coefficients
     with pytest.raises(ValueError, match="`weightCol` must name a column"):
         SparkLinearODMClassifier(weightCol="nowhere").fit(frame)
-    spark.stop()
-    print("done")
+    print("done", flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    status = 1
+    try:
+        main(Path(sys.argv[1]))
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        SparkSession.active().stop()
+        # Models of Spark's own would ask the server to forget them, which is gone by then.
+        sys.stderr.flush()
+        os._exit(status)

@@ -13,7 +13,7 @@ from spark.frames import two_classes
 from widemargin import LinearODMClassifier
 from widemargin.spark import SparkLinearODMModel
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def test_fit_predict_save_and_load_over_connect(spark, tmp_path):
@@ -25,7 +25,7 @@ def test_fit_predict_save_and_load_over_connect(spark, tmp_path):
         cwd=tests,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=550,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stdout.endswith("done\n")

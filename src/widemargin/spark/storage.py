@@ -44,7 +44,7 @@ class StageWriter(MLWriter):  # type: ignore[misc]
 
     @property
     def _mode(self) -> str:
-        return "overwrite" if self.shouldOverwrite else "errorifexists"
+        return "overwrite" if self.shouldOverwrite else "error"
 
 
 class ModelWriter(StageWriter):
