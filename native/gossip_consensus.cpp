@@ -17,7 +17,7 @@ struct RowPass {
     const double* squares;
     double kappa;
     double *dual, *w;
-    double loss = 0.0, gap = 0.0;  // as the rows were found
+    double loss = 0.0, gap = 0.0, slope = 0.0;  // as the rows were found
 };
 
 template <class T, int Bytes>
@@ -33,6 +33,9 @@ WM_INLINE void ascend(RowPass<T>& pass) {
                            label,        problem.row(i), i};
         pass.loss += problem.loss.primal(c.loss, margin);
         pass.gap += gap_share(problem.loss, c);
+        // On a kink the loss is steeper on one side than the dual says.
+        const double steep = c.dual != 0.0 && std::isfinite(c.loss.bound) ? c.loss.bound : c.dual;
+        pass.slope += steep * steep * pass.squares[i];
         const double step = wish_of(problem.loss, c).step;
         if (step == 0.0) continue;
         pass.dual[i] += step;
@@ -95,7 +98,7 @@ protected:
                         kappa,          dual_.data(),  w_.data()};
         for (std::int64_t e = 0; e < options_.epochs; ++e) {
             shuffle(e);
-            pass.loss = pass.gap = 0.0;
+            pass.loss = pass.gap = pass.slope = 0.0;
             ascend_version<T>(pass);
         }
         double square = 0.0;
@@ -107,6 +110,7 @@ protected:
         this->note_norm(norm_);
         this->report(objective_part, 0.5 * this->settings_.share * square + pass.loss);
         this->report(gap_part, pass.gap);
+        this->report(slope_part, pass.slope);
         double apart = 0.0;
         for (double d : distance_) apart += d;
         this->report(residual_part, 0.5 * apart);
@@ -140,14 +144,17 @@ protected:
 
     bool content() const override {
         if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
-        double farthest = 0.0;
-        for (double d : distance_) farthest = std::fmax(farthest, d);
-        const bool agreed = farthest <= 2.0 * options_.rho * this->agreement() * norm_;
+        const bool agreed = apart() <= this->agreement() * norm_;
         return agreed && this->estimate() <= this->settings_.stopping.tol;
     }
     double estimated_gap() const override {
-        const double residual = this->figures_.mean(residual_part) * this->settings_.sites;
-        return this->figures_.mean(gap_part) + 0.5 * residual * residual / this->settings_.sites;
+        const double sites = this->settings_.sites;
+        const double residual = this->figures_.mean(residual_part) * sites;
+        const double slope = std::sqrt(std::fmax(0.0, this->figures_.mean(slope_part) * sites));
+        return this->figures_.mean(gap_part) +
+               (0.5 * residual * residual +
+                chance * slope * apart() * std::sqrt(this->settings_.stopping.diameter)) /
+                   sites;
     }
 
 private:
@@ -158,6 +165,12 @@ private:
             const double* z = z_.data() + l * this->size();
             for (std::int64_t f = 0; f < this->size(); ++f) pull_[std::size_t(f)] += z[f];
         }
+    }
+    // How far the farthest neighbour's model is from this one.
+    double apart() const {
+        double farthest = 0.0;
+        for (double d : distance_) farthest = std::fmax(farthest, d);
+        return farthest / (2.0 * options_.rho);
     }
     void forget(std::int64_t link) {
         std::fill_n(z_.begin() + link * this->size(), this->size(), 0.0);
@@ -177,6 +190,9 @@ private:
     }
 
     static constexpr std::int64_t recount = 64;
+    // Models that differ by d cost other sites' rows at most slope * |x_i| d each, of signs that
+    // differ: so many times the root of the sum of squares is rarely exceeded.
+    static constexpr double chance = 5.0;
 
     ConsensusOptions options_;
     std::vector<double> dual_, squares_;

@@ -19,7 +19,8 @@
 //
 // Figures: with all w_s equal to w, the duality gap is the sum over rows of
 // loss_i + phi_i(g_i) + g_i m_i (each >= 0) plus 1/2 |w - sum of g_i y_i x_i|^2, and the vector in
-// the last term is at most half the sum over links of |q - z|.
+// the last term is at most half the sum over links of |q - z|. What copies that still differ cost
+// is estimated from the slopes g_i |x_i| of the losses.
 #pragma once
 
 #include <memory>

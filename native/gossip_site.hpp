@@ -29,8 +29,8 @@
 namespace widemargin {
 
 // What stands in the figures: this site's parts of the objective and of the duality gap (or of an
-// estimate of it), and how far it is from its neighbours.
-enum Figure : std::int64_t { objective_part, gap_part, residual_part, figures };
+// estimate of it), how far it is from its neighbours, and how steep its losses are.
+enum Figure : std::int64_t { objective_part, gap_part, residual_part, slope_part, figures };
 
 struct StoppingRule {
     double tol = 1e-2;       // relative gap, as far as sites can tell

@@ -275,3 +275,17 @@ def test_sites_that_are_down_do_not_soak_up_all_mass(method):
     assert worst <= 1.5 * optimum(problem).primal
     simulation.network.run(800)
     assert simulation.network.total()[-1] == pytest.approx(SITES, abs=1e-9)
+
+
+def test_sites_whose_rows_are_few_for_their_features_do_not_stop_too_soon():
+    X, y = make_classification(300, 2000, n_informative=30, random_state=0)
+    X = np.ascontiguousarray(X / X.std(axis=0) / np.sqrt(2000))
+    label = np.where(y == 1, 1, -1).astype(np.int8)
+    problem = LinearProblem(X, label, LossConstants.of(Hinge(), 10.0), constant=1.0)
+    start = np.linspace(0, 300, 21).astype(np.int64)
+    simulation = Simulation(
+        problem, start, graph_of("ring", 20), Consensus(), stopping=Stopping("gap", 1e-2)
+    )
+    simulation.run(20_000)
+    assert simulation.network.stopped
+    assert simulation.certificate.relative_gap <= 1e-2

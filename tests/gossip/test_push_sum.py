@@ -101,7 +101,7 @@ def test_messages_are_counted():
     network.run(10)
     assert network.messages == 10 * 3 * SITES * 2
     # Value and mass, figures and theirs, the counter, the message's number, the last one read.
-    assert network.message_size == 3 + 1 + 3 + 1 + 3
+    assert network.message_size == 3 + 1 + 4 + 1 + 3
 
 
 def test_values_must_be_finite_rows():
