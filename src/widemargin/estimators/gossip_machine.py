@@ -225,14 +225,7 @@ class GossipMachine(LinearModel):
         """Refuse what does not fit into memory, and warn of what hardly converges."""
         size = int(inputs.X.shape[1]) + (inputs.constant != 0)
         settings.faults.check(placement.topology.n_sites)
-        check_memory(
-            placement.topology,
-            size,
-            inputs.n_problems,
-            settings.method,
-            settings.faults,
-            inputs.memory,
-        )
+        check_memory(placement.topology, size, inputs.n_problems, settings, inputs.memory)
         skew = placement.label_skew
         if settings.method.name == "gadget" and self.exchanges == 1 and skew > SKEWED:
             warnings.warn(

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from ..gossip import NetworkFaults, Topology
-from ..gossip.methods import Method
+from ..gossip import Topology
+from .gossip_fit import GossipSettings
 
-# Vectors of a model's length, for every one that a message carries. A link keeps what was sent and
-# received, and a message on its way; a site its model, means, gradients and copies of them.
-PER_LINK = 3
+# Vectors of a model's length, for every one that a message carries: on a link, beside messages that
+# are late; at a site; and for a site's models of all binary problems as they become attributes.
+# Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
+PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
 PER_SITE = 10
-# And a site's models of all binary problems, while they become attributes.
 PER_PROBLEM = 3
 
 
 def check_memory(
-    topology: Topology,
-    size: int,
-    n_problems: int,
-    method: Method,
-    faults: NetworkFaults,
-    limit: int,
+    topology: Topology, size: int, n_problems: int, settings: GossipSettings, limit: int
 ) -> None:
     """Raise if sites and links would need more bytes than allowed."""
-    per_link = PER_LINK + faults.delay  # late messages wait
+    method, faults = settings.method, settings.faults
+    late = settings.talking.exchanges * faults.delay * (1.0 + faults.duplication)
+    if method.name != "consensus":
+        late *= 2  # remembered at the sender, too
+    per_link = PER_LINK[method.name] + late
     vectors = method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
     needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
     if needed > limit:
