@@ -20,9 +20,9 @@ def test_engines_are_recognised() -> None:
     local = resolve("local", 7)
     assert isinstance(local, LocalEngine)
     assert local.threads == 7
-    for wrong in ("spark", 3, object(), None):
+    for wrong in ("cloud", 3, object(), None):
         with pytest.raises(
-            ValueError, match="`engine` must be 'local' or an object with the verbs"
+            ValueError, match="`engine` must be 'local', 'spark' or an object with the verbs"
         ):
             resolve(wrong, 1)
 

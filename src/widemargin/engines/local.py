@@ -69,7 +69,11 @@ class LocalEngine:
         return list(blocks)
 
     def map(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
-        """Apply ``fn`` to every part, large ones first; a single part in the main thread."""
+        """Apply ``fn`` to every part."""
+        return self._applied(parts, fn)
+
+    def _applied(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
+        """Work on every part, large ones first; on a single one in the main thread."""
         concurrent = self._concurrent(len(parts))
         self._stop.clear()
         if concurrent == 1:
@@ -123,7 +127,7 @@ class LocalEngine:
         """Combine a value of every part, in their order."""
         listener, self.listener = self.listener, None  # these are small matters
         try:
-            values: list[Value] = self.map(parts, fn)
+            values: list[Value] = self._applied(parts, fn)
         finally:
             self.listener = listener
         return fold(combine, values)
