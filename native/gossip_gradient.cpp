@@ -189,7 +189,7 @@ private:
     void look_back(double t) {
         const double objective = this->figures_.mean(objective_part);
         compared_ = checks_ >= 3;
-        fall_ = std::fmax(0.0, seen_[checks_ % 2] - objective);
+        fall_ = std::fabs(seen_[checks_ % 2] - objective);
         seen_[checks_++ % 2] = objective;
         std::vector<double> own(w_.size());
         model(own.data());

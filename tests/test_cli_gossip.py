@@ -111,7 +111,10 @@ def test_nothing_need_be_saved(run, cancer, tmp_path):  # noqa: F811
         (("--drop", 1), "`loss` must be in [0, 1); got 1.0."),
         (("--event", "crash:3"), "--event must be ROUND:EVENT:SITE, such as 100:crash:3"),
         (("--event", "3:explode:1"), "An event of `schedule` must be one of"),
-        (("--event", "3:crash:10"), "must be a number from 0 to 9; got 10"),
+        (
+            ("--event", "3:crash:10"),
+            "must be a number from 0 to 9, its position in `sites_`; got 10",
+        ),
         (("-C", 1, "--lam", 1), "-C and --lam set the same weight"),
         (("--history", "nowhere/h.csv"), "nowhere must be a directory"),
         (("--history", "cancer.svm"), "this is an input file"),

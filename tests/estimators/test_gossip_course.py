@@ -7,6 +7,7 @@ import pytest
 from gossip_networks import EVEN, SKEWED, X, Y, gossip, rows
 from sklearn.exceptions import ConvergenceWarning
 
+from widemargin import GossipClassifier
 from widemargin.gossip import Gadget, NetworkFaults, Tracking
 from widemargin.progress import FitProgress
 
@@ -154,3 +155,16 @@ def test_what_verbose_prints(capsys):
     assert "[GossipClassifier] binary problems: 3 of 4" in capsys.readouterr().out
     gossip(stopping="never", max_iter=2, tol=1e9).fit(X, Y)
     assert capsys.readouterr().out == ""
+
+
+def test_sites_that_are_not_there_at_the_end_are_named():
+    schedule = [(5, "crash", 2), (10**6, "join", 3)]
+    model = GossipClassifier(
+        5, "complete", C=0.1, faults=NetworkFaults(schedule=schedule), max_iter=30, random_state=0
+    )
+    with (
+        pytest.warns(UserWarning, match=r"Sites \[2\] crashed and did not return"),
+        pytest.warns(UserWarning, match=r"did not happen: \[\(1000000, 'join', 3\)\]"),
+        pytest.warns(ConvergenceWarning),
+    ):
+        model.fit(X, Y)

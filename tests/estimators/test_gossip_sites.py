@@ -130,7 +130,7 @@ BAD = {
     "crash where nobody is": (
         {"faults": NetworkFaults(schedule=[(3, "crash", 8)])},
         {},
-        "A site of `schedule` must be a number from 0 to 7; got 8",
+        "A site of `schedule` must be a number from 0 to 7, its position in `sites_`; got 8",
     ),
     "all leave": (
         {"faults": NetworkFaults(schedule=[(3, "leave", site) for site in range(8)])},
@@ -140,7 +140,7 @@ BAD = {
     ),
     "fault of another kind": ({"faults": 0.3}, {}, "'faults' parameter"),
     "solver": ({"solver": "admm"}, {}, "'solver' parameter"),
-    "step": ({"solver": Tracking(step=0.0)}, {}, "`step` must be positive; got 0.0"),
+    "step": ({"solver": Tracking(step=0.0)}, {}, "`step` must be positive and finite; got 0.0"),
     "trim": ({"solver": Gadget(robust="trim", trim=2)}, {}, "one site has only 2"),
     "stopping": ({"stopping": "soon"}, {}, "'stopping' parameter"),
     "validation rows alone": ({}, {"X_val": X}, "X_val and y_val go together"),

@@ -13,7 +13,8 @@ from spark.frames import two_classes
 from widemargin import LinearODMClassifier
 from widemargin.spark import SparkLinearODMModel
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+# A server and a second session take a minute to start.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_fit_predict_save_and_load_over_connect(spark, tmp_path):

@@ -20,8 +20,9 @@ class GossipClassifier(GossipMachine):
 
     .. math:: \min_w \tfrac12 \lVert w \rVert^2 + C \sum_i v_i\, \ell(y_i\, w^\top x_i),
 
-    and with the default solver every site ends up within ``tol`` of its optimum, also where
-    messages get lost and sites come and go. The network is simulated in this process.
+    and with the default solver every site approaches its optimum, also where messages get lost
+    and sites come and go; ``relative_gap_`` proves how near they are. The network is simulated in
+    this process.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class GossipClassifier(GossipMachine):
     quiet : int, default=3
         See ``stopping``.
     tol : float, default=1e-3
-        Relative duality gap that every site is to reach.
+        Relative gap at which sites stop, by their own estimate.
     max_iter : int, default=1000
         Rounds allowed per binary problem.
     max_time : float, default=None
@@ -114,8 +115,9 @@ class GossipClassifier(GossipMachine):
         How much classes are unevenly spread: the largest total-variation distance between a
         site's class shares and those of all rows, from 0 to 1.
     dual_gap_, relative_gap_ : float
-        Certificate: by how much the worst site may miss the optimum, summed over the binary
-        problems, and the largest relative to the objective. NaN after an interrupt.
+        Certificate: by how much the worst of the sites that are up at the end may miss the
+        optimum of all rows of sites that have not left, summed over the binary problems, and the
+        largest relative to the objective. NaN after an interrupt.
     estimated_gap_ : float
         The largest relative gap that a site itself believed in.
     converged_ : bool
@@ -130,7 +132,8 @@ class GossipClassifier(GossipMachine):
         Per checkpoint: problem, round, min_accuracy, mean_accuracy, max_accuracy, min_objective,
         mean_objective and max_objective over sites, dual (the lower bound), relative_gap,
         estimated_gap, disagreement (the longest distance of a site's model from the mean one,
-        relative to that), messages, bytes, seconds.
+        relative to that), messages, bytes, seconds. With several classes, accuracies are those of
+        each class against the rest.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)

@@ -23,7 +23,7 @@ from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .gossip_fit import GossipFit, GossipSettings
 from .gossip_memory import check_memory
-from .gossip_outcomes import warn_of_outcomes
+from .gossip_outcomes import warn_of_missing_sites, warn_of_outcomes
 from .gossip_sites import Placement, placed
 from .linear_fit import LinearInputs
 from .linear_prediction import ACCEPTED, LinearModel, decisions_of
@@ -245,6 +245,8 @@ class GossipMachine(LinearModel):
                 self._set_fitted(fit, classes)
             raise
         self._set_fitted(fit, classes)
+        if self.faults is not None:
+            warn_of_missing_sites(self.faults, self.n_iter_, type(self).__name__)
         warn_of_outcomes(fit.outcomes, self.tol, type(self).__name__)
 
     def _set_fitted(self, fit: GossipFit, classes: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..certificates import Certificate
-from ..gossip import Simulation
+from ..gossip import NetworkFaults, Simulation
 from ..gossip.simulation import HISTORY, Checkpoint
 from ..losses import Array
 
@@ -36,14 +36,14 @@ class Ending(Enum):
         "stopping='gap'."
     )
     ROUNDS = (
-        "`max_iter` rounds were over: raise it, loosen `tol`, or take a topology in which news "
-        "spreads faster (a smaller `mixing_time_`)."
+        "`max_iter` rounds were over: raise it, loosen `tol`, scale the features, or take a "
+        "topology in which news spreads faster (a smaller `mixing_time_`)."
     )
     TIME = "`max_time` was over: raise it, or loosen `tol`."
     DIVERGED = (
         "The models grew beyond all bounds, and those of the last checkpoint before were kept. "
         "Scale the features. Where sites lie, take solver=Gadget(robust='clip'); where steps are "
-        "too long, Tracking(step=0.1), or solver='consensus', which has none."
+        "too long, or messages get lost, Tracking(step=0.1), or solver='consensus', which has none."
     )
     INTERRUPTED = "It was interrupted."
 
@@ -112,6 +112,26 @@ class NetworkOutcome:
     def within(self, tol: float) -> bool:
         """Tell whether every site is proved to be as near to the optimum as wanted."""
         return bool(self.certificate.relative_gap <= tol)
+
+
+def warn_of_missing_sites(faults: NetworkFaults, rounds: int, estimator: str) -> None:
+    """Say which sites are not there at the end, since nobody else will."""
+    schedule = sorted(faults.schedule, key=lambda entry: entry[0])
+    late = [tuple(entry) for entry in schedule if entry[0] >= rounds]
+    last = {site: event for when, event, site in schedule if when < rounds}
+    down = sorted(int(site) for site, event in last.items() if event == "crash")
+    said = []
+    if down:
+        said.append(
+            f"Sites {down} crashed and did not return: their neighbours wait for them, and their "
+            "models are not judged. Have them 'return', or 'leave'."
+        )
+    if late:
+        said.append(
+            f"Events of `schedule` lie after the last round, {rounds}, and did not happen: {late}."
+        )
+    if said:
+        warnings.warn(f"{estimator}: {' '.join(said)}", UserWarning, stacklevel=4)
 
 
 def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str) -> None:

@@ -30,7 +30,8 @@ class NetworkFaults:
     schedule : sequence of (round, event, site), default=()
         'crash': the site is silent and loses what is sent to it, but keeps its state, as a process
         that saves it does; 'return': it goes on. 'leave': it says goodbye, and its rows count no
-        longer; 'join': it is not there before that round. Sites are numbered as in ``sites_``.
+        longer; 'join': it is not there before that round. Sites are given by their position in
+        ``sites_``, from 0, not by their names. Sites do not stop before the last event.
     lies : mapping from site to {'opposite', 'noise'}, default={}
         Sites that send something else than their model: its opposite, or noise.
     scale : float, default=10
@@ -125,5 +126,6 @@ def _check_entry(entry: Any, n_sites: int) -> None:
 def _check_site(site: Any, n_sites: int, where: str) -> None:
     if not isinstance(site, Integral) or not 0 <= int(site) < n_sites:
         raise ValueError(
-            f"A site of `{where}` must be a number from 0 to {n_sites - 1}; got {site!r}."
+            f"A site of `{where}` must be a number from 0 to {n_sites - 1}, its position in "
+            f"`sites_`; got {site!r}."
         )

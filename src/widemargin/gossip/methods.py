@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -75,12 +76,9 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
-        if not self.penalty > 0:
-            raise ValueError(f"`penalty` must be positive; got {self.penalty!r}.")
-        if not 0 < self.relaxation <= 1:
-            raise ValueError(f"`relaxation` must be in (0, 1]; got {self.relaxation!r}.")
-        if not self.epochs >= 1:
-            raise ValueError(f"`epochs` must be 1 or more; got {self.epochs!r}.")
+        _require_positive("penalty", self.penalty)
+        _require_positive("relaxation", self.relaxation, most=1.0)
+        _require_count("epochs", self.epochs, 1)
         return setting.kind.consensus(
             *setting.arguments,
             rho=self._rho(setting),
@@ -146,10 +144,13 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
         exchanges = {None: "push_sum", "clip": "clipped", "trim": "trimmed"}
         if self.robust not in exchanges:
             raise ValueError(f"`robust` must be None, 'clip' or 'trim'; got {self.robust!r}.")
-        if self.batch_size is not None and not self.batch_size >= 1:
-            raise ValueError(f"`batch_size` must be 1 or more, or None; got {self.batch_size!r}.")
-        if not self.clip > 0:
-            raise ValueError(f"`clip` must be positive; got {self.clip!r}.")
+        if self.batch_size is not None:
+            _require_count("batch_size", self.batch_size, 1)
+        _require_positive("clip", self.clip)
+        _require_count("trim", self.trim, 0)
+        for name in ("project", "average"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
         fewest = int(setting.topology.degree.min())
         if self.robust == "trim" and not 0 <= 2 * self.trim <= fewest:
             raise ValueError(
@@ -188,8 +189,7 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
-        if not self.step > 0:
-            raise ValueError(f"`step` must be positive; got {self.step!r}.")
+        _require_positive("step", self.step)
         problem = setting.problem
         smooth = problem.constants.smooth
         offset = 2.0 * _largest_curvature(problem) / self.step if smooth else 0.0
@@ -205,6 +205,17 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
             clip=1.0,
             trim=1,
         )
+
+
+def _require_positive(name: str, value: Any, most: float = np.inf) -> None:
+    if not isinstance(value, Real) or not 0 < float(value) <= most or np.isinf(float(value)):
+        end = "positive and finite" if np.isinf(most) else f"in (0, {most:g}]"
+        raise ValueError(f"`{name}` must be {end}; got {value!r}.")
+
+
+def _require_count(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"`{name}` must be a whole number from {least}; got {value!r}.")
 
 
 METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, Tracking)}
