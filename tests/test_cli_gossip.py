@@ -113,7 +113,7 @@ def test_nothing_need_be_saved(run, cancer, tmp_path):  # noqa: F811
         (("--event", "3:explode:1"), "An event of `schedule` must be one of"),
         (
             ("--event", "3:crash:10"),
-            "must be a number from 0 to 9, its position in `sites_`; got 10",
+            "from 0 to 9, its position in `sites_`; got 10",
         ),
         (("-C", 1, "--lam", 1), "-C and --lam set the same weight"),
         (("--history", "nowhere/h.csv"), "nowhere must be a directory"),

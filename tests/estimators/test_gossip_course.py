@@ -162,9 +162,6 @@ def test_sites_that_are_not_there_at_the_end_are_named():
     model = GossipClassifier(
         5, "complete", C=0.1, faults=NetworkFaults(schedule=schedule), max_iter=30, random_state=0
     )
-    with (
-        pytest.warns(UserWarning, match=r"Sites \[2\] crashed and did not return"),
-        pytest.warns(UserWarning, match=r"did not happen: \[\(1000000, 'join', 3\)\]"),
-        pytest.warns(ConvergenceWarning),
-    ):
+    both = r"Sites \[2\] crashed and did not return.*did not happen: \[\(1000000, 'join', 3\)\]"
+    with pytest.warns(UserWarning, match=both), pytest.warns(ConvergenceWarning):
         model.fit(X, Y)
