@@ -21,7 +21,7 @@ from widemargin.spark import (
     SparkLinearSVMClassifier,
     SparkLinearSVMModel,
 )
-from widemargin.spark.blocks import placed
+from widemargin.spark.blocks import place
 from widemargin.spark.columns import Columns
 
 pytestmark = pytest.mark.spark
@@ -92,10 +92,11 @@ def test_the_same_blocks_give_the_same_iterates_here_and_there(spark, binary, so
     classifier = SparkLinearODMClassifier(solver=solver, tol=0.5, idCol="id", nParts=2)
     there = classifier.fit(binary)
     columns = Columns("features", "label", identity="id")
-    with placed(SparkEngine(spark), binary, columns, skip=False, n_parts=2) as rows:
-        blocks = rows.engine.reduce(rows.parts, lambda block: [block], lambda a, b: a + b)
-        local = classifier._local_estimator()
-        inputs = classifier._inputs(local, rows, columns)
+    rows = place(SparkEngine(spark), binary, columns, skip=False, n_parts=2)
+    blocks = rows.engine.reduce(rows.parts, lambda block: [block], lambda a, b: a + b)
+    local = classifier._local_estimator()
+    inputs = classifier._inputs(local, rows)
+    rows.engine.release_all()
     assert len(blocks) == 2
     engine = LocalEngine(1)
     here = DividedFit(
@@ -327,8 +328,19 @@ def test_the_log_and_the_jobs_tell_what_is_done(spark, binary, caplog):
     assert "iteration 1: relative gap" in caplog.text
 
 
-def test_nothing_is_left_in_storage(spark, binary):
+@pytest.mark.parametrize("solver", ["auto", "newton"])
+def test_nothing_is_left_in_storage(spark, binary, solver):
     held = spark.sparkContext._jsc.getPersistentRDDs
     before = set(held())
-    SparkLinearODMClassifier(solver="newton").fit(binary)
+    SparkLinearODMClassifier(solver=solver).fit(binary)
+    assert set(held()) == before
+    with pytest.raises(ValueError, match="at least two classes"):
+        SparkLinearODMClassifier(solver=solver).fit(binary.where("label = 1"))
+    assert set(held()) == before
+
+
+def test_nothing_of_arrays_is_left_in_storage(spark):
+    held = spark.sparkContext._jsc.getPersistentRDDs
+    before = set(held())
+    LinearODMClassifier(engine="spark").fit(*two_classes())
     assert set(held()) == before

@@ -68,6 +68,7 @@ class SparkEngine:
         self.partitions = partitions
         self._tag = f"widemargin-{uuid.uuid4().hex[:12]}"
         self._checked = False
+        self._persisted: list[Any] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {"partitions": self.partitions}
@@ -168,6 +169,13 @@ class SparkEngine:
     def release(self, parts: SparkParts) -> None:
         """Free what parts take in Spark's storage; they are computed again if asked for."""
         parts.frame.unpersist()
+        self._persisted = [frame for frame in self._persisted if frame is not parts.frame]
+
+    def release_all(self) -> None:
+        """Free what all parts take that this engine made; Spark would keep them for good."""
+        for frame in self._persisted:
+            frame.unpersist()
+        self._persisted = []
 
     def keep(self, frame: Any) -> SparkParts:
         """Take over parts that were made on the cluster: a frame of chunks."""
@@ -175,6 +183,7 @@ class SparkEngine:
 
     def _kept(self, frame: Any, numbers: list[int] | None) -> SparkParts:
         frame = frame.persist()
+        self._persisted.append(frame)
         with self._interruptible():
             # Work is done now, and what is wrong with it said now.
             found = [row["part"] for row in frame.where("chunk = 0").select("part").collect()]

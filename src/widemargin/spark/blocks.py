@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,11 +126,10 @@ class PlacedRows:
         return self.summary.sizes[0]
 
 
-@contextmanager
-def placed(
+def place(
     engine: SparkEngine, dataset: Any, columns: Columns, *, skip: bool, n_parts: int | None
-) -> Iterator[PlacedRows]:
-    """Keep the rows of a DataFrame in blocks, as long as they are needed.
+) -> PlacedRows:
+    """Put the rows of a DataFrame into blocks, which the engine keeps until it is told otherwise.
 
     With ids rows are placed by the hash of theirs and sorted, so that blocks do not depend on how
     the DataFrame is partitioned. Without, rows stay where they are, unless ``n_parts`` is given.
@@ -144,27 +141,21 @@ def placed(
     elif n_parts is not None:
         chosen = chosen.repartition(n_parts)
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip)
-    kept = [engine.keep(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))]
-    try:
-        parts = kept[0]
-        if len(parts) == 0:
-            raise ValueError("the DataFrame has no rows to train on.")
+    made = parts = engine.keep(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
+    if len(parts) == 0:
+        raise ValueError("the DataFrame has no rows to train on.")
+    summary = engine.reduce(parts, summary_of, Summary.plus)
+    check_rows(summary, columns)
+    if summary.skipped:
+        log.warning("left out %s invalid rows", f"{summary.skipped:,}")
+    if summary.empty:
+        few = parts.frame.where(~F.col("part").isin(list(summary.empty)))
+        parts = SparkParts(few, [n for n in parts.numbers if n not in summary.empty])
+    if summary.kinds != {not summary.dense}:
+        parts = engine.map(parts, AsKind(summary.dense))
+        engine.release(made)
         summary = engine.reduce(parts, summary_of, Summary.plus)
-        check_rows(summary, columns)
-        if summary.empty:
-            few = parts.frame.where(~F.col("part").isin(list(summary.empty)))
-            parts = SparkParts(few, [n for n in parts.numbers if n not in summary.empty])
-        if summary.kinds != {not summary.dense}:
-            parts = engine.map(parts, AsKind(summary.dense))
-            kept.append(parts)
-            engine.release(kept.pop(0))
-            summary = engine.reduce(parts, summary_of, Summary.plus)
-        if summary.skipped:
-            log.warning("left out %s invalid rows", f"{summary.skipped:,}")
-        yield PlacedRows(engine, parts, summary)
-    finally:
-        for own in kept:
-            engine.release(own)
+    return PlacedRows(engine, parts, summary)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +16,7 @@ from ..linear.divided_fit import DividedFit, DividedInputs, DividedSettings
 from ..linear.problem import LossConstants
 from ..resources import memory_bytes
 from .accessors import add_accessors, setter
-from .blocks import PlacedRows, check_classes, placed
+from .blocks import PlacedRows, check_classes, place
 from .columns import Columns, column
 from .fit_log import FitLog
 from .linear_model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
@@ -55,25 +53,35 @@ class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # typ
     def _fit(self, dataset: Any) -> LinearModel:
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
-        session, name = dataset.sparkSession, type(self).__name__
-        with FitLog(session, name) as told, self._rows(session, dataset, columns, told) as rows:
-            inputs = self._inputs(local, rows[0], columns)
-            settings = self._settings(local, told)
-            if rows[1] is None:
-                fit = DividedFit(inputs, settings)
-            else:
-                fit = self._validated(inputs, settings, rows[1], columns)
-            told.doing(f"training by {settings.solver}")
-            fit.fit_problems()
+        engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
+        with FitLog(dataset.sparkSession, name) as told:
+            try:
+                fit = self._fitted(engine, dataset, columns, local, told)
+            finally:
+                engine.release_all()
             for key, value in fit.attributes().items():
                 setattr(local, key, value)
-            local.classes_ = np.arange(inputs.n_classes)
-            local.n_features_in_ = inputs.n_features
+            local.classes_ = np.arange(fit.inputs.n_classes)
+            local.n_features_in_ = fit.inputs.n_features
             told.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
-        unfinished = [r for r in fit.results if r not in getattr(fit, "ended", [])]
-        warn_of_unconverged(unfinished, local.tol, name, stacklevel=4)
+        ended = fit.ended if isinstance(fit, ValidatedFit) else []
+        cut_short = [result for result in fit.results if result not in ended]
+        warn_of_unconverged(cut_short, local.tol, name, stacklevel=4)
         model = self._model_class(local)._resetUid(self.uid)
         return self._copyValues(model)  # type: ignore[no-any-return]
+
+    def _fitted(
+        self, engine: SparkEngine, dataset: Any, columns: Columns, local: Any, told: FitLog
+    ) -> DividedFit:
+        rows, validation = self._place(engine, dataset, columns, told)
+        inputs, settings = self._inputs(local, rows), self._settings(local, told)
+        if validation is None:
+            fit = DividedFit(inputs, settings)
+        else:
+            fit = self._validated(inputs, settings, validation, columns)
+        told.doing(f"training by {fit.settings.solver}")
+        fit.fit_problems()
+        return fit
 
     def _columns(self) -> Columns:
         return Columns(
@@ -84,33 +92,29 @@ class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # typ
             self._value("idCol"),
         )
 
-    @contextmanager
-    def _rows(
-        self, session: Any, dataset: Any, columns: Columns, told: FitLog
-    ) -> Iterator[tuple[PlacedRows, PlacedRows | None]]:
+    def _place(
+        self, engine: SparkEngine, dataset: Any, columns: Columns, told: FitLog
+    ) -> tuple[PlacedRows, PlacedRows | None]:
         """Place the rows to train on, and those to validate by if there are any."""
-        engine = SparkEngine(session)
         how = {"skip": self.getHandleInvalid() == "skip", "n_parts": self._value("nParts")}
         training = dataset
         if columns.validation is not None:
             chosen = column(columns.validation)
             training = dataset.where(~chosen | chosen.isNull())  # a null is told of there
         told.doing("placing rows")
-        with placed(engine, training, columns, **how) as rows:
-            check_classes(rows.summary, columns)
-            told.tell(
-                f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
-                f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
-                f"{rows.summary.stored / 1e6:,.1f} MB"
-            )
-            if columns.validation is None:
-                yield rows, None
-                return
-            told.doing("placing validation rows")
-            with placed(engine, dataset.where(chosen), columns, **how) as validation:
-                yield rows, validation
+        rows = place(engine, training, columns, **how)
+        check_classes(rows.summary, columns)
+        told.tell(
+            f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
+            f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
+            f"{rows.summary.stored / 1e6:,.1f} MB"
+        )
+        if columns.validation is None:
+            return rows, None
+        told.doing("placing validation rows")
+        return rows, place(engine, dataset.where(chosen), columns, **how)
 
-    def _inputs(self, local: Any, rows: PlacedRows, columns: Columns) -> DividedInputs:
+    def _inputs(self, local: Any, rows: PlacedRows) -> DividedInputs:
         totals = rows.summary.weights
         factors = class_factors(local.class_weight, np.arange(len(totals)), totals)
         row_weight = local._row_weight(float(totals.sum()))
