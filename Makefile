@@ -35,7 +35,7 @@ test: $(VENV)/.java ## Run the fast tests, those on Spark among them
 test-quick: $(VENV)/.test ## Run the fast tests but for those that start Spark
 	$(IN_VENV) -m pytest -m "not slow and not cluster and not spark" $(PYTEST_ARGS)
 
-test-slow: $(VENV)/.test ## Run the slow tests (WIDEMARGIN_DATA=folder adds those on real data)
+test-slow: $(VENV)/.java ## Run the slow tests (WIDEMARGIN_DATA=folder adds those on real data)
 	$(IN_VENV) -m pytest -m slow $(PYTEST_ARGS)
 
 test-cluster: $(VENV)/.java ## Run fits on a real Spark cluster on this machine, parts of which are killed
