@@ -81,9 +81,9 @@ def test_block() -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_coordinate_descent_keeps_what_it_has(loss: str) -> None:
-    X = many_rows(20_000, 5, "float32")
-    y = np.where(np.arange(20_000) % 2 == 0, 1.0, -1.0)  # noise, and a C that makes it last
-    model = SVMClassifier(loss=loss, C=1e5, gamma=0.1, tol=1e-12, memory_limit="50MB")
+    X = many_rows(40_000, 5)
+    y = np.where(np.arange(40_000) % 2 == 0, 1.0, -1.0)  # noise: ten times longer than we wait
+    model = SVMClassifier(loss=loss, C=1e3, gamma=0.1, tol=1e-12, memory_limit="50MB")
     with ctrl_c(after=1.5):
         model.fit(X, y)
     assert np.any(model.dual_coef_)
@@ -119,9 +119,9 @@ def test_prediction() -> None:
 
 def test_problems_not_yet_begun_make_no_model() -> None:
     """A class whose problem has no duals would win wherever the others say no."""
-    X = many_rows(12_000, 5, "float32")
-    y = np.arange(12_000) % 3
-    model = SVMClassifier(C=1e5, gamma=0.1, tol=1e-12, memory_limit="50MB", n_jobs=1)
+    X = many_rows(40_000, 5)
+    y = np.arange(40_000) % 3
+    model = SVMClassifier(C=1e3, gamma=0.1, tol=1e-12, memory_limit="50MB", n_jobs=1)
     with ctrl_c(after=1.0):
         model.fit(X, y)
     assert not hasattr(model, "dual_coef_")
