@@ -65,7 +65,7 @@ class LinearODMClassifier(LinearMachine):
         draws the validation rows.
     n_jobs : int, default=None
         Threads; None takes all cores this process may use (one inside a worker process). Results
-        do not depend on it.
+        do not depend on it. Where `engine` is another machine, its tasks' cores count instead.
     memory_limit : int or str, default='1GiB'
         Bytes for what solvers keep beside the rows, or a size such as '500MB': decides how many
         of several binary problems are solved at the same time, and the blocks of a stream.
@@ -240,7 +240,7 @@ class LinearSVMClassifier(LinearMachine):
         draws the validation rows.
     n_jobs : int, default=None
         Threads; None takes all cores this process may use (one inside a worker process). Results
-        do not depend on it.
+        do not depend on it. Where `engine` is another machine, its tasks' cores count instead.
     memory_limit : int or str, default='1GiB'
         Bytes for what solvers keep beside the rows, or a size such as '500MB': decides how many
         of several binary problems are solved at the same time, and the blocks of a stream.

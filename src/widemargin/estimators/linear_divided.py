@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..engines import resolve
+from ..linear import SolverOptions
 from ..linear.divided_fit import DividedFit, DividedInputs, DividedSettings
 from ..linear.parts import N_STRATA, divide
 from ..linear.row_blocks import RowBlock
@@ -48,6 +49,7 @@ def fit_on_engine(estimator: Any, inputs: LinearInputs, classes: Any, seed: int)
             ),
             DividedSettings(
                 estimator.solver,
+                SolverOptions(estimator.n_parts, estimator.batch_size),
                 tol=estimator.tol,
                 max_iter=estimator.max_iter,
                 max_time=estimator.max_time,

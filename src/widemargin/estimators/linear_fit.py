@@ -17,7 +17,7 @@ from ..linear import FROM_DUALS, SolverOptions, choose, solve
 from ..linear.monitor import LinearMonitor, history_of
 from ..linear.newton import DIRECT_SIZE
 from ..linear.problem import LinearProblem, LossConstants
-from ..linear.solution import LinearSolution
+from ..linear.solution import LinearSolution, fitted_attributes
 from ..linear.starts import best_multiple, implied_duals
 from ..losses import Array
 from .exact_fit import FEWEST_TOGETHER, LEAST_TIME
@@ -253,21 +253,12 @@ class LinearFit:
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes, those that tell how the fit went among them."""
-        constant, complete = self.inputs.constant, len(self.results) == len(self.w)
-        n_features = self.inputs.X.shape[1]
-        intercept = constant * self.w[:, n_features] if constant else np.zeros(len(self.w))
-        gaps = [r.certificate.gap for r in self.results]
-        relative = [r.certificate.relative_gap for r in self.results]
         begun = [monitor.iterations for monitor in self.monitors.values()]
         iterations = [r.iterations for r in self.results] or begun
         return {
-            "coef_": np.ascontiguousarray(self.w[:, :n_features]),
-            "intercept_": intercept + 0.0,  # no -0.0
-            "dual_gap_": float(np.sum(gaps)) if complete else np.nan,
-            "relative_gap_": float(np.max(relative)) if complete else np.nan,
+            **fitted_attributes(self.w, self.inputs.constant, self.results, self.settings.tol),
             "history_": self._history(),
             "n_iter_": max(iterations, default=0),
-            "converged_": complete and max(relative) <= self.settings.tol,
             "solver_": self.solver,
         }
 

@@ -18,7 +18,7 @@ from .gathered import Gathered, gather
 from .monitor import LinearMonitor, history_of
 from .problem import LossConstants
 from .row_blocks import Pose
-from .solution import LinearSolution
+from .solution import LinearSolution, fitted_attributes
 from .stages import descend, safe_step
 from .svrg import STEPS_PER_ROW
 
@@ -230,18 +230,9 @@ class DividedFit:
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes, those that tell how the fit went among them."""
-        inputs, complete = self.inputs, len(self.results) == len(self.w)
-        weights, n = self.w, inputs.n_features
-        intercept = inputs.constant * weights[:, n] if inputs.constant else np.zeros(len(weights))
-        gaps = [r.certificate.gap for r in self.results]
-        relative = [r.certificate.relative_gap for r in self.results]
         return {
-            "coef_": np.ascontiguousarray(weights[:, :n]),
-            "intercept_": intercept + 0.0,  # no -0.0
-            "dual_gap_": float(np.sum(gaps)) if complete else np.nan,
-            "relative_gap_": float(np.max(relative)) if complete else np.nan,
+            **fitted_attributes(self.w, self.inputs.constant, self.results, self.settings.tol),
             "history_": history_of(self.records),
             "n_iter_": max((r.iterations for r in self.results), default=0),
-            "converged_": complete and max(relative) <= self.settings.tol,
             "solver_": self.solver,
         }

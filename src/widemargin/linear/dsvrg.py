@@ -31,9 +31,9 @@ from .divided_problem import point_at
 from .monitor import LinearMonitor
 from .parts import N_STRATA, divide
 from .problem import Evaluation, LinearProblem
-from .row_blocks import EvaluatedAt, Point, Pose, RowBlock, Sums, duals_at
+from .row_blocks import EvaluatedAt, Point, Pose, RowBlock, Sums, duals_at, smoothness_of
 from .solution import LinearSolution
-from .stages import descend, safe_step, smoothness
+from .stages import descend, safe_step
 from .svrg import STEPS_PER_ROW
 
 N_PARTS = 8
@@ -155,7 +155,7 @@ class SizeOf:
 
     def __call__(self, block: RowBlock) -> list[tuple[int, float]]:
         """Answer for one part."""
-        return [(block.n_rows, float(smoothness(self.pose.problem(block)).sum()))]
+        return [(block.n_rows, float(smoothness_of(self.pose, block).sum()))]
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,8 @@ class Visit:
         """Go on from (weights, sum of iterates)."""
         w, summed = value[0].copy(), value[1].copy()
         seed = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
-        problem = self.pose.problem(block)
-        each = smoothness(problem)
-        problem.native.svrg_steps(
+        each = smoothness_of(self.pose, block)
+        self.pose.problem(block).native.svrg_steps(
             _native.draw_rows(each, self.count, seed),
             each,
             self.total,

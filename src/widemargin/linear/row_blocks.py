@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from ..kernels import Rows, as_rows
 from ..losses import Array
 from .problem import LinearProblem, LossConstants
+from .stages import smoothness
 
-# Rows whose state a process remembers: some 20 bytes each.
+# Rows whose state a process remembers: some 30 bytes each.
 MOST_REMEMBERED = 4_000_000
 
 
@@ -136,6 +137,7 @@ class Memory:
     rounds: tuple[tuple[Array, LossConstants], ...] = ()
     piece: tuple[str, NDArray[np.int8]] | None = None
     dual: tuple[str, Array] | None = None
+    smoothness: tuple[Any, Array] | None = None
 
     def saw(self, rounds: tuple[tuple[Array, LossConstants], ...]) -> bool:
         """Whether these are the rounds that the multipliers come from."""
@@ -254,6 +256,14 @@ def duals_at(pose: Pose, point: Point, block: RowBlock) -> Array:
         pose.problem(block).evaluate(point.w, dual=dual)
         memory.dual = (point.name, dual)
     return memory.dual[1]
+
+
+def smoothness_of(pose: Pose, block: RowBlock) -> Array:
+    """Return Lᵢ of a block's rows."""
+    memory, key = _remembered(block), replace(pose, rounds=(), threads=1)
+    if memory.smoothness is None or memory.smoothness[0] != key:
+        memory.smoothness = (key, smoothness(pose.problem(block)))
+    return memory.smoothness[1]
 
 
 @dataclass(frozen=True)

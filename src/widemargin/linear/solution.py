@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ..certificates import Certificate
 from ..losses import Array
@@ -29,3 +32,24 @@ class LinearSolution:
     certificate: Certificate
     outcome: Outcome
     iterations: int
+
+
+def fitted_attributes(
+    w: Array, constant: float, results: list[LinearSolution], tol: float
+) -> dict[str, Any]:
+    """Return what an estimator shows of its problems' weights, the last feature their constant.
+
+    Where an interrupt left problems without a solution, there are no gaps to show.
+    """
+    n_features = w.shape[1] - (constant != 0)
+    intercept = constant * w[:, n_features] if constant else np.zeros(len(w))
+    complete = len(results) == len(w)
+    gaps = [result.certificate.gap for result in results]
+    relative = [result.certificate.relative_gap for result in results]
+    return {
+        "coef_": np.ascontiguousarray(w[:, :n_features]),
+        "intercept_": intercept + 0.0,  # no -0.0
+        "dual_gap_": float(np.sum(gaps)) if complete else np.nan,
+        "relative_gap_": float(np.max(relative)) if complete else np.nan,
+        "converged_": complete and max(relative) <= tol,
+    }
