@@ -14,24 +14,26 @@ import re
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from . import __version__
-from .divide_and_conquer import Level, collect
+from .divide_and_conquer import Level, Whole, collect
 from .engines import Engine
 from .kernels import Kernel
 from .level_summary import LevelSummary
-from .partition import NearestGroup
+from .losses import Array
+from .partition import NearestGroup, fetch
 from .persistence.atomic_write import write_atomically
 from .persistence.container import pack, unpack
 from .persistence.decoding import decode_value
 from .persistence.encoding import encode_value
-from .samples import Part, PartReport, Samples
+from .samples import Part, PartReport, join
 
 # A temporary file older than this is what a killed write left; a younger one may be at work.
 SECONDS_OF_A_WRITE = 3600.0
@@ -42,8 +44,28 @@ _ROUTER_ARRAYS = ("basis_rows", "coef", "group_start", "offset")
 Records = list[dict[str, float]]
 
 
+class Folder(Protocol):
+    """Where files of bytes are kept."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, whole or not at all; one that cannot be written is reported."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names of the files there are."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """Return what a file holds; OSError if it cannot be read."""
+        ...
+
+    def __str__(self) -> str:
+        """Return its name, for messages."""
+        ...
+
+
 class Checkpoints:
-    """The folder of one fit.
+    """The folder of one fit, on a disk of this machine.
 
     Parameters
     ----------
@@ -63,9 +85,16 @@ class Checkpoints:
         except OSError as error:
             self._complain(error)
 
+    def __str__(self) -> str:
+        return str(self.folder)
+
     def for_problem(self, k: int) -> LevelStore:
         """Return the store of one binary problem."""
         return LevelStore(self, k)
+
+    def read(self, name: str) -> bytes:
+        """Return what a file holds."""
+        return (self.folder / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file, or say once why that is not possible."""
@@ -104,29 +133,28 @@ class Checkpoints:
 class LevelStore:
     """The levels of one binary problem."""
 
-    def __init__(self, checkpoints: Checkpoints, problem: int) -> None:
-        self.checkpoints, self.problem = checkpoints, problem
+    def __init__(self, folder: Folder, problem: int) -> None:
+        self.folder, self.problem = folder, problem
 
     def save(self, level: Level, records: Records, engine: Engine) -> None:
         """Keep a level, with the records up to it."""
         name = f"problem-{self.problem}-level-{level.number}.wml"
-        self.checkpoints.write(name, _packed(level, records, collect(level, engine)))
+        self.folder.write(name, _packed(level, records, collect(level, engine)))
 
-    def load(self, samples: Samples, stop_level: int) -> tuple[Level, Records] | None:
+    def load(self, whole: Whole, engine: Engine, stop_level: int) -> tuple[Level, Records] | None:
         """Return the last level kept, not above the one asked for, with the records up to it."""
-        found = (_NAME.fullmatch(name) for name in self.checkpoints.names())
+        found = (_NAME.fullmatch(name) for name in self.folder.names())
         levels = sorted(int(match[2]) for match in found if match and int(match[1]) == self.problem)
         for number in levels:
             if number < stop_level:
                 continue
-            path = self.checkpoints.folder / f"problem-{self.problem}-level-{number}.wml"
+            name = f"problem-{self.problem}-level-{number}.wml"
             try:
-                level, records = _unpacked(path.read_bytes(), samples)
+                level, records = _unpacked(self.folder.read(name), whole, engine)
             # A checksum guards the contents: what gets past it was written by something else.
             except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-                warnings.warn(
-                    f"{str(path)!r} cannot be used and is passed over: {error}.", stacklevel=2
-                )
+                path = f"{self.folder}/{name}"
+                warnings.warn(f"{path!r} cannot be used and is passed over: {error}.", stacklevel=2)
             else:
                 return level, [record for record in records if record["level"] >= stop_level]
         return None
@@ -152,28 +180,57 @@ def _packed(level: Level, records: Records, parts: list[Part]) -> bytes:
     return pack({"kind": "level", "level": encode_value(content, "level", arrays)}, arrays)
 
 
-def _unpacked(data: bytes, samples: Samples) -> tuple[Level, Records]:
+def _unpacked(data: bytes, whole: Whole, engine: Engine) -> tuple[Level, Records]:
     header, arrays = unpack(data, __version__)
     content = decode_value(header["level"], arrays)
     rows, net_dual, size = content["rows"], content["net_dual"], content["size"]
     if not rows.size == net_dual.size == size.sum():
         raise ValueError("its arrays differ in size")
-    if not 0 <= rows.min() <= rows.max() < samples.n_rows:
+    if not 0 <= rows.min() <= rows.max() < whole.n_rows:
         raise ValueError("it has rows that the training set lacks")
-    # The next level asks for rows, duals and masses only; the reports are in the summary.
-    report = PartReport(0.0, 0.0, 0, "CONVERGED", "", 0.0, 0.0)
-    parts = [
-        Part(rows[end - n : end], net_dual[end - n : end], float(mass), samples, report)
-        for n, end, mass in zip(size, np.cumsum(size), content["mass"], strict=True)
-    ]
-    router = None if content["router"] is None else _router(content["router"], samples)
+    restored = _Restored(
+        np.full(whole.n_rows, -1, dtype=np.int32), np.zeros(whole.n_rows), content["mass"], size
+    )
+    restored.part[rows] = np.repeat(np.arange(size.size), size)
+    restored.net_dual[rows] = net_dual
+    parts = engine.regroup(whole.parts, restored, _joined, int(size.size))
+    router = None
+    if content["router"] is not None:
+        router = _router(content["router"], whole, engine)
     summary = LevelSummary(**content["summary"])
     level = Level(content["number"], parts, content["n_parts"], router, summary)
     return level, content["records"]
 
 
-def _router(kept: dict[str, Any], samples: Samples) -> NearestGroup:
-    basis = None if samples.pairwise else samples.X[kept["basis_rows"]]
+@dataclass(frozen=True)
+class _Restored:
+    """Sends rows to the parts they were in, with the duals they had; by their numbers."""
+
+    part: NDArray[np.int32]
+    net_dual: Array
+    mass: Array
+    size: NDArray[np.int64]
+
+    def __call__(self, number: int, whole: Part) -> list[tuple[int, Part]]:
+        kept = whole.keep(self.part[whole.rows] >= 0)
+        kept = replace(kept, net_dual=self.net_dual[kept.rows])
+        pieces = kept.pieces(self.part[kept.rows].astype(np.int64))
+        return [
+            (k, replace(piece, mass=float(self.mass[k] * piece.n_rows / self.size[k])))
+            for k, piece in pieces
+        ]
+
+
+def _joined(pieces: list[Part]) -> Part:
+    # The next level asks for rows, duals and masses only; the reports are in the summary.
+    return replace(join(pieces), report=PartReport(0.0, 0.0, 0, "CONVERGED", "", 0.0, 0.0))
+
+
+def _router(kept: dict[str, Any], whole: Whole, engine: Engine) -> NearestGroup:
+    drawn, kernel = fetch(engine, whole.parts, np.unique(kept["basis_rows"]))
+    basis = None
+    if kernel.name != "precomputed":
+        basis = drawn.X[np.searchsorted(drawn.rows, kept["basis_rows"])]
     arrays = {name: kept[name] for name in _ROUTER_ARRAYS}
     return NearestGroup(kernel=Kernel(**kept["kernel"]), basis=basis, **arrays)
 

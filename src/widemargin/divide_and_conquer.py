@@ -14,6 +14,7 @@ who works on them is the engine's business. After every level there is a model.
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,12 +26,11 @@ import numpy as np
 
 from .engines import Engine
 from .level_summary import LevelSummary, summarise
-from .losses import Array
 from .merge import every_dual
 from .methods import Method
 from .part_solver import PartSettings, solve_part
-from .partition import Divided, NearestGroup
-from .samples import Part, Samples, whole_set
+from .partition import Divided, NearestGroup, together
+from .samples import Part
 from .strategies import Plan
 
 
@@ -68,6 +68,23 @@ class Level:
     summary: LevelSummary
 
 
+@dataclass(frozen=True)
+class Whole:
+    """A training set where the engine has it, not divided yet.
+
+    Attributes
+    ----------
+    parts : the engine's parts
+        Of :class:`.Part`; together they hold rows 0 … n_rows − 1, in this order.
+    n_parts, n_rows : int
+        How many there are.
+    """
+
+    parts: Any
+    n_parts: int
+    n_rows: int
+
+
 class Store(Protocol):
     """Where finished levels are kept."""
 
@@ -76,7 +93,7 @@ class Store(Protocol):
         ...
 
     def load(
-        self, samples: Samples, stop_level: int
+        self, whole: Whole, engine: Engine, stop_level: int
     ) -> tuple[Level, list[dict[str, float]]] | None:
         """Return the last level kept, not above the one asked for."""
         ...
@@ -90,8 +107,8 @@ class DivideAndConquer:
 
     Parameters
     ----------
-    samples : Samples
-        The training set.
+    whole : Whole
+        The training set, with the net duals to start from.
     method : Method
         The row of the table.
     plan : Plan
@@ -106,8 +123,6 @@ class DivideAndConquer:
         Keeps finished levels.
     announce : callable or None
         Told of the level and its number of parts when it begins.
-    start : array or None
-        Net duals to start from; None starts at zero.
 
     Attributes
     ----------
@@ -119,7 +134,7 @@ class DivideAndConquer:
 
     def __init__(
         self,
-        samples: Samples,
+        whole: Whole,
         method: Method,
         plan: Plan,
         engine: Engine,
@@ -128,11 +143,9 @@ class DivideAndConquer:
         judge: Judge | None = None,
         store: Store | None = None,
         announce: Callable[[int, int], None] | None = None,
-        start: Array | None = None,
     ) -> None:
-        self.samples, self.method, self.plan, self.engine = samples, method, plan, engine
+        self.whole, self.method, self.plan, self.engine = whole, method, plan, engine
         self.settings, self.judge, self.store, self.announce = settings, judge, store, announce
-        self.start = start
         self.complete: Level | None = None
         self.records: list[dict[str, float]] = []
         self._began = time.perf_counter()
@@ -151,6 +164,8 @@ class DivideAndConquer:
                 self.complete = self.complete or level  # half a first level is better than nothing
                 return Stop.TIME
             if self._improves(level):
+                if self.complete is not None:
+                    self.engine.release(self.complete.parts)
                 self.complete = level
             assert self.complete is not None
             if self.store is not None:
@@ -161,7 +176,9 @@ class DivideAndConquer:
             number -= 1
 
     def _resumed(self) -> Level | None:
-        kept = None if self.store is None else self.store.load(self.samples, self.plan.stop_level)
+        if self.store is None:
+            return None
+        kept = self.store.load(self.whole, self.engine, self.plan.stop_level)
         if kept is None:
             return None
         self.complete, self.records = kept
@@ -182,12 +199,12 @@ class DivideAndConquer:
         return None
 
     def _leaves(self) -> Divided:
-        whole = self.engine.scatter([whole_set(self.samples, self.start)])
+        parts, n_parts = self.whole.parts, self.whole.n_parts
         n_leaves = self.plan.parts(self.plan.levels)
         if n_leaves == 1:
-            return Divided(whole, 1)
+            return Divided(parts if n_parts == 1 else together(self.engine, parts), 1)
         random = self._random(self.plan.levels)
-        return self.method.partition(self.engine, whole, 1, n_leaves, random)
+        return self.method.partition(self.engine, parts, n_parts, n_leaves, random)
 
     def _next(self, level: Level) -> Divided:
         carried = level.parts
@@ -195,7 +212,10 @@ class DivideAndConquer:
             carried = self.engine.map(carried, self.method.carry)
         n_to = self.plan.parts(level.number - 1)
         random = self._random(level.number - 1)
-        return self.method.regroup(self.engine, carried, level.n_parts, n_to, random)
+        divided = self.method.regroup(self.engine, carried, level.n_parts, n_to, random)
+        if carried is not level.parts:
+            self.engine.release(carried)
+        return divided
 
     def _solve(self, number: int, divided: Divided) -> Level:
         if self.announce is not None:
@@ -217,6 +237,8 @@ class DivideAndConquer:
             partial(summarise, total=settings.total, blocks=self.method.routed),
             LevelSummary.__add__,
         )
+        if divided.parts is not self.whole.parts:  # which others may ask for
+            self.engine.release(divided.parts)
         return Level(number, parts, divided.n_parts, divided.router, summary)
 
     def _improves(self, level: Level) -> bool:
@@ -239,7 +261,7 @@ class DivideAndConquer:
 
 def collect(level: Level, engine: Engine) -> list[Part]:
     """Bring the parts of a level here, without their rows' values."""
-    return engine.reduce(level.parts, _without_rows, lambda a, b: a + b)
+    return engine.reduce(level.parts, _without_rows, operator.add)
 
 
 def _without_rows(part: Part) -> list[Part]:

@@ -59,8 +59,8 @@ class Samples:
             weight=self.weight[rows],
         )
 
-    # Parts share one training set here. Where parts own their rows, as on a cluster, a source of
-    # the same form keeps those alone: `only` narrows it and `joined` puts sources together.
+    # Parts share one training set here. Where parts own their rows, as on a cluster, OwnedRows has
+    # the same form and keeps those alone: `only` narrows it and `joined` puts sources together.
 
     def labels(self, rows: NDArray[np.int64]) -> Array:
         """Return the labels of some rows."""
@@ -70,11 +70,11 @@ class Samples:
         """Return the weights of some rows."""
         return self.weight[rows]
 
-    def only(self, rows: NDArray[np.int64]) -> Samples:
+    def only(self, rows: NDArray[np.int64]) -> Source:
         """Return a source of some rows, by the same numbers."""
         return self
 
-    def joined(self, others: list[Samples]) -> Samples:
+    def joined(self, others: list[Source]) -> Source:
         """Return a source of the rows of several."""
         return self
 
@@ -94,6 +94,81 @@ class Samples:
             stored = self.X.data.nbytes + self.X.indices.nbytes
             return int(stored // max(1, self.n_rows)) + 8
         return int(self.X.itemsize * self.X.shape[1])
+
+
+@dataclass(frozen=True)
+class OwnedRows:
+    """Rows that lie with their part, under their numbers in the whole training set.
+
+    Attributes
+    ----------
+    numbers : array of shape (n_rows,)
+        The rows' numbers, ascending.
+    samples : Samples
+        The rows.
+    """
+
+    numbers: NDArray[np.int64]
+    samples: Samples
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.samples.kernel
+
+    @property
+    def pairwise(self) -> bool:
+        """False: a kernel matrix cannot be taken apart by rows."""
+        return False
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that a copy of one row takes, on average."""
+        return self.samples.row_bytes
+
+    def take(self, rows: NDArray[np.int64]) -> Samples:
+        """Copy some of the rows; all of them, in order, are not copied."""
+        return self.samples.take(self._positions(rows))
+
+    def labels(self, rows: NDArray[np.int64]) -> Array:
+        """Return the labels of some rows."""
+        return self.samples.label[self._positions(rows)]
+
+    def weights(self, rows: NDArray[np.int64]) -> Array:
+        """Return the weights of some rows."""
+        return self.samples.weight[self._positions(rows)]
+
+    def only(self, rows: NDArray[np.int64]) -> Source:
+        """Return a source of some rows, by the same numbers."""
+        return OwnedRows(rows, self.take(rows))
+
+    def joined(self, others: list[Source]) -> Source:
+        """Return a source of the rows of several."""
+        every = [self, *(other for other in others if isinstance(other, OwnedRows))]
+        numbers = np.concatenate([each.numbers for each in every])
+        order = np.argsort(numbers, kind="stable")
+        own = [each.samples for each in every]
+        blocks = [samples.X for samples in own]
+        X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+        samples = replace(
+            own[0],
+            X=X[order],
+            label=np.concatenate([each.label for each in own])[order],
+            weight=np.concatenate([each.weight for each in own])[order],
+        )
+        return OwnedRows(numbers[order], samples)
+
+    def values(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[Any]:
+        """Look up precomputed kernel values, of which there are none."""
+        raise TypeError("rows that lie with their part have no kernel matrix")
+
+    def _positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        if rows.size == self.numbers.size and np.array_equal(rows, self.numbers):
+            return np.arange(rows.size)
+        return np.searchsorted(self.numbers, rows)
+
+
+Source = Samples | OwnedRows
 
 
 @dataclass(frozen=True)
@@ -137,7 +212,7 @@ class Part:
     mass : float
         Weight of the training rows that the part stands for; more than that of its own rows once
         a merge has dropped some.
-    source : Samples
+    source : Samples or OwnedRows
         Where the rows are found.
     report : PartReport or None
         How the last solve ended; None before the first.
@@ -146,7 +221,7 @@ class Part:
     rows: NDArray[np.int64]
     net_dual: Array
     mass: float
-    source: Samples
+    source: Source
     report: PartReport | None = None
 
     @property

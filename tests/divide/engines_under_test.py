@@ -1,12 +1,9 @@
 """Engines that show what algorithms do with them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
 try:
     import cloudpickle
@@ -14,8 +11,7 @@ except ImportError:  # joblib before 1.6 has a copy of its own
     from joblib.externals import cloudpickle
 
 from widemargin.engines import LocalEngine, Share
-from widemargin.kernels import Kernel
-from widemargin.samples import Part, Samples
+from widemargin.samples import Part
 
 
 class ListeningEngine(LocalEngine):
@@ -80,6 +76,9 @@ class CarryingEngine:
     def scatter(self, blocks: Sequence[Any]) -> list[bytes]:
         return [cloudpickle.dumps(block) for block in blocks]
 
+    def release(self, parts: list[bytes]) -> None:
+        self.calls.append("release")
+
     def map(self, parts: list[bytes], fn: Callable[[Any], Any]) -> list[bytes]:
         self.calls.append("map")
         return [self._run(fn, part) for part in parts]
@@ -121,63 +120,11 @@ class CarryingEngine:
         return cloudpickle.dumps(carried(fn)(cloudpickle.loads(part)))
 
 
-@dataclass(frozen=True)
-class OwnRows:
-    """A source that holds some rows of a training set and knows no other."""
-
-    numbers: npt.NDArray[np.int64]
-    held: Samples
-
-    @property
-    def kernel(self) -> Kernel:
-        return self.held.kernel
-
-    @property
-    def pairwise(self) -> bool:
-        return False
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Samples:
-        return self.held.take(self._places(rows))
-
-    def labels(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        return self.held.label[self._places(rows)]
-
-    def weights(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        return self.held.weight[self._places(rows)]
-
-    def only(self, rows: npt.NDArray[np.int64]) -> "OwnRows":
-        return OwnRows(rows, self.take(rows))
-
-    def joined(self, others: list["OwnRows"]) -> "OwnRows":
-        every = [self, *others]
-        stack = sp.vstack if sp.issparse(self.held.X) else np.vstack
-        held = replace(
-            self.held,
-            X=stack([each.held.X for each in every]),
-            label=np.concatenate([each.held.label for each in every]),
-            weight=np.concatenate([each.held.weight for each in every]),
-        )
-        numbers = np.concatenate([each.numbers for each in every])
-        order = np.argsort(numbers)
-        return OwnRows(numbers[order], held.take(order))
-
-    def _places(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        places = np.searchsorted(self.numbers, rows)
-        assert np.array_equal(self.numbers[places], rows), "asked for rows that are elsewhere"
-        return places
-
-
 class OwningEngine(CarryingEngine):
-    """A worker whose parts hold their own rows alone, as on a cluster."""
-
-    def scatter(self, blocks: Sequence[Part]) -> list[bytes]:
-        return super().scatter(
-            [replace(each, source=OwnRows(each.rows, each.samples())) for each in blocks]
-        )
+    """A worker that looks whether parts hold their own rows alone."""
 
     def map(self, parts: list[bytes], fn: Callable[[Any], Any]) -> list[bytes]:
         results = super().map(parts, fn)
         for part in map(cloudpickle.loads, results):
-            part = part[0] if isinstance(part, tuple) else part
             assert np.array_equal(part.source.numbers, part.rows)
         return results

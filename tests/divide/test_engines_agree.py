@@ -3,6 +3,7 @@
 import io
 import threading
 from contextlib import redirect_stderr
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin.estimators import divided
 from widemargin.estimators.kernel_machine import KernelMachine
 
 STRATEGIES = (Stratified, Clustered, Cascade, Preserving)
@@ -24,6 +26,12 @@ MODELS = {
     "odm": ODMClassifier(random_state=0),
 }
 losses = pytest.mark.parametrize("loss", MODELS)
+
+
+@pytest.fixture(autouse=True)
+def many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows lie before they are divided must not matter."""
+    monkeypatch.setattr(divided, "BLOCK_BYTES", 700)
 
 
 def fit_away(model: KernelMachine, engine: CarryingEngine, *data: Any) -> KernelMachine:
@@ -103,12 +111,39 @@ def test_travelling_with_everything(kind: type) -> None:
     same_model(travelled, model.fit(rows, y, weights), X)
 
 
-@pytest.mark.parametrize("kind", [Stratified, Clustered, Cascade])
-def test_travelling_kernel_values(kind: type) -> None:
+def test_kernel_values_stay() -> None:
     X, y = two_clouds(100)
-    model = ODMClassifier("precomputed", strategy=kind(levels=1, fan_in=2), random_state=0)
-    travelled = fit_away(model, CarryingEngine(), X @ X.T, y)
-    same_model(travelled, model.fit(X @ X.T, y), X @ X.T)
+    strategy = Stratified(levels=1, fan_in=2)
+    model = ODMClassifier("precomputed", strategy=strategy, engine=CarryingEngine())
+    with pytest.raises(ValueError, match=r"a kernel given as values .* cannot leave"):
+        model.fit(X @ X.T, y)
+
+
+def test_checkpoints_of_parts_that_travel(tmp_path: Path) -> None:
+    """A level kept by one engine is taken up by another."""
+    X, y = two_clouds(160)
+    for kind in STRATEGIES:
+        first = SVMClassifier(strategy=kind(levels=2, fan_in=2, stop_level=1), random_state=0)
+        first.set_params(checkpoint=tmp_path / kind.__name__).fit(X, y)
+        model = clone(first).set_params(strategy=kind(levels=2, fan_in=2))
+        engine = CarryingEngine()
+        resumed = fit_away(model, engine, X, y)
+        assert engine.calls.count("map") <= 2  # what is carried up, and the root alone
+        assert_allclose_models(resumed, model.set_params(checkpoint=None).fit(X, y), X)
+
+
+def assert_allclose_models(a: KernelMachine, b: KernelMachine, X: Any) -> None:
+    """To rounding: what a part stands for is summed up from other pieces."""
+    np.testing.assert_allclose(a.dual_coef_, b.dual_coef_, rtol=1e-9)
+    np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), rtol=1e-9)
+
+
+def test_a_task_with_too_little_memory() -> None:
+    X, y = two_clouds(160)
+    strategy = Stratified(levels=1, fan_in=2)
+    model = SVMClassifier(strategy=strategy, engine=CarryingEngine(), memory_limit="20kB")
+    with pytest.raises(ValueError, match=r"`memory_limit` must be at least .* for level 1"):
+        model.fit(X, y)
 
 
 class WeighingEngine(CarryingEngine):

@@ -18,7 +18,7 @@ def spread_out(set_: Samples, owner: np.ndarray, net_dual: np.ndarray | None = N
 
 
 def drawn_from(parts: list[Part], size: int, seed: int = 0, **options: Any) -> Drawn:
-    return draw(LocalEngine(1), parts, size, np.random.default_rng(seed), **options)
+    return draw(LocalEngine(1), parts, size, np.random.default_rng(seed), **options)[0]
 
 
 @pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
@@ -53,7 +53,7 @@ def test_every_row_is_drawn_equally_often() -> None:
     random = np.random.default_rng(0)
     hits = np.zeros((4000, 30))
     for k in range(4000):
-        hits[k, draw(LocalEngine(1), parts, 12, random).rows] = 1.0
+        hits[k, draw(LocalEngine(1), parts, 12, random)[0].rows] = 1.0
     share, pairs = 12 / 30, 12 * 11 / (30 * 29)
     error = np.sqrt(share * (1 - share) / 4000)
     assert np.abs(hits.mean(axis=0) - share).max() < 4 * error

@@ -49,6 +49,10 @@ class Engine(Protocol):
         """Place the parts."""
         ...
 
+    def release(self, parts: Any) -> None:
+        """Free what parts take that nobody will ask for again, or hardly."""
+        ...
+
     def map(self, parts: Any, fn: Callable[[Any], Any]) -> Any:
         """Apply ``fn`` to every part."""
         ...

@@ -68,6 +68,9 @@ class LocalEngine:
         """Place the parts."""
         return list(blocks)
 
+    def release(self, parts: list[Any]) -> None:
+        """Free parts, which memory does by itself."""
+
     def map(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
         """Apply ``fn`` to every part."""
         return self._applied(parts, fn)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..divide_and_conquer import DivideAndConquer, Judge, Level, Stop, Store, collect
+from ..divide_and_conquer import DivideAndConquer, Judge, Level, Stop, Store, Whole, collect
 from ..duplicates import MergedSamples, merge_samples
 from ..engines import Engine
 from ..losses import Array
 from ..part_solver import PartSettings, level_tol
 from ..partition import NearestGroup
-from ..samples import Samples
+from ..samples import OwnedRows, Samples, whole_set
 from ..solvers import Outcome
 from ..solvers.block_descent import least_memory
 from ..strategies import STRATEGIES, Clustered, Plan, Strategy
@@ -25,6 +25,9 @@ from ..strategies import STRATEGIES, Clustered, Plan, Strategy
 # Up to this many rows strategy="auto" solves the whole set. Beyond, it asks clusters of at most
 # the second number of rows each, whose cost grows with the rows and not with their square.
 EXACT_ROWS, PART_ROWS = 100_000, 8_000
+# Bytes of rows in a block that is sent elsewhere, and copies of a part's rows that a task has there
+# at the same time: as they come, as an object, and as the result goes back.
+BLOCK_BYTES, COPIES_IN_A_TASK = 16 * 2**20, 3
 
 # Columns of ``history_``.
 WHOLE = ("problem", "level", "parts", "rows", "largest_part", "support_vectors")
@@ -135,7 +138,8 @@ def fit_divided(
         samples = merged.samples
         start = None if start is None else merged.merge(start)
     plan = strategy.plan(samples.n_rows, method.last_level)
-    _check_memory(plan, samples, engine, settings)
+    check_memory(plan, samples.n_rows, samples, engine, settings.memory)
+    whole = whole_on(engine, samples, start)
 
     def result(level: Level, stop: Stop | None) -> DividedProblem:
         net_dual, part = _gathered(level, engine, samples, mean=not method.routed)
@@ -151,7 +155,7 @@ def fit_divided(
     if judge is not None:
         level_judge = lambda level: judge(result(level, None))  # noqa: E731
     loop = DivideAndConquer(
-        samples,
+        whole,
         method,
         plan,
         engine,
@@ -159,7 +163,6 @@ def fit_divided(
         judge=level_judge,
         store=store,
         announce=announce,
-        start=start,
     )
     try:
         stop = loop.run()
@@ -182,18 +185,42 @@ def _merged(samples: Samples, strategy: Strategy) -> MergedSamples | None:
     return merged
 
 
-def _check_memory(plan: Plan, samples: Samples, engine: Engine, settings: PartSettings) -> None:
-    """Refuse a memory limit that some level will not do with, before any is solved."""
+def whole_on(engine: Engine, samples: Samples, start: Array | None) -> Whole:
+    """Place a training set: as it is in this process, in blocks that own their rows elsewhere."""
+    one = whole_set(samples, start)
+    if engine.in_process:
+        return Whole(engine.scatter([one]), 1, samples.n_rows)
+    if samples.pairwise:
+        raise ValueError(
+            "a kernel given as values or as a function cannot leave this process; got "
+            f"engine={engine!r}. Use a kernel by name, or engine='local'."
+        )
+    owned = replace(one, source=OwnedRows(one.rows, samples))
+    per_block = max(1, BLOCK_BYTES // max(1, samples.row_bytes))
+    blocks = [part for _, part in owned.pieces(one.rows // per_block)]
+    return Whole(engine.scatter(blocks), len(blocks), samples.n_rows)
+
+
+def check_memory(
+    plan: Plan, n_rows: int, rows: Samples | OwnedRows, engine: Engine, memory: int
+) -> None:
+    """Refuse a memory limit that some level will not do with, before any is solved.
+
+    ``rows`` are some of the rows, to tell their size by.
+    """
     for level in range(plan.levels, plan.stop_level - 1, -1):
         parts = plan.parts(level)
-        rows = -(-samples.n_rows // parts)
+        largest = -(-n_rows // parts)
         sharers = engine.share(parts).sharers
-        needed = sharers * least_memory(rows, int(samples.X.dtype.itemsize), samples.pairwise)
-        if needed > settings.memory:
+        X = rows.take(np.zeros(0, dtype=np.int64)).X
+        needed = sharers * least_memory(largest, int(X.dtype.itemsize), rows.pairwise)
+        if not engine.in_process:  # rows come along, and are copied on the way
+            needed += COPIES_IN_A_TASK * rows.row_bytes * largest
+        if needed > memory:
             raise ValueError(
                 f"`memory_limit` must be at least {needed} bytes for level {level}, where "
-                f"{sharers} parts of {rows} rows share it; got {settings.memory}. Raise it, or "
-                "stop at a higher level."
+                f"{sharers} parts of {largest} rows share it; got {memory}. Raise it, or stop at a "
+                "higher level."
             )
 
 

@@ -84,9 +84,10 @@ class ODMClassifier(KernelMachine):
     memory_limit : int or str, default='1GiB'
         Bytes for kernel values, or a size such as '500MB'; parts solved at the same time
         share it.
-    engine : 'local' or Engine, default='local'
-        Where the parts of a divided training set are kept and solved: threads of this process, or
-        an object with the verbs of :class:`widemargin.engines.Engine`.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the parts of a divided training set are kept and solved: threads of this process, the
+        active Spark session, or an object with the verbs of :class:`widemargin.engines.Engine`.
+        The model is the same.
     checkpoint : str or path-like, default=None
         Folder to keep every finished level of a divided fit in; the same fit, started again,
         goes on from the last one. Without a ``random_state`` its random choices are fixed.
@@ -299,9 +300,10 @@ class SVMClassifier(KernelMachine):
     memory_limit : int or str, default='1GiB'
         Bytes for kernel values, or a size such as '500MB'; parts solved at the same time
         share it.
-    engine : 'local' or Engine, default='local'
-        Where the parts of a divided training set are kept and solved: threads of this process, or
-        an object with the verbs of :class:`widemargin.engines.Engine`.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the parts of a divided training set are kept and solved: threads of this process, the
+        active Spark session, or an object with the verbs of :class:`widemargin.engines.Engine`.
+        The model is the same.
     checkpoint : str or path-like, default=None
         Folder to keep every finished level of a divided fit in; the same fit, started again,
         goes on from the last one. Without a ``random_state`` its random choices are fixed.

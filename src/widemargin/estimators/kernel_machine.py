@@ -64,7 +64,7 @@ class KernelMachine(KernelModel):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
-        "engine": [StrOptions({"local"}), Engine],
+        "engine": [StrOptions({"local", "spark"}), Engine],
         "checkpoint": [None, str, PathLike],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],

@@ -35,7 +35,7 @@ def divide(
     strata = np.zeros(problem.n_rows, dtype=np.int64)
     if partition == "stratified" and n_parts > 1:
         strata = _strata(problem, n_strata, random)
-    target = deal(strata, problem.label.astype(np.float64), n_parts, random)
+    target = deal(strata, problem.label, n_parts, random)
     each = [np.flatnonzero(target == k) for k in range(n_parts)]
     return [(rows, taken(problem, rows)) for rows in each]
 

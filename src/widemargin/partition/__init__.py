@@ -4,7 +4,7 @@ All have the form of :class:`Division`. A training set is divided by starting fr
 holds all of it; folding and re-clustering parts on the way up have the same form.
 """
 
-from .division import Divided, Division
+from .division import Divided, Division, fetch, send, together
 from .kernel_kmeans import Clusters
 from .landmarks import LandmarkStrata
 from .nearest_group import NearestGroup
@@ -19,4 +19,7 @@ __all__ = [
     "LandmarkStrata",
     "NearestGroup",
     "RandomParts",
+    "fetch",
+    "send",
+    "together",
 ]

@@ -1,7 +1,15 @@
-"""What all divisions share: their form, samples of rows, and dealing strata out."""
+"""What all divisions share: their form, samples of rows, and dealing strata out.
+
+A division looks at rows by their numbers in the whole training set, and not by where they lie: the
+same rows make the same parts, from one part that holds them all or from many on a cluster. What
+decides is a few bytes per row, which come here; rows stay where they are until they are sent to
+their new part.
+"""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -11,11 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..engines import Engine
-from ..losses import Array
+from ..kernels import Kernel
 from ..samples import Part, join
 from .nearest_group import NearestGroup
 
 Numbers = NDArray[np.int64]
+NumberOfRows = tuple[Numbers, NDArray[np.int32]]
 
 
 class Divided(NamedTuple):
@@ -47,36 +56,68 @@ class Division(Protocol):
 
 
 def deal(
-    strata: Numbers, label: Array, n_parts: int, random: np.random.Generator, first: int = 0
+    strata: NDArray[Any], label: NDArray[Any], n_parts: int, random: np.random.Generator
 ) -> Numbers:
     """Deal every stratum out over the parts, by label within the stratum.
 
-    Rows are ordered by stratum, label and chance, then dealt out in turns, to part ``first`` first.
-    So parts differ by at most one row in size, in each stratum, and in each label of each stratum.
+    Rows are ordered by stratum, label and chance, then dealt out in turns. So
+    parts differ by at most one row in size, in each stratum, and in each label of each stratum.
     """
     order = np.lexsort((random.random(strata.size), label, strata))
     target = np.empty(strata.size, dtype=np.int64)
-    target[order] = (first + np.arange(strata.size)) % n_parts
+    target[order] = np.arange(strata.size) % n_parts
     return target
 
 
 def deal_out(
-    engine: Engine, parts: Any, n_to: int, strata_of: Any, random: np.random.Generator
+    engine: Engine,
+    parts: Any,
+    n_to: int,
+    strata_of: Callable[[Part], Numbers],
+    random: np.random.Generator,
 ) -> Divided:
-    """Divide parts by dealing out the strata that ``strata_of(part)`` tells.
-
-    Each part goes on dealing where the one before it ended, so that the new parts are even.
-    """
+    """Divide parts by dealing out the strata that ``strata_of(part)`` tells."""
     seed = int(random.integers(2**31))
-    sizes = engine.reduce(parts, lambda part: [part.n_rows], lambda a, b: a + b)
-    dealt_before = np.cumsum([0, *sizes])
+    cell = per_row(engine, parts, partial(_cell, strata_of))
+    target = deal(cell // 2, cell % 2, n_to, np.random.default_rng([seed, 0]))
+    return Divided(send(engine, parts, target, n_to), n_to)
 
-    def split(number: int, part: Part) -> list[tuple[int, Part]]:
-        chance = np.random.default_rng([seed, number])
-        label, first = part.source.labels(part.rows), int(dealt_before[number])
-        return part.pieces(deal(strata_of(part), label, n_to, chance, first))
 
-    return Divided(engine.regroup(parts, split, join, n_to), n_to)
+def _cell(strata_of: Callable[[Part], Numbers], part: Part) -> NumberOfRows:
+    """Give every stratum and label a number."""
+    positive = part.source.labels(part.rows) > 0
+    return part.rows, (2 * strata_of(part) + positive).astype(np.int32)
+
+
+def per_row(engine: Engine, parts: Any, fn: Callable[[Part], NumberOfRows]) -> NDArray[np.int32]:
+    """Bring a number of every row here, in the order of the rows' numbers.
+
+    ``fn`` gives them for a part's rows or for some of these, as (rows, numbers); rows it leaves
+    out have −1.
+    """
+    answers = engine.reduce(parts, lambda part: [fn(part)], operator.add)
+    out = np.full(max(int(rows.max(initial=-1)) for rows, _ in answers) + 1, -1, dtype=np.int32)
+    for rows, values in answers:
+        out[rows] = values
+    return out
+
+
+def send(engine: Engine, parts: Any, target: NDArray[Any], n_to: int) -> Any:
+    """Send every row to its new part: ``target`` is by the rows' numbers."""
+    return engine.regroup(parts, partial(_addressed, target.astype(np.int32)), join, n_to)
+
+
+def together(engine: Engine, parts: Any) -> Any:
+    """Put all rows into one part."""
+    return engine.regroup(parts, _to_the_first, join, 1)
+
+
+def _to_the_first(number: int, part: Part) -> list[tuple[int, Part]]:
+    return [(0, part)]
+
+
+def _addressed(target: NDArray[np.int32], number: int, part: Part) -> list[tuple[int, Part]]:
+    return part.pieces(target[part.rows].astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -102,39 +143,74 @@ def draw(
     random: np.random.Generator,
     *,
     support_only: bool = False,
-) -> Drawn:
-    """Draw up to ``size`` rows without replacement, wherever they lie.
+    among: NDArray[np.bool_] | None = None,
+) -> tuple[Drawn, Kernel]:
+    """Draw up to ``size`` rows without replacement, wherever they lie; return the kernel, too.
 
     Every row has a key by chance, and the smallest keys win; so the draw does not depend on how
-    rows are spread over parts, and each part sends no more than ``size`` rows.
+    rows are spread over parts. Keys come here first, then the rows that won.
+
+    Parameters
+    ----------
+    engine, parts
+        Where to draw.
+    size : int
+        Rows to draw, or all if there are fewer.
+    random : Generator
+        Chance.
+    support_only : bool
+        Whether rows without a dual are left out.
+    among : array of bool, optional
+        By the rows' numbers, which to draw among.
     """
     seed = int(random.integers(2**31))
-    take = partial(_smallest_keys, size=size, seed=seed, support_only=support_only)
-    _, rows, X = engine.reduce(parts, take, partial(_merge_keys, size=size))
-    order = np.argsort(rows)
-    rows = rows[order]
-    if X is None:  # precomputed: values among the rows drawn, which may lie in several parts
-        X = engine.visit(parts, 0, lambda part, drawn: part.source.values(drawn, drawn), rows)
-        return Drawn(rows, X)
-    return Drawn(rows, X[order])
+    take = partial(_smallest_keys, size=size, seed=seed, support_only=support_only, among=among)
+    _, rows = engine.reduce(parts, take, partial(_merge_keys, size=size))
+    return fetch(engine, parts, np.sort(rows))
 
 
-def _smallest_keys(part: Part, size: int, seed: int, support_only: bool) -> Any:
+def _smallest_keys(
+    part: Part, size: int, seed: int, support_only: bool, among: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.uint64], Numbers]:
     rows = part.rows[part.net_dual != 0] if support_only else part.rows
+    if among is not None:
+        rows = rows[among[rows]]
     keys = _key(rows, seed)
     if rows.size > size:
-        chosen = np.sort(np.argpartition(keys, size)[:size])
+        chosen = np.argpartition(keys, size)[:size]
         rows, keys = rows[chosen], keys[chosen]
-    return keys, rows, None if part.source.pairwise else part.source.take(rows).X
+    return keys, rows
 
 
-def _merge_keys(a: Any, b: Any, size: int) -> Any:
+def _merge_keys(
+    a: tuple[NDArray[np.uint64], Numbers], b: tuple[NDArray[np.uint64], Numbers], size: int
+) -> tuple[NDArray[np.uint64], Numbers]:
     keys, rows = np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
     chosen = np.argsort(keys)[:size]
-    if a[2] is None:
-        return keys[chosen], rows[chosen], None
-    stack = sp.vstack([a[2], b[2]], format="csr") if sp.issparse(a[2]) else np.vstack([a[2], b[2]])
-    return keys[chosen], rows[chosen], stack[chosen]
+    return keys[chosen], rows[chosen]
+
+
+def fetch(engine: Engine, parts: Any, rows: Numbers) -> tuple[Drawn, Kernel]:
+    """Bring some rows and the kernel here, given the rows' numbers in ascending order."""
+    found = engine.reduce(parts, partial(_rows_among, rows), operator.add)
+    kernel: Kernel = found[0][2]
+    if kernel.name == "precomputed":  # values among the rows, which may lie in several parts
+        X = engine.visit(parts, 0, _values_among, rows)
+        return Drawn(rows, X), kernel
+    blocks = [X for _, X, _ in found]
+    stack = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+    order = np.argsort(np.concatenate([numbers for numbers, _, _ in found]))
+    return Drawn(rows, stack[order]), kernel
+
+
+def _rows_among(wanted: Numbers, part: Part) -> list[tuple[Numbers, Any, Kernel]]:
+    source = part.source
+    own = part.rows[np.isin(part.rows, wanted)]
+    return [(own, None if source.pairwise else source.take(own).X, source.kernel)]
+
+
+def _values_among(part: Part, rows: Any) -> Any:
+    return part.source.values(rows, rows)
 
 
 def _key(rows: Numbers, seed: int) -> NDArray[np.uint64]:

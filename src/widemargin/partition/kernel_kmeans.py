@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
 from ..engines import Engine
 from ..kernels import Kernel, as_rows
 from ..losses import Array
-from ..samples import Part, join
-from .division import Divided, Drawn, draw
+from ..samples import Part
+from .division import Divided, Drawn, NumberOfRows, draw, per_row, send, together
 from .nearest_group import NearestGroup, Numbers, group_sums, nearest_mean
 
 # A cluster of the sample may hold this many times its share, a part of the rows the second.
@@ -50,16 +51,15 @@ class Clusters:
     ) -> Divided:
         """Divide parts anew."""
         if n_to == 1:
-            return Divided(engine.regroup(parts, lambda _, part: [(0, part)], join, 1), 1)
+            return Divided(together(engine, parts), 1)
         n_rows, n_support = engine.reduce(parts, _counts, lambda a, b: (a[0] + b[0], a[1] + b[1]))
         size = min(max(self.n_sample, ROWS_PER_CLUSTER * n_to), LARGEST_SAMPLE)
-        drawn = draw(engine, parts, size, random, support_only=n_support >= size)
+        drawn, kernel = draw(engine, parts, size, random, support_only=n_support >= size)
         if drawn.rows.size < 2 * n_to:
             raise ValueError(
                 f"{n_to} clusters need a sample of at least {2 * n_to} rows; got "
                 f"{drawn.rows.size}. Lower `levels` or `fan_in`."
             )
-        kernel = engine.visit(parts, 0, lambda part, _: part.source.kernel, None)
         router = cluster_rows(clustering_kernel(kernel, drawn), drawn, n_to, random, slack=SLACK)
         return _split_by(engine, parts, router, int(LARGEST * n_rows / n_to), random)
 
@@ -73,75 +73,60 @@ def _split_by(
 ) -> Divided:
     """Send rows to their nearest centre, with more centres where too many rows go."""
     threads = engine.share(1).threads
-    assigned = engine.map(parts, partial(_assign, router=router, threads=threads))
-    for round_number in range(ROUNDS + 1):
-        counts = engine.reduce(assigned, partial(_sizes, n_groups=router.n_groups), np.add)
-        if counts.max() <= largest or round_number == ROUNDS:
+    group = per_row(engine, parts, partial(_assigned, router=router, threads=threads))
+    for _ in range(ROUNDS):
+        counts = np.bincount(group[group >= 0], minlength=router.n_groups)
+        if counts.max() <= largest:
             break
-        router = _split_groups(engine, assigned, router, counts, largest, random)
-        renumbered = np.where(counts <= largest, np.cumsum(counts <= largest) - 1, -1)
-        again = partial(_reassign, renumbered=renumbered, router=router, threads=threads)
-        assigned = engine.map(assigned, again)
+        router = _split_groups(engine, parts, group, router, counts, largest, random)
+        # Rows of other groups stay, new centres are far from them.
+        lost = (group >= 0) & (counts > largest)[group]
+        renumbered = (np.cumsum(counts <= largest) - 1)[group]
+        group = np.where(lost | (group < 0), -1, renumbered).astype(np.int32)
+        again = partial(_assigned, router=router, threads=threads, lost=lost)
+        found = per_row(engine, parts, again)
+        group[: found.size] = np.where(found >= 0, found, group[: found.size])
+    counts = np.bincount(group[group >= 0], minlength=router.n_groups)
     # Part g is group g of the router; groups nobody went to are dropped, and rows of a group that
     # no split could divide are dealt out over further parts, after those of the router.
     occupied = counts > 0
-    renumbered = np.cumsum(occupied) - 1
+    target = np.where(group >= 0, (np.cumsum(occupied) - 1)[group], -1)
     dealt = np.ceil(counts[occupied] / largest).astype(np.int64)
-    further = occupied.sum() + np.cumsum(dealt - 1) - dealt
-    large = np.flatnonzero(dealt > 1)
-    before = _dealt_before(engine, assigned, np.flatnonzero(occupied)[large])
-
-    def split(number: int, pair: tuple[Part, Numbers]) -> list[tuple[int, Part]]:
-        part, target = pair[0], renumbered[pair[1]]
-        label = part.source.labels(part.rows)
-        for k, group in enumerate(large):
-            here = np.flatnonzero(target == group)
-            here = here[np.argsort(label[here], kind="stable")]  # each part gets of every label
-            turn = (before[number, k] + np.arange(here.size)) % dealt[group]
-            target[here] = np.where(turn == 0, group, further[group] + turn)
-        return part.pieces(target)
-
-    divided = engine.regroup(assigned, split, join, int(dealt.sum()))
+    _deal_large_groups(engine, parts, target, dealt)
+    divided = send(engine, parts, target, int(dealt.sum()))
     return Divided(divided, int(dealt.sum()), router.only(occupied))
 
 
-def _assign(part: Part, router: NearestGroup, threads: int) -> tuple[Part, Numbers]:
-    return part, router.assign_samples(part.source, part.rows, threads)
+def _assigned(
+    part: Part, router: NearestGroup, threads: int, lost: NDArray[np.bool_] | None = None
+) -> NumberOfRows:
+    """Find the groups of a part's rows, or of those among them that have lost theirs."""
+    rows = part.rows if lost is None else part.rows[lost[part.rows]]
+    return rows, router.assign_samples(part.source, rows, threads).astype(np.int32)
 
 
-def _reassign(
-    pair: tuple[Part, Numbers], renumbered: Numbers, router: NearestGroup, threads: int
-) -> tuple[Part, Numbers]:
-    """Assign the rows of groups that were split; the others stay, new centres are far from them."""
-    part, target = pair[0], renumbered[pair[1]]
-    lost = np.flatnonzero(target < 0)
-    target[lost] = router.assign_samples(part.source, part.rows[lost], threads)
-    return part, target
+def _deal_large_groups(engine: Engine, parts: Any, target: Numbers, dealt: Numbers) -> None:
+    """Deal out rows of groups that are to be several parts, in place; of every label to each."""
+    large = np.flatnonzero(dealt > 1)
+    if large.size == 0:
+        return
+    further = dealt.size + np.cumsum(dealt - 1) - dealt
+    positive = per_row(engine, parts, _positive)
+    for group in large:
+        here = np.flatnonzero(target == group)
+        here = here[np.argsort(positive[here], kind="stable")]
+        turn = np.arange(here.size) % dealt[group]
+        target[here] = np.where(turn == 0, group, further[group] + turn)
 
 
-def _sizes(pair: tuple[Part, Numbers], n_groups: int) -> Numbers:
-    return np.bincount(pair[1], minlength=n_groups)
-
-
-def _dealt_before(engine: Engine, assigned: Any, groups: Numbers) -> Numbers:
-    """Count the rows of some groups in all parts before each, as (parts, groups)."""
-    if groups.size == 0:
-        return np.zeros((0, 0), dtype=np.int64)
-
-    def counts(pair: tuple[Part, Numbers]) -> list[Numbers]:
-        return [np.array([np.count_nonzero(pair[1] == group) for group in groups])]
-
-    per_part = np.array(engine.reduce(assigned, counts, lambda a, b: a + b))
-    return np.asarray(np.cumsum(per_part, axis=0) - per_part)
-
-
-def _members(pair: tuple[Part, Numbers], group: int) -> Part:
-    return pair[0].keep(pair[1] == group)
+def _positive(part: Part) -> NumberOfRows:
+    return part.rows, (part.source.labels(part.rows) > 0).astype(np.int32)
 
 
 def _split_groups(
     engine: Engine,
-    assigned: Any,
+    parts: Any,
+    group: NDArray[np.int32],
     router: NearestGroup,
     counts: Numbers,
     largest: int,
@@ -150,10 +135,10 @@ def _split_groups(
     """Replace every group that is too large by several, found among its own rows."""
     large = np.flatnonzero(counts > largest)
     new = []
-    for group in large:
-        members = engine.map(assigned, partial(_members, group=int(group)))
-        pieces = int(np.ceil(LARGEST * counts[group] / largest))
-        drawn = draw(engine, members, min(ROWS_PER_CLUSTER * 4 * pieces, LARGEST_SAMPLE), random)
+    for number in large:
+        pieces = int(np.ceil(LARGEST * counts[number] / largest))
+        size = min(ROWS_PER_CLUSTER * 4 * pieces, LARGEST_SAMPLE)
+        drawn, _ = draw(engine, parts, size, random, among=group == number)
         new.append(cluster_rows(router.kernel, drawn, pieces, random, slack=SLACK))
     kept = np.ones(router.n_groups, dtype=np.bool_)
     kept[large] = False

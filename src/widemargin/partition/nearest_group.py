@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..kernels import Kernel, as_rows
 from ..losses import Array
-from ..samples import Samples
+from ..samples import Source
 
 Numbers = NDArray[np.int64]
 
@@ -67,7 +67,7 @@ class NearestGroup:
         )
         return best
 
-    def assign_samples(self, samples: Samples, rows: Numbers, threads: int = 1) -> Numbers:
+    def assign_samples(self, samples: Source, rows: Numbers, threads: int = 1) -> Numbers:
         """Return the group of some rows of a training set."""
         if not samples.pairwise:
             return self.assign(samples.take(rows).X, threads)

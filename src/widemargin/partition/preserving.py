@@ -30,13 +30,13 @@ class InputSpaceStrata:
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts anew."""
-        if engine.visit(parts, 0, lambda part, _: part.source.pairwise, False):
+        drawn, kernel = draw(engine, parts, max(self.n_sample, 8 * self.n_strata), random)
+        if kernel.name == "precomputed":
             raise ValueError(
                 "The distribution-preserving partition clusters the features themselves, which a "
                 "kernel given as values or as a function does not show. Use strategy='stratified', "
                 "'clustered' or 'cascade', or a kernel by name."
             )
-        drawn = draw(engine, parts, max(self.n_sample, 8 * self.n_strata), random)
         n_strata = min(self.n_strata, drawn.rows.size)
         nearest = cluster_rows(Kernel("linear"), drawn, n_strata, random)
         return deal_out(engine, parts, n_to, partial(_stratum, nearest), random)
