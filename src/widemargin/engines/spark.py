@@ -1,8 +1,11 @@
 """The Spark engine: parts in DataFrames, work on the cluster's Python workers.
 
 Only the DataFrame API is used, so that it runs on a classic session and over Spark Connect alike.
-Parts are rows of pickled objects (see :mod:`.spark_tasks`), placed in partitions by number and
-kept in Spark's storage. What fails on a worker is computed again from the source, as Spark does.
+Parts are rows of pickled objects (see :mod:`.spark_tasks`), placed in partitions by number. A job
+costs a good part of a second, so nothing runs before an answer is asked for: parts that were made
+since are made in the same job, and then kept in Spark's storage. Parts just regrouped go straight
+to the map that follows, and are kept only if they are asked for something else. What fails on a
+worker is computed again from the source, as Spark does.
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ from .spark_workers import require_workers
 Value = TypeVar("Value")
 
 
+class NoParts(LookupError):
+    """Raised where an answer of parts is asked for, and a frame has none."""
+
+
 @dataclass
 class SparkParts:
     """Parts that lie on the cluster.
@@ -34,14 +41,18 @@ class SparkParts:
     ----------
     frame : DataFrame
         Chunks of pickled parts.
-    numbers : list of int
-        What the parts are called in the frame, in their order.
+    numbers : list of int or None
+        What the parts are called in the frame, in their order; None before a job has told.
+    kept : bool
+        Whether Spark keeps them once they are made.
     """
 
     frame: Any
-    numbers: list[int] = field(repr=False)
+    numbers: list[int] | None = field(repr=False)
+    kept: bool = False
 
     def __len__(self) -> int:
+        assert self.numbers is not None, "no job has made these parts yet"
         return len(self.numbers)
 
 
@@ -68,7 +79,7 @@ class SparkEngine:
         self.partitions = partitions
         self._tag = f"widemargin-{uuid.uuid4().hex[:12]}"
         self._checked = False
-        self._persisted: list[Any] = []
+        self._persisted: list[SparkParts] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {"partitions": self.partitions}
@@ -118,12 +129,13 @@ class SparkEngine:
                     rows[name].append(value)
         frame = session.createDataFrame(pa.table(rows, schema=tasks.PIECES))
         placed = frame.repartition(partitions, "key").sortWithinPartitions("part", "chunk")
-        return self._kept(placed.select("part", "chunk", "data"), list(range(len(blocks))))
+        parts = SparkParts(placed.select("part", "chunk", "data"), list(range(len(blocks))))
+        return self._kept(parts)
 
     def map(self, parts: SparkParts, fn: Callable[[Any], Any]) -> SparkParts:
         """Apply ``fn`` to every part."""
         frame = parts.frame.mapInArrow(partial(tasks.mapped, fn), tasks.CHUNKS_DDL)
-        return self._kept(frame, parts.numbers)
+        return self._kept(SparkParts(frame, parts.numbers))
 
     def regroup(
         self,
@@ -134,7 +146,7 @@ class SparkEngine:
     ) -> SparkParts:
         """Redistribute pieces of parts to new parts, by one shuffle."""
         partitions = self._partitions(n_to)
-        order = {number: k for k, number in enumerate(parts.numbers)}
+        order = {number: k for k, number in enumerate(self.numbers(parts))}
         key_of = _KeyOf(partition_keys(partitions), n_to)
         pieces = parts.frame.mapInArrow(
             partial(tasks.split_up, split, order, key_of), tasks.PIECES_DDL
@@ -143,7 +155,7 @@ class SparkEngine:
             "part", "source", "chunk"
         )
         frame = placed.mapInArrow(partial(tasks.put_together, combine), tasks.CHUNKS_DDL)
-        return self._kept(frame, None)
+        return SparkParts(frame, [0] if n_to == 1 else None)
 
     def reduce(
         self,
@@ -152,51 +164,67 @@ class SparkEngine:
         combine: Callable[[Value, Value], Value],
     ) -> Value:
         """Combine a value of every part: first within partitions, then over them, in order."""
+        self._kept(parts)
         frame = parts.frame.mapInArrow(partial(tasks.folded, fn, combine), tasks.RUNS_DDL)
-        values: list[Value] = [value for _, value in self._values(frame)]
+        answers = self._answers(frame)
+        if parts.numbers is None:
+            parts.numbers = [number for numbers, _ in answers for number in numbers]
+        if not answers:
+            raise NoParts("there are no parts to ask")
+        values: list[Value] = [value for _, value in answers]
         return fold(combine, values)
 
     def visit(
         self, parts: SparkParts, i: int, fn: Callable[[Any, Value], Value], value: Value
     ) -> Value:
         """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
-        one = parts.frame.where(parts.frame["part"] == parts.numbers[i])
+        one = parts.frame.where(parts.frame["part"] == self.numbers(parts)[i])
         frame = one.mapInArrow(partial(tasks.folded, _Given(fn, value), _only), tasks.RUNS_DDL)
-        ((_, result),) = self._values(frame)
+        ((_, result),) = self._answers(frame)
         made: Value = result
         return made
 
     def release(self, parts: SparkParts) -> None:
         """Free what parts take in Spark's storage; they are computed again if asked for."""
-        parts.frame.unpersist()
-        self._persisted = [frame for frame in self._persisted if frame is not parts.frame]
+        if parts.kept:
+            parts.frame.unpersist()
+            parts.kept = False
+            self._persisted = [each for each in self._persisted if each is not parts]
 
     def release_all(self) -> None:
         """Free what all parts take that this engine made; Spark would keep them for good."""
-        for frame in self._persisted:
-            frame.unpersist()
-        self._persisted = []
+        for parts in list(self._persisted):
+            self.release(parts)
 
     def keep(self, frame: Any) -> SparkParts:
-        """Take over parts that were made on the cluster: a frame of chunks."""
-        return self._kept(frame, None)
+        """Take over parts that are made on the cluster: a frame of chunks."""
+        return self._kept(SparkParts(frame, None))
 
-    def _kept(self, frame: Any, numbers: list[int] | None) -> SparkParts:
-        frame = frame.persist()
-        self._persisted.append(frame)
-        with self._interruptible():
-            # Work is done now, and what is wrong with it said now.
-            found = [row["part"] for row in frame.where("chunk = 0").select("part").collect()]
-        return SparkParts(frame, sorted(found) if numbers is None else numbers)
+    def numbers(self, parts: SparkParts) -> list[int]:
+        """Return what parts are called, in their order; makes them if they are not made yet."""
+        if parts.numbers is None:
+            self._kept(parts)
+            with self._interruptible():
+                found = parts.frame.where("chunk = 0").select("part").collect()
+            parts.numbers = sorted(row["part"] for row in found)
+        return parts.numbers
 
-    def _values(self, frame: Any) -> list[tuple[int, Any]]:
+    def _kept(self, parts: SparkParts) -> SparkParts:
+        if not parts.kept:
+            parts.frame = parts.frame.persist()
+            parts.kept = True
+            self._persisted.append(parts)
+        return parts
+
+    def _answers(self, frame: Any) -> list[tuple[list[int], Any]]:
+        """Run a job; return each partition's parts and its answer, in their order."""
         with self._interruptible():
             rows = frame.collect()
         rows.sort(key=lambda row: (row["first"], row["chunk"]))
         data: dict[int, list[bytes]] = {}
         for row in rows:
             data.setdefault(row["first"], []).append(bytes(row["data"]))
-        return [(first, pickle.loads(b"".join(chunks))) for first, chunks in data.items()]
+        return [pickle.loads(b"".join(chunks)) for chunks in data.values()]
 
     def _partitions(self, n_parts: int) -> int:
         if self.partitions is not None:

@@ -48,15 +48,17 @@ def mapped(fn: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBatc
 def folded(
     fn: Callable[[Any], Any], combine: Callable[[Any, Any], Any], batches: Batches
 ) -> Iterator[pa.RecordBatch]:
-    """Combine a value of every part; one value per partition, with its first part's number."""
-    first, value = None, None
+    """Combine a value of every part; one per partition: (numbers of its parts, value)."""
+    numbers: list[int] = []
+    value = None
     for number, part in parts_of(batches):
         own = fn(part)
-        first, value = (number, own) if first is None else (first, combine(value, own))
-    if first is not None:
-        for k, data in enumerate(chunks_of(value)):
+        value = combine(value, own) if numbers else own
+        numbers.append(number)
+    if numbers:
+        for k, data in enumerate(chunks_of((numbers, value))):
             yield pa.RecordBatch.from_arrays(
-                [pa.array([first]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
+                [pa.array(numbers[:1]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
                 schema=RUNS,
             )
 

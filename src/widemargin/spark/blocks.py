@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as F
 
 from ..engines import spark_tasks
-from ..engines.spark import SparkEngine, SparkParts
+from ..engines.spark import NoParts, SparkEngine, SparkParts
 from ..estimators.linear_divided import bytes_of
 from ..linear.row_blocks import RowBlock
 from ..losses import Array
@@ -142,15 +142,16 @@ def place(
         chosen = chosen.repartition(n_parts)
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip)
     made = parts = engine.keep(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
-    if len(parts) == 0:
-        raise ValueError("the DataFrame has no rows to train on.")
-    summary = engine.reduce(parts, summary_of, Summary.plus)
+    try:
+        summary = engine.reduce(parts, summary_of, Summary.plus)
+    except NoParts:
+        raise ValueError("the DataFrame has no rows to train on.") from None
     check_rows(summary, columns)
     if summary.skipped:
         log.warning("left out %s invalid rows", f"{summary.skipped:,}")
     if summary.empty:
         few = parts.frame.where(~F.col("part").isin(list(summary.empty)))
-        parts = SparkParts(few, [n for n in parts.numbers if n not in summary.empty])
+        parts = SparkParts(few, [n for n in engine.numbers(parts) if n not in summary.empty])
     if summary.kinds != {not summary.dense}:
         parts = engine.map(parts, AsKind(summary.dense))
         engine.release(made)
