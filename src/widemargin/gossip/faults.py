@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 
 EVENTS = {"crash": 0, "return": 1, "leave": 2, "join": 3}
 LIES = {"opposite": 1, "noise": 2}
+# What may have happened to a site before an event (None: nothing), and what to do otherwise.
+BEFORE: dict[str, tuple[set[str | None], str]] = {
+    "crash": (
+        {None, "return", "join"},
+        "Only a site that is up can crash: have it 'return' first.",
+    ),
+    "return": ({"crash"}, "Only a site that is down can return: have it 'crash' first."),
+    "leave": ({None, "crash", "return", "join"}, ""),
+    "join": ({None}, "A site joins once, and nothing happens to it before: drop one of the two."),
+}
+GONE = "A site that left is gone for good: drop one of the two, or let it 'crash' instead of leave."
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,8 @@ class NetworkFaults:
         'crash': the site is silent and loses what is sent to it, but keeps its state, as a process
         that saves it does; 'return': it goes on. 'leave': it says goodbye, and its rows count no
         longer; 'join': it is not there before that round. Sites are given by their position in
-        ``sites_``, from 0, not by their names. Sites do not stop before the last event.
+        ``sites_``, from 0, not by their names. Sites do not stop before the last event. What
+        happens to a site in one round happens in the order of this list.
     lies : mapping from site to {'opposite', 'noise'}, default={}
         Sites that send something else than their model: its opposite, or noise.
     scale : float, default=10
@@ -62,6 +74,11 @@ class NetworkFaults:
             raise ValueError(f"`scale` must be positive and finite; got {self.scale!r}.")
         for entry in self.schedule:
             _check_entry(entry, n_sites)
+        self._check_order()
+        if not isinstance(self.lies, Mapping):
+            raise ValueError(
+                f"`lies` must say how each site lies, such as {{3: 'noise'}}; got {self.lies!r}."
+            )
         for site, lie in self.lies.items():
             _check_site(site, n_sites, "lies")
             if lie not in LIES:
@@ -74,6 +91,21 @@ class NetworkFaults:
                     "One site at least must be there all the time, from the beginning; by "
                     f"`schedule` there is none after {rounds} rounds."
                 )
+
+    def _check_order(self) -> None:
+        """Raise if something happens to a site that cannot happen after what came before."""
+        last: dict[int, tuple[int, str]] = {}
+        for when, site, number in self.events.tolist():
+            event = list(EVENTS)[number]
+            then, before = last.get(site, (0, None))
+            allowed, advice = BEFORE[event]
+            if before not in allowed:
+                earlier = f"after {before!r} in round {then}" if before else "and nothing before"
+                raise ValueError(
+                    f"`schedule` must not contradict itself; site {site} has {event!r} in round "
+                    f"{when} {earlier}. {GONE if before == 'leave' else advice}"
+                )
+            last[site] = when, event
 
     @property
     def events(self) -> NDArray[np.int64]:
