@@ -72,10 +72,12 @@ def test_models_that_grow_without_bounds():
 
 def test_lies_are_told_of():
     faults = NetworkFaults(lies={2: "opposite"})
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
-        model = gossip(faults=faults, topology="complete", max_iter=50).fit(X, Y)
-    assert not model.converged_
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
+    for believer in ("consensus", "gadget", "tracking"):
+        model = gossip(faults=faults, topology="complete", solver=believer, max_iter=50)
+        with pytest.warns(ConvergenceWarning, match=r"lie, .* take solver=Gadget\(robust='clip'\)"):
+            model.fit(X, Y)
+        assert not model.converged_
+    with pytest.warns(ConvergenceWarning, match="`max_iter` rounds were over"):
         sound = gossip(
             faults=faults,
             topology="complete",

@@ -42,8 +42,13 @@ class Ending(Enum):
     TIME = "`max_time` was over: raise it, or loosen `tol`."
     DIVERGED = (
         "The models grew beyond all bounds, and those of the last checkpoint before were kept. "
-        "Scale the features. Where sites lie, take solver=Gadget(robust='clip'); where steps are "
-        "too long, or messages get lost, Tracking(step=0.1), or solver='consensus', which has none."
+        "Scale the features. Where steps are too long, or messages get lost, take "
+        "Tracking(step=0.1), or solver='consensus', which has none."
+    )
+    DECEIVED = (
+        "By `lies` there are sites that lie, and this solver believes them, however long it runs: "
+        "take solver=Gadget(robust='clip') or Gadget(robust='trim'), which limit what one "
+        "neighbour can do."
     )
     INTERRUPTED = "It was interrupted."
 
@@ -51,6 +56,8 @@ class Ending(Enum):
 def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
     """Tell why a run ended that was not interrupted."""
     network = simulation.network
+    if simulation.faults.lies and getattr(simulation.method, "robust", None) is None:
+        return Ending.DECEIVED
     if simulation.diverged:
         return Ending.DIVERGED
     if network.stopped:
