@@ -70,6 +70,34 @@ def test_models_that_grow_without_bounds():
     assert model.n_iter_ < 10_000
 
 
+def test_a_network_that_falls_apart_is_told_of_at_once(monkeypatch):
+    split = NetworkFaults(schedule=[(5, "leave", 2), (9, "leave", 5), (12, "crash", 0)])
+    interrupt_at(monkeypatch, 0)  # the warning comes before the first round
+    message = r"sites \[2, 5\] .* into 2 components .*: \[0, 1, 6, 7\], \[3, 4\]\. Their models"
+    with pytest.warns(UserWarning, match=message) as caught, pytest.raises(KeyboardInterrupt):
+        gossip(faults=split).fit(*rows(4))
+    assert [each.filename for each in caught] == [__file__]
+    joins_too_late = NetworkFaults(schedule=[(5, "leave", 2), (50, "join", 5)])
+    with pytest.warns(UserWarning, match="into 2 components"), pytest.raises(KeyboardInterrupt):
+        gossip(faults=joins_too_late, max_iter=50).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("topology", "schedule"),
+    [
+        ("ring", [(5, "leave", 2), (9, "leave", 3)]),
+        ("ring", [(5, "leave", 2), (9, "join", 5)]),  # apart only until then
+        ("complete", [(5, "leave", 2), (9, "leave", 5)]),
+    ],
+)
+def test_a_network_that_holds_together_is_not(monkeypatch, topology, schedule):
+    interrupt_at(monkeypatch, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KeyboardInterrupt):
+            gossip(topology=topology, faults=NetworkFaults(schedule=schedule)).fit(X, Y)
+
+
 def test_lies_are_told_of():
     faults = NetworkFaults(lies={2: "opposite"})
     for believer in ("consensus", "gadget", "tracking"):

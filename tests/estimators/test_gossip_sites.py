@@ -101,6 +101,16 @@ def test_nodes_of_a_graph_name_sites(networkx):
         quick(n_sites=None, topology=graph).fit(X, Y, sites=np.array(["a", "z"])[EVEN % 2])
 
 
+@pytest.mark.parametrize("sites", [None, EVEN % 5], ids=["dealt out", "given"])
+def test_graphs_of_another_size_are_refused(networkx, sites):
+    message = "it has 5 nodes and `n_sites` is 8. Set n_sites=5 or give another graph"
+    with pytest.raises(ValueError, match=message):
+        quick(n_sites=8, topology=networkx.cycle_graph(5)).fit(X, Y, sites=sites)
+    for n_sites in (None, 8):
+        with pytest.raises(ValueError, match="one node per site; it has 0 nodes"):
+            quick(n_sites=n_sites, topology=networkx.Graph()).fit(X, Y, sites=sites)
+
+
 BAD = {
     "more sites than rows": (
         {"n_sites": 1001},

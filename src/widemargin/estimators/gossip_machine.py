@@ -24,7 +24,7 @@ from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .gossip_fit import GossipFit, GossipSettings
 from .gossip_memory import check_memory
 from .gossip_outcomes import warn_of_missing_sites, warn_of_outcomes
-from .gossip_sites import Placement, placed
+from .gossip_sites import Placement, placed, warn_of_split_network
 from .linear_fit import LinearInputs
 from .linear_prediction import ACCEPTED, LinearModel, decisions_of
 from .linear_validation import LinearValidation
@@ -226,6 +226,7 @@ class GossipMachine(LinearModel):
         size = int(inputs.X.shape[1]) + (inputs.constant != 0)
         settings.faults.check(placement.topology.n_sites)
         check_memory(placement.topology, size, inputs.n_problems, settings, inputs.memory)
+        warn_of_split_network(settings.faults, placement.topology, self.max_iter)
         skew = placement.label_skew
         if settings.method.name == "gadget" and self.exchanges == 1 and skew > SKEWED:
             warnings.warn(

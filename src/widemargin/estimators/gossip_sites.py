@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gossip.given_graphs import GivenGraph, read_graph
-from ..gossip.topology import Topology, graph_of
+from ..gossip.faults import NetworkFaults
+from ..gossip.given_graphs import GivenGraph, check_size, read_graph
+from ..gossip.topology import Topology, graph_of, listed
 from .multiclass_svm_fit import settled
 from .training_set import TrainingSet
 
@@ -71,7 +73,9 @@ def placed(
         For graphs and rows that are drawn.
     """
     graph = None if _is_named(topology) else read_graph(topology)
-    if n_sites is None and graph is not None:
+    if graph is not None:
+        if n_sites is not None:
+            check_size(graph, n_sites)
         n_sites = graph.n_sites
     if sites is None:
         _check_enough_rows(n_sites, len(training.codes))
@@ -89,6 +93,23 @@ def placed(
     network = graph_of(topology, len(labels), seed)
     start = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(labels)))])
     return Placement(_sorted_by(number, training), start.astype(np.int64), labels, network)
+
+
+def warn_of_split_network(faults: NetworkFaults, topology: Topology, rounds: int) -> None:
+    """Say so if the sites that are there in the end cannot reach each other."""
+    # What is apart until a site joins does no harm: nobody stops before the last event.
+    members = faults.members(topology.n_sites, rounds)
+    parts = [] if members.all() else topology.parts_of(members)
+    if len(parts) > 1:
+        gone = np.flatnonzero(~members).tolist()
+        warnings.warn(
+            f"By `schedule` sites {gone} are not there in the end, and without them the network "
+            f"falls into {len(parts)} components that never hear of each other: "
+            f"{listed(parts, range(topology.n_sites))}. Their models will differ. Take a topology "
+            "with more links, or let other sites leave.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _is_named(topology: Any) -> bool:

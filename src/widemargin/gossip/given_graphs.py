@@ -22,9 +22,22 @@ class GivenGraph(NamedTuple):
 def read_graph(graph: Any) -> GivenGraph:
     """Read an undirected graph. Weights of its links are of no concern here."""
     # Whoever brings a graph of networkx has it installed; nobody else needs it.
-    if hasattr(graph, "is_directed"):
-        return _of_networkx(graph)
-    return _of_matrix(graph)
+    given = _of_networkx(graph) if hasattr(graph, "is_directed") else _of_matrix(graph)
+    if given.n_sites == 0:
+        raise ValueError(
+            "The graph must have one node per site; it has 0 nodes. Add its nodes, or give the "
+            "name of a topology."
+        )
+    return given
+
+
+def check_size(given: GivenGraph, n_sites: int) -> None:
+    """Raise unless there are as many nodes as sites."""
+    if given.n_sites != n_sites:
+        raise ValueError(
+            f"The graph must have one node per site; it has {given.n_sites} nodes and `n_sites` "
+            f"is {n_sites}. Set n_sites={given.n_sites} or give another graph."
+        )
 
 
 def _of_networkx(graph: Any) -> GivenGraph:

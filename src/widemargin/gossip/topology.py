@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
 from .families import FAMILIES, Integers, Pairs
-from .given_graphs import read_graph
+from .given_graphs import check_size, read_graph
 from .random_families import RANDOM_FAMILIES
 from .weights import Weights, mixing_time, weights
 
@@ -87,6 +88,12 @@ class Topology:
         """The connected component that each site is in, numbered from 0."""
         _, component = csgraph.connected_components(self._matrix, directed=False)
         return np.asarray(component, dtype=np.int64)
+
+    def parts_of(self, members: NDArray[np.bool_]) -> list[Integers]:
+        """Return the sites of each connected component of the graph that only these form."""
+        sites = np.flatnonzero(members)
+        _, part = csgraph.connected_components(self._matrix[sites][:, sites], directed=False)
+        return [sites[part == number] for number in np.unique(part)]
 
     @cached_property
     def diameter(self) -> int:
@@ -191,11 +198,7 @@ def graph_of(topology: Any, n_sites: int, seed: int = 0) -> Topology:
             )
         return _named(topology[0], n_sites, seed, topology[1])
     given = read_graph(topology)
-    if given.n_sites != n_sites:
-        raise ValueError(
-            f"The graph must have one node per site; it has {given.n_sites} nodes and `n_sites` "
-            f"is {n_sites}. Set n_sites={given.n_sites} or give another graph."
-        )
+    check_size(given, n_sites)
     return _connected(Topology.of_pairs(n_sites, given.pairs, given.labels))
 
 
@@ -228,15 +231,20 @@ def _connected(graph: Topology) -> Topology:
     n_components = int(graph.component.max()) + 1
     if n_components == 1:
         return graph
+    parts = graph.parts_of(np.ones(graph.n_sites, dtype=np.bool_))
     names = graph.labels or range(graph.n_sites)
+    raise ValueError(
+        f"The graph must be connected, or sites never hear of each other; it has {n_components} "
+        f"components: {listed(parts, names)}. Add links between them."
+    )
+
+
+def listed(parts: Sequence[Integers], names: Sequence[Any]) -> str:
+    """Name the sites of components, as far as they fit into a message."""
     described = []
-    for number in range(min(n_components, 5)):
-        members = np.flatnonzero(graph.component == number)
+    for members in parts[:5]:
         shown = ", ".join(repr(names[int(site)]) for site in members[:4])
         rest = f" and {len(members) - 4} more" if len(members) > 4 else ""
         described.append(f"[{shown}{rest}]")
-    rest = f" and {n_components - 5} more" if n_components > 5 else ""
-    raise ValueError(
-        f"The graph must be connected, or sites never hear of each other; it has {n_components} "
-        f"components: {', '.join(described)}{rest}. Add links between them."
-    )
+    rest = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
+    return f"{', '.join(described)}{rest}"
