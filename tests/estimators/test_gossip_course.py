@@ -8,7 +8,7 @@ from gossip_networks import EVEN, SKEWED, X, Y, gossip, rows
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import GossipClassifier
-from widemargin.gossip import Gadget, NetworkFaults, Tracking
+from widemargin.gossip import Gadget, NetworkFaults, Topology, Tracking
 from widemargin.progress import FitProgress
 
 
@@ -174,6 +174,18 @@ def test_an_interrupt_before_all_classes_were_begun_keeps_an_earlier_fit(monkeyp
         model.fit(features, labels)
     assert model.coef_ is before
     assert model.predict(X[:, :5]).shape == Y.shape
+
+
+def test_an_interrupt_at_the_very_end_leaves_no_half_of_a_model(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    model = gossip(tol=0.1).fit(X[:, :5], Y)
+    before = dict(vars(model))
+    monkeypatch.setattr(Topology, "mixing_time", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*rows(4))
+    assert vars(model) == before
 
 
 def test_what_verbose_prints(capsys):

@@ -155,7 +155,8 @@ def simulate(
     take it. --history has a line for every checkpoint: accuracies and objectives over sites, how
     far their models are apart, gaps, messages, bytes and seconds.
 
-    Ctrl-C keeps the models of the last checkpoint and ends with exit code 130.
+    Ctrl-C keeps the models of the last checkpoint, with several classes if all were begun, and
+    ends with exit code 130.
     """
     with faults_reported(), warnings_shown() as warned:
         import numpy as np
@@ -195,7 +196,7 @@ def simulate(
         estimator.class_weight = parse_class_weight(class_weight or [], table.y)
         seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
         if interrupted and not any(begun(estimator)):
-            say("interrupted before anything was fitted: nothing saved")
+            say("interrupted before every class had a model: nothing saved")
             raise typer.Exit(INTERRUPTED)
         scores = estimator.score_sites(table.X, table.y)
         if table.feature_names is not None:

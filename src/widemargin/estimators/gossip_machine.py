@@ -251,6 +251,5 @@ class GossipMachine(LinearModel):
         warn_of_outcomes(fit.outcomes, self.tol, type(self).__name__)
 
     def _set_fitted(self, fit: GossipFit, classes: NDArray[Any]) -> None:
-        self.classes_ = classes
-        for name, value in fit.attributes().items():
-            setattr(self, name, value)
+        # All at once: an interrupt meanwhile must not leave half of a model.
+        self.__dict__.update({"classes_": classes, **fit.attributes()})
