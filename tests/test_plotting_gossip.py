@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -24,10 +24,11 @@ def _close_figures():
     matplotlib.pyplot.close("all")
 
 
-class Sites(BaseEstimator):
+class Sites(GossipClassifier):
     """A network of four sites, two features and two binary problems."""
 
     def fit(self):
+        self.classes_ = np.array(["dry", "wet", "icy"])  # the last of which is not looked at
         self.topology_ = graph_of("star", 4)
         self.sites_ = np.array(["Lyon", "Metz", "Nice", "Oran"])
         self.coef_ = np.array([[3.0, 0.0], [0.0, 4.0]])
@@ -76,9 +77,7 @@ def test_the_band_goes_from_the_worst_site_to_the_best():
     assert display.line_.get_xdata().tolist() == [1, 10, 100]
     assert display.line_.get_ydata().tolist() == [0.5, 0.7, 0.9]
     assert edges(display.band_) == [(1, 0.4, 0.6), (10, 0.6, 0.9), (100, 0.9, 0.9)]
-    assert legend(display) == ["Sites"]
     assert display.ax_.get_xlabel() == "round"
-    assert display.ax_.get_ylabel() == "accuracy of the sites"
     assert (display.ax_.get_xscale(), display.ax_.get_yscale()) == ("log", "linear")
 
 
@@ -104,7 +103,8 @@ def test_objectives_with_and_without_an_optimum():
     assert np.allclose(display.line_.get_ydata(), [2.5, 0.5, 0.01])
     assert np.allclose(edges(display.band_)[1], (10, 0.25, 1.0))
     assert display.ax_.get_yscale() == "log"
-    assert display.ax_.get_ylabel() == "objective of the sites / optimum − 1"
+    wanted = "objective of the sites / optimum − 1, one class against the rest"
+    assert display.ax_.get_ylabel() == wanted
     # A site at the optimum, or by rounding below it, cannot be drawn and does no harm.
     display.figure_.canvas.draw()
 
@@ -128,6 +128,7 @@ def test_a_history_alone_and_a_site_alone():
     }
     display = PerformanceProfileDisplay.from_history(history)
     assert len(display.line_.get_xdata()) == 3
+    assert display.ax_.get_ylabel() == "accuracy of the sites"
     assert display.ax_.get_legend() is None
     history["messages"] = np.zeros(3)
     display = PerformanceProfileDisplay.from_history(history, against="messages")
@@ -155,7 +156,31 @@ def test_profiles_that_cannot_be_drawn_are_refused():
         draw(Sites())
     X, y = make_moons(40, random_state=0)
     with pytest.raises(ValueError, match=r"it lacks .*'min_accuracy'.* of a GossipClassifier"):
-        draw(LinearSVMClassifier().fit(X, y))
+        PerformanceProfileDisplay.from_history(LinearSVMClassifier().fit(X, y).history_)
+
+
+@pytest.mark.parametrize("display", [PerformanceProfileDisplay, NetworkDisplay])
+def test_other_models_have_no_sites(display):
+    X, y = make_moons(40, random_state=0)
+    other = make_pipeline(StandardScaler(), LogisticRegression())
+    for model in (other, other.fit(X, y)):
+        with pytest.raises(ValueError, match="got LogisticRegression, which has no sites"):
+            display.from_estimator(model)
+
+
+def test_profiles_of_one_class_against_the_rest_say_so():
+    display = PerformanceProfileDisplay.from_estimator(Sites().fit())
+    assert display.ax_.get_ylabel() == "accuracy of the sites, one class against the rest"
+    assert legend(display) == ["Sites, dry against the rest"]
+    display = PerformanceProfileDisplay.from_estimator(Sites().fit(), problem=1)
+    assert legend(display) == ["Sites, wet against the rest"]
+
+
+def test_profiles_of_two_classes_need_not():
+    X, y = make_moons(40, random_state=0)
+    display = PerformanceProfileDisplay.from_estimator(GossipClassifier(3, tol=0.1).fit(X, y))
+    assert display.ax_.get_ylabel() == "accuracy of the sites"
+    assert legend(display) == ["GossipClassifier"]
 
 
 # ----------------------------------------------------------------------------------------- network

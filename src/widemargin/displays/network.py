@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.gossip_machine import GossipMachine
 from ..gossip.topology import Topology
 from ..losses import Array
 from ..margins import final_estimator
@@ -133,8 +134,7 @@ class NetworkDisplay:
             The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        final = final_estimator(estimator)
-        check_is_fitted(final, ["topology_", "site_coef_", "site_intercept_"])
+        final = fitted_network(estimator)
         display = cls(
             final.topology_,
             distances_to_mean(final),
@@ -227,6 +227,18 @@ class NetworkDisplay:
                 zorder=3,
             )
             self.names_.append(text)
+
+
+def fitted_network(estimator: Any) -> Any:
+    """Look through pipelines and searches for the classifier of a network."""
+    final = final_estimator(estimator)
+    if not isinstance(final, GossipMachine):
+        raise ValueError(
+            "`estimator` must be a GossipClassifier, or a pipeline or search that ends in one; got "
+            f"{type(final).__name__}, which has no sites."
+        )
+    check_is_fitted(final)
+    return final
 
 
 def distances_to_mean(estimator: Any) -> Array:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..losses import Array
-from ..margins import final_estimator
 from .canvas import axes_or_new, next_style, require_matplotlib
+from .network import fitted_network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +49,8 @@ class PerformanceProfileDisplay:
         What ``x`` is.
     optimum : float, default=None
         The least objective, if it is known; by how much it is exceeded is then drawn.
+    one_vs_rest : bool, default=False
+        Whether these are of one of several classes against the rest, which the label then says.
     estimator_name : str, default=None
         Name in the legend.
 
@@ -95,6 +96,7 @@ class PerformanceProfileDisplay:
         measure: Measure = "accuracy",
         against: Against = "round",
         optimum: float | None = None,
+        one_vs_rest: bool = False,
         estimator_name: str | None = None,
     ) -> None:
         self.x = x
@@ -104,6 +106,7 @@ class PerformanceProfileDisplay:
         self.measure = measure
         self.against = against
         self.optimum = optimum
+        self.one_vs_rest = one_vs_rest
         self.estimator_name = estimator_name
 
     @classmethod
@@ -122,7 +125,8 @@ class PerformanceProfileDisplay:
         estimator : GossipClassifier
             Fitted, or a pipeline or search that ends in one.
         name : str, default=None
-            Name in the legend; None takes that of the estimator's class.
+            Name in the legend; None takes that of the estimator's class, and with several classes
+            says which is drawn.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **options : dict
@@ -134,9 +138,12 @@ class PerformanceProfileDisplay:
             The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        final = final_estimator(estimator)
-        check_is_fitted(final, "history_")
-        return cls.from_history(final.history_, name=name or type(final).__name__, ax=ax, **options)
+        final = fitted_network(estimator)
+        if name is None:
+            name, labels = type(final).__name__, dict(enumerate(final.classes_))
+            if len(labels) > 2 and (problem := options.get("problem", 0)) in labels:
+                name += f", {labels[problem]} against the rest"
+        return cls.from_history(final.history_, name=name, ax=ax, **options)
 
     @classmethod
     def from_history(
@@ -199,6 +206,7 @@ class PerformanceProfileDisplay:
             measure=measure,
             against=against,
             optimum=optimum,
+            one_vs_rest="problem" in history and len(np.unique(history["problem"])) > 1,
             estimator_name=name,
         )
         return display.plot(ax=ax, **plot_options)
@@ -250,10 +258,11 @@ class PerformanceProfileDisplay:
         if np.all(x > 0):
             ax.set_xscale("log")
         ax.set_xlabel(X_LABELS[self.against])
-        ax.set_ylabel(f"{self.measure} of the sites")
+        label = f"{self.measure} of the sites"
         if self.optimum is not None:
             ax.set_yscale("log", nonpositive="clip")
-            ax.set_ylabel("objective of the sites / optimum − 1")
+            label += " / optimum − 1"
+        ax.set_ylabel(label + (", one class against the rest" if self.one_vs_rest else ""))
         if ax.get_legend_handles_labels()[1]:
             ax.legend(fontsize="small")
         return self
