@@ -104,13 +104,23 @@ def test_nothing_need_be_saved(run, cancer, tmp_path):  # noqa: F811
         (("--topology-option", "degree=4"), "for a --topology that has options"),
         (("--topology", "grid", "--topology-option", "columns"), "must be NAME=VALUE; got 'col"),
         (("--topology", "grid", "--topology-option", "rows=2"), "takes the options ['columns']"),
-        (("--sites", 0), "'n_sites' parameter"),
+        (("--sites", 0), "error: --sites must be None or an int in the range [1, inf). Got 0"),
+        (("--rounds", 0), "error: --rounds must be an int in the range [1, inf). Got 0"),
+        (("--jobs", 0), "error: --jobs must not be 0"),
+        (("--seed", -1), "error: --seed must be an int"),
+        (("--loss", "log"), "The 'loss' parameter of GossipClassifier must be a str among"),
+        (("--theta", 0.1), "--theta is no setting of --loss hinge. Add --loss odm to use it."),
+        (("--loss", "squared_hinge", "--upsilon", 1), "--upsilon is no setting of --loss squared_"),
+        (("--epsilon", 1), "--epsilon is no setting of --stopping gap. Add --stopping norm to use"),
+        (("--stopping", "never", "--quiet", 2), "--quiet is no setting of --stopping never."),
         (("--solver", "admm"), "'solver' parameter"),
         (("--solver", "admm", "--solver-option", "penalty=1"), "'solver' parameter"),
         (("--solver-option", "step=1"), "solver consensus has the options epochs, penalty, relax"),
-        (("--drop", 1), "`loss` must be in [0, 1); got 1.0."),
+        (("--drop", 1), "error: --drop must be in [0, 1); got 1.0."),
+        (("--duplicate", 2), "error: --duplicate must be in [0, 1]; got 2.0."),
+        (("--event", "3:return:1"), "error: --event must not contradict itself; site 1 has"),
         (("--event", "crash:3"), "--event must be ROUND:EVENT:SITE, such as 100:crash:3"),
-        (("--event", "3:explode:1"), "An event of `schedule` must be one of"),
+        (("--event", "3:explode:1"), "An event of --event must be one of"),
         (
             ("--event", "3:crash:10"),
             "from 0 to 9, its position in `sites_`; got 10",
@@ -132,7 +142,17 @@ def test_wrong_usage(run, cancer, options, message):  # noqa: F811
 def test_what_only_the_data_tell(run, cancer):  # noqa: F811
     code, _, err = run(*SIMULATE, "cancer.svm", "--sites", 401)
     assert code == 1
-    assert "There must be a row for every site; got n_sites=401 and 400 rows." in err
+    assert "There must be a row for every site; --sites is 401, and there are 400 rows." in err
+    assert "Lower --sites" in err
+
+
+def test_warnings_name_options(run, cancer):  # noqa: F811
+    options = ("--rounds", 5, "--event", "9:crash:1", "--json")
+    code, out, err = run(*SIMULATE, "cancer.svm", *options)
+    assert code == 0
+    assert "Events of --event lie after the last round, 5, and did not happen" in err
+    assert "--rounds rounds were over" in err
+    assert all(f"warning: {text}\n" in err for text in json.loads(out)["warnings"])
 
 
 def test_an_interrupt_keeps_what_there_is(run, cancer, monkeypatch):  # noqa: F811

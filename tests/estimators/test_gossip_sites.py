@@ -115,7 +115,7 @@ BAD = {
     "more sites than rows": (
         {"n_sites": 1001},
         {},
-        "There must be a row for every site; got n_sites=1001 and 1000 rows",
+        "There must be a row for every site; `n_sites` is 1001, and there are 1000 rows",
     ),
     "no sites": ({"n_sites": 0}, {}, "'n_sites' parameter"),
     "short": ({}, {"sites": EVEN[:10]}, r"each of the 1000 rows; got an array of shape \(10,\)"),

@@ -27,7 +27,13 @@ from widemargin.cli.messages import (
     say,
     warnings_shown,
 )
-from widemargin.cli.network import faults_with, network_estimator, solver_with, topology_with
+from widemargin.cli.network import (
+    faults_with,
+    network_estimator,
+    solver_with,
+    spelled,
+    topology_with,
+)
 from widemargin.cli.training import begun, check_model_output, option, timed
 
 __all__ = ["gossip"]
@@ -158,7 +164,7 @@ def simulate(
     Ctrl-C keeps the models of the last checkpoint, with several classes if all were begun, and
     ends with exit code 130.
     """
-    with faults_reported(), warnings_shown() as warned:
+    with faults_reported(spelled), warnings_shown(spelled) as warned:
         import numpy as np
 
         estimator = network_estimator(

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -50,8 +50,14 @@ def usage_error(message: str) -> typer.Exit:
 
 
 @contextmanager
-def faults_reported() -> Iterator[None]:
-    """Turn what a user can put right into a message and an exit code; let mistakes of ours pass."""
+def faults_reported(spelled: Callable[[str], str] = str) -> Iterator[None]:
+    """Turn what a user can put right into a message and an exit code; let mistakes of ours pass.
+
+    Parameters
+    ----------
+    spelled : callable
+        Names settings as the options of the command, where these differ.
+    """
     try:
         yield
     except KeyboardInterrupt:
@@ -65,11 +71,11 @@ def faults_reported() -> Iterator[None]:
         raise fail(_described(error), BAD_FILE) from None
     except ValueError as error:
         # Data files, model files and estimators all report what is wrong as a ValueError.
-        raise fail(str(error), BAD_FILE) from None
+        raise fail(spelled(str(error)), BAD_FILE) from None
 
 
 @contextmanager
-def warnings_shown() -> Iterator[list[str]]:
+def warnings_shown(spelled: Callable[[str], str] = str) -> Iterator[list[str]]:
     """Print warnings as one-line messages when they occur; yield the list that collects them."""
     seen: list[str] = []
 
@@ -81,7 +87,7 @@ def warnings_shown() -> Iterator[list[str]]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        text = " ".join(str(message).split())
+        text = spelled(" ".join(str(message).split()))
         if text not in seen:
             seen.append(text)
             say(f"warning: {text}")

@@ -6,7 +6,35 @@ from typing import Any
 
 from widemargin.cli.messages import usage_error
 
-__all__ = ["faults_with", "network_estimator", "solver_with", "topology_with"]
+__all__ = ["faults_with", "network_estimator", "solver_with", "spelled", "topology_with"]
+
+# Settings whose options have names of their own. `loss` is that of messages: the estimator's own,
+# whose option has its name, is called the 'loss' parameter where it is wrong.
+OPTIONS = {
+    "n_sites": "--sites",
+    "max_iter": "--rounds",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "loss": "--drop",
+    "duplication": "--duplicate",
+    "schedule": "--event",
+}
+# What only one value of another setting makes use of.
+NEEDED = {
+    "upsilon": ("loss", "odm"),
+    "theta": ("loss", "odm"),
+    "epsilon": ("stopping", "norm"),
+    "quiet": ("stopping", "norm"),
+}
+
+
+def spelled(message: str) -> str:
+    """Name options as the command line does."""
+    for name, option in OPTIONS.items():
+        message = message.replace(f"`{name}`", option)
+        if name != "loss":
+            message = message.replace(f"The '{name}' parameter of GossipClassifier", option)
+    return message
 
 
 def topology_with(name: str | None, options: list[str]) -> Any:
@@ -76,7 +104,12 @@ def network_estimator(given: dict[str, Any]) -> Any:
         if estimator.faults is not None:
             estimator.faults.check(n_sites)
     except (ValueError, ImportError) as error:
-        raise usage_error(str(error)) from None
+        raise usage_error(spelled(str(error))) from None
+    for name, (setting, value) in NEEDED.items():
+        if name in given and (got := getattr(estimator, setting)) != value:
+            raise usage_error(
+                f"--{name} is no setting of --{setting} {got}. Add --{setting} {value} to use it."
+            )
     return estimator
 
 

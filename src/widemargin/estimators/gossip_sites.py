@@ -121,8 +121,9 @@ def _is_named(topology: Any) -> bool:
 def _check_enough_rows(n_sites: int | None, n_rows: int) -> None:
     if n_sites is not None and n_sites > n_rows:
         raise ValueError(
-            f"There must be a row for every site; got n_sites={n_sites} and {n_rows} rows. Lower "
-            "`n_sites`, or pass `sites` to say which rows are where: sites may have none then."
+            f"There must be a row for every site; `n_sites` is {n_sites}, and there are {n_rows} "
+            "rows. Lower `n_sites`, or pass `sites` to say which rows are where: sites may have "
+            "none then."
         )
 
 
