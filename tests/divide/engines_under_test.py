@@ -116,6 +116,10 @@ class CarryingEngine:
         self.calls.append("visit")
         return carried(fn)(cloudpickle.loads(parts[i]), carried(value))
 
+    def together(self, parts: list[bytes], fn: Callable[[list[Any]], Any]) -> Any:
+        self.calls.append("together")
+        return carried(fn)([cloudpickle.loads(part) for part in parts])
+
     def _run(self, fn: Callable[[Any], Any], part: bytes) -> bytes:
         return cloudpickle.dumps(carried(fn)(cloudpickle.loads(part)))
 

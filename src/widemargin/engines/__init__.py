@@ -1,4 +1,4 @@
-"""Engines keep the parts of a training set and run work on them, by five verbs.
+"""Engines keep the parts of a training set and run work on them, by a few verbs.
 
 Algorithms are written once against :class:`Engine`; ``local`` (threads of this process) is the
 engine that is always there, ``spark`` runs on an existing cluster.
@@ -14,6 +14,8 @@ combine, n_to)``            and put the pieces of each new part together
 combine)``
 ``visit(parts, i, fn,       run on one part, pass a value on
 value)``
+``together(parts, fn)``     run on all parts in one place
+``release(parts)``          they will hardly be asked for again
 ==========================  =====================================================
 """
 

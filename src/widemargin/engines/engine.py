@@ -84,3 +84,7 @@ class Engine(Protocol):
     def visit(self, parts: Any, i: int, fn: Callable[[Any, Value], Value], value: Value) -> Value:
         """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
         ...
+
+    def together(self, parts: Any, fn: Callable[[list[Any]], Value]) -> Value:
+        """Run ``fn`` on all parts in one place, which must have room for them."""
+        ...

@@ -141,6 +141,10 @@ class LocalEngine:
         """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
         return fn(parts[i], value)
 
+    def together(self, parts: list[Any], fn: Callable[[list[Any]], Value]) -> Value:
+        """Run ``fn`` on all parts."""
+        return fn(parts)
+
     def _wait(self, futures: list[Future[Any]]) -> None:
         pending = set(futures)
         while pending:

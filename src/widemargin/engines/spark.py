@@ -184,6 +184,16 @@ class SparkEngine:
         made: Value = result
         return made
 
+    def together(self, parts: SparkParts, fn: Callable[[list[Any]], Value]) -> Value:
+        """Run ``fn`` on all parts in one task, without a shuffle."""
+        self.numbers(parts)  # made by all tasks: one would make them all otherwise
+        one = parts.frame.coalesce(1)
+        ((_, result),) = self._answers(
+            one.mapInArrow(partial(tasks.asked_together, fn), tasks.RUNS_DDL)
+        )
+        made: Value = result
+        return made
+
     def release(self, parts: SparkParts) -> None:
         """Free what parts take in Spark's storage; they are computed again if asked for."""
         if parts.kept:

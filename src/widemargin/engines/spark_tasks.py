@@ -56,11 +56,22 @@ def folded(
         value = combine(value, own) if numbers else own
         numbers.append(number)
     if numbers:
-        for k, data in enumerate(chunks_of((numbers, value))):
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(numbers[:1]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
-                schema=RUNS,
-            )
+        yield from _answer(numbers, value)
+
+
+def asked_together(fn: Callable[[list[Any]], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Give all parts to a function at once, in the order of their numbers."""
+    parts = dict(parts_of(batches))
+    numbers = sorted(parts)
+    yield from _answer(numbers, fn([parts.pop(number) for number in numbers]))
+
+
+def _answer(numbers: list[int], value: Any) -> Iterator[pa.RecordBatch]:
+    for k, data in enumerate(chunks_of((numbers, value))):
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(numbers[:1]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
+            schema=RUNS,
+        )
 
 
 def split_up(

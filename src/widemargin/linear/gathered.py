@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Problems to be solved on one block."""
+    """Problems to be solved on all blocks put together."""
 
     poses: list[Pose]
     starts: list[Array]
@@ -39,8 +39,9 @@ class Gathered:
     max_time: float | None
     seed: int
 
-    def __call__(self, block: RowBlock, _: Any) -> list[Answer]:
+    def __call__(self, blocks: list[RowBlock]) -> list[Answer]:
         """Solve them one after another."""
+        block = joined(blocks)
         started, answers = time.perf_counter(), []
         for k, (pose, start) in enumerate(zip(self.poses, self.starts, strict=True)):
             deadline = None
@@ -64,13 +65,7 @@ class Gathered:
 
 def gather(engine: Engine, blocks: Any, question: Gathered) -> list[Answer]:
     """Bring all rows to one block and ask there."""
-    whole = engine.regroup(blocks, _to_the_first, joined, 1)
-    answers: list[Answer] = engine.visit(whole, 0, question, None)  # type: ignore[arg-type]
-    return answers
-
-
-def _to_the_first(_: int, block: RowBlock) -> list[tuple[int, RowBlock]]:
-    return [(0, block)]
+    return engine.together(blocks, question)
 
 
 def joined(blocks: list[RowBlock]) -> RowBlock:
