@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark.frames import two_classes, vector_frame
 from widemargin import LinearODMClassifier
+from widemargin.engines.spark import SparkEngine
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearODMModel,
@@ -23,8 +24,9 @@ from widemargin.spark import (
 
 def main(folder: Path) -> None:
     """Raise if anything differs from what a classic session does."""
-    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    spark = SparkSession.builder.remote("local[3]").getOrCreate()
     assert type(spark).__module__.startswith("pyspark.sql.connect"), "this is a classic session"
+    assert SparkEngine(spark).cores == 3
     X, y = two_classes()
     frame = vector_frame(spark, X, y).persist()
 

@@ -5,29 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
+from weakref import WeakKeyDictionary
 
-_known: dict[int, int] = {}
+# Rows of the job that asks the workers: more than any cluster has cores, few for anybody.
+PROBE_ROWS = 2**14
+
+# By session, and forgotten with it.
+_known: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def require_workers(session: Any) -> int:
     """Return the cores of the cluster; raise if its workers lack this version of the library."""
-    from pyspark.sql.functions import udf
+    from pyspark.sql.functions import spark_partition_id, udf
 
-    known = _known.get(id(session))
+    known = _known.get(session)
     if known is not None:
         return known
-    cores, own = _cores(session), version("widemargin")
+    own = version("widemargin")
     # A plain function, as Arrow itself may be missing there.
     probe = udf(_probe(), "string", useArrow=False)
-    rows = session.range(0, 4 * cores, 1, 4 * cores).select(probe("id").alias("found")).collect()
-    for found in sorted({row["found"] for row in rows}):
+    # Left to Spark, a range has as many partitions as tasks run at a time. Over Connect nothing
+    # else tells.
+    asked = session.range(PROBE_ROWS).select(spark_partition_id().alias("partition"), probe("id"))
+    answers = {tuple(row) for row in asked.collect()}
+    for found in sorted({found for _, found in answers}):
         if found != own:
             raise RuntimeError(
                 f"Spark's workers need widemargin {own}, as this process has; found: "
                 f"{found}. Install it in their Python, or ship an environment with "
                 "spark.archives (see the guide, 'Spark')."
             )
-    _known[id(session)] = cores
+    cores = _known[session] = len({partition for partition, _ in answers})
     return cores
 
 
@@ -43,11 +51,3 @@ def _probe() -> Callable[[int], str]:
         return str(widemargin.__version__)
 
     return probe
-
-
-def _cores(session: Any) -> int:
-    """Return how many tasks run at a time, as far as Spark tells."""
-    try:
-        return max(1, int(session.sparkContext.defaultParallelism))
-    except Exception:  # Connect has no context
-        return max(1, int(session.conf.get("spark.default.parallelism", "2") or 2))
