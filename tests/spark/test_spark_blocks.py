@@ -9,9 +9,11 @@ import scipy.sparse as sp
 pytest.importorskip("pyspark")
 import pyarrow as pa
 
-from widemargin.spark.block_tasks import BlocksOfPartition
-from widemargin.spark.blocks import AsKind, Summary, check_classes, check_rows, summary_of
+from widemargin.spark.block_summary import Summary, check_classes, check_rows, summary_of
+from widemargin.spark.block_tasks import HELD_OUT, BlocksOfPartition
+from widemargin.spark.blocks import AsKind
 from widemargin.spark.columns import Columns
+from widemargin.spark.feature_spread import spread_of, warn_if_one_dominates
 
 ALL = Columns("x", "y", weight="w", identity="key")
 
@@ -148,6 +150,41 @@ def test_a_validation_indicator_of_null_is_a_problem():
     assert told.problem == "column 'held_out' must be true or false in every row; got null."
 
 
+def test_validation_rows_are_blocks_of_their_own():
+    named = Columns("x", "y", validation="held_out")
+    held_out = np.arange(20) % 4 == 0
+    found = blocks(ROWS, LABELS, named, limits=(10, 10**6), first=8, validation=held_out)
+    by_number = {block.number: block for block in found}
+    assert sorted(by_number) == [8, 9, 8 + HELD_OUT]
+    training = np.vstack([by_number[8].X, by_number[9].X])
+    np.testing.assert_array_equal(training, ROWS[~held_out])
+    np.testing.assert_array_equal(by_number[8 + HELD_OUT].X, ROWS[held_out])
+    np.testing.assert_array_equal(by_number[8 + HELD_OUT].codes, np.array(LABELS)[held_out])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_the_spread_of_blocks_is_that_of_all_rows(make):
+    X = np.random.default_rng(0).normal(1e6, [1.0, 2.0, 30.0], (300, 3))
+    X -= 1e6 if make is sp.csr_matrix else 0.0
+    joined = spread_of(make(X[:50])).plus(spread_of(make(X[50:80]))).plus(spread_of(make(X[80:])))
+    np.testing.assert_allclose(joined.mean, X.mean(axis=0))
+    np.testing.assert_allclose(joined.squares / 300, X.var(axis=0), rtol=1e-6)
+
+
+def test_a_feature_that_dominates_is_told_of():
+    X = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 100.0, 1.0]
+    with pytest.warns(UserWarning, match=r"Feature 1 of column 'x' carries 99\.\d+ % of the var"):
+        warn_if_one_dominates(spread_of(X), "x", 1)
+
+
+def test_features_alike_are_not_told_of(recwarn):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    warn_if_one_dominates(spread_of(X), "x", 1)
+    warn_if_one_dominates(spread_of(X * [0.0, 1.0, 0.0]), "x", 1)  # nothing else to count
+    warn_if_one_dominates(None, "x", 1)
+    assert not recwarn
+
+
 def test_summaries_add_up():
     weights = np.arange(1.0, 21.0)
     found = blocks(
@@ -161,7 +198,8 @@ def test_summaries_add_up():
 
 def of_classes(*counts):
     counts = np.array(counts)
-    return Summary(1, 8, 1, 0, (1,), frozenset([False]), counts, counts.astype(float), (), None)
+    weights = counts.astype(float)
+    return Summary(1, 8, 1, 0, (1,), frozenset([False]), counts, weights, (), None, None)
 
 
 def test_one_class_is_an_error():

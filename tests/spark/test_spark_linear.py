@@ -9,6 +9,7 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
+from sklearn.exceptions import ConvergenceWarning
 
 from spark.frames import array_frame, sparse_frame, three_classes, two_classes, vector_frame
 from widemargin import LinearODMClassifier, LinearSVMClassifier
@@ -202,6 +203,53 @@ def test_validation_rows_choose_the_iterate(spark):
         X[~held_out], y[~held_out], X_val=X[held_out], y_val=y[held_out]
     )
     assert local.score(X[held_out], y[held_out]) == best.score(X[held_out], y[held_out])
+
+
+def test_the_source_is_read_once(spark):
+    """Rows drawn anew at every reading would be trained on and validated by."""
+    X, y = two_classes()
+    readings = spark.sparkContext.accumulator(0)
+
+    def read(batches):
+        for batch in batches:
+            readings.add(batch.num_rows)
+            yield batch
+
+    frame = vector_frame(spark, X, y, held=pa.array(np.arange(len(y)) % 4 == 0))
+    source = frame.mapInArrow(read, frame.schema)
+    SparkLinearODMClassifier(validationIndicatorCol="held", idCol="id", nParts=2).fit(source)
+    assert readings.value == len(y)
+
+
+def test_no_rows_to_validate_by(binary):
+    frame = binary.withColumn("held", F.lit(False))
+    message = "the DataFrame has no rows to validate by in which 'held' is true"
+    with pytest.raises(ValueError, match=message):
+        SparkLinearODMClassifier(validationIndicatorCol="held").fit(frame)
+    with pytest.raises(ValueError, match="the DataFrame has no rows to train on"):
+        SparkLinearODMClassifier(validationIndicatorCol="held").fit(
+            frame.withColumn("held", F.lit(True))
+        )
+
+
+def test_a_feature_that_dominates_is_told_of_where_the_fit_was_called(spark):
+    X, y = two_classes()
+    frame = vector_frame(spark, X * np.where(np.arange(10) == 7, 1e3, 1.0), y)
+    with pytest.warns(UserWarning, match="Feature 7 of column 'features' carries") as told:
+        SparkLinearODMClassifier(tol=0.1).fit(frame)
+    assert told[0].filename == __file__
+
+
+def test_an_unfinished_fit_is_told_of_where_it_was_called(binary):
+    with pytest.warns(ConvergenceWarning) as told:
+        SparkLinearODMClassifier(solver="dsvrg", tol=TIGHT, maxIter=1).fit(binary)
+    assert told[0].filename == __file__
+
+
+def test_ids_tell_of_cores_that_have_no_part(binary, caplog, monkeypatch):
+    monkeypatch.setattr(SparkEngine, "cores", 64)
+    SparkLinearODMClassifier(idCol="id").fit(binary)
+    assert "rows with ids are in 16 parts, and 64 tasks run at a time: set nParts" in caplog.text
 
 
 @pytest.mark.parametrize(

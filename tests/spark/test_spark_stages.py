@@ -68,6 +68,7 @@ def test_a_search_over_folds(binary, tmp_path):
         evaluator=MulticlassClassificationEvaluator(metricName="accuracy"),
         numFolds=2,
         seed=0,
+        parallelism=2,
     )
     found = search.fit(binary)
     assert found.bestModel.getC() == 1.0

@@ -45,11 +45,18 @@ class SparkParts:
         What the parts are called in the frame, in their order; None before a job has told.
     kept : bool
         Whether Spark keeps them once they are made.
+    stored : DataFrame or None
+        What it keeps, if that is more than the frame.
     """
 
     frame: Any
     numbers: list[int] | None = field(repr=False)
     kept: bool = False
+    stored: Any = field(default=None, repr=False)
+
+    def only(self, condition: Any, numbers: list[int]) -> SparkParts:
+        """Return some of them, which Spark keeps as long as it keeps these."""
+        return SparkParts(self.frame.where(condition), numbers, kept=True)
 
     def __len__(self) -> int:
         assert self.numbers is not None, "no job has made these parts yet"
@@ -197,7 +204,7 @@ class SparkEngine:
     def release(self, parts: SparkParts) -> None:
         """Free what parts take in Spark's storage; they are computed again if asked for."""
         if parts.kept:
-            parts.frame.unpersist()
+            (parts.frame if parts.stored is None else parts.stored).unpersist()
             parts.kept = False
             self._persisted = [each for each in self._persisted if each is not parts]
 
@@ -209,6 +216,21 @@ class SparkEngine:
     def keep(self, frame: Any) -> SparkParts:
         """Take over parts that are made on the cluster: a frame of chunks."""
         return self._kept(SparkParts(frame, None))
+
+    def keep_noted(self, frame: Any) -> tuple[SparkParts, dict[int, Any]]:
+        """Take over parts that are made now, each with a note; return these by part.
+
+        A note is a row whose chunk is ``NOTE``. It tells what a pass over the parts would.
+        """
+        stored = frame.persist()
+        with self._interruptible():
+            rows = stored.where(stored["chunk"] == tasks.NOTE).collect()
+        rows.sort(key=lambda row: row["part"])
+        notes = {row["part"]: pickle.loads(bytes(row["data"])) for row in rows}
+        chunks = stored.where(stored["chunk"] != tasks.NOTE)
+        parts = SparkParts(chunks, list(notes), kept=True, stored=stored)
+        self._persisted.append(parts)
+        return parts, notes
 
     def numbers(self, parts: SparkParts) -> list[int]:
         """Return what parts are called, in their order; makes them if they are not made yet."""

@@ -16,6 +16,9 @@ import pyarrow as pa
 # Rows of a table may not be larger than 2 GB, and buffers on the way are a few times a chunk.
 CHUNK_BYTES = 32 * 2**20
 
+# In place of a chunk's number: a note on the part, for whoever takes it over.
+NOTE = -1
+
 CHUNKS = pa.schema([("part", pa.int64()), ("chunk", pa.int32()), ("data", pa.binary())])
 CHUNKS_DDL = "part long, chunk int, data binary"
 PIECES = pa.schema([("key", pa.int32()), ("source", pa.int64()), *CHUNKS])
@@ -42,7 +45,7 @@ def parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 def mapped(fn: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
     """Apply a function to every part."""
     for number, part in parts_of(batches):
-        yield from _chunk_rows(number, fn(part))
+        yield from chunk_rows(number, fn(part))
 
 
 def folded(
@@ -103,12 +106,12 @@ def put_together(combine: Callable[[list[Any]], Any], batches: Batches) -> Itera
     pieces: list[Any] = []
     for (target, _), data in _gathered(batches, ("part", "source")):
         if current is not None and target != current:
-            yield from _chunk_rows(current, combine(pieces))
+            yield from chunk_rows(current, combine(pieces))
             pieces = []
         current = target
         pieces.append(pickle.loads(data))
     if current is not None:
-        yield from _chunk_rows(current, combine(pieces))
+        yield from chunk_rows(current, combine(pieces))
 
 
 def _gathered(
@@ -135,9 +138,19 @@ def _joined(chunks: list[Any]) -> Any:
     return chunks[0] if len(chunks) == 1 else b"".join(memoryview(c) for c in chunks)
 
 
-def _chunk_rows(number: int, thing: Any) -> Iterator[pa.RecordBatch]:
+def chunk_rows(number: int, thing: Any) -> Iterator[pa.RecordBatch]:
+    """Turn a part into rows."""
     for k, data in enumerate(chunks_of(thing)):
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([number]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
-            schema=CHUNKS,
-        )
+        yield _row(number, k, data)
+
+
+def note_row(number: int, note: Any) -> pa.RecordBatch:
+    """Turn a note on a part into a row."""
+    return _row(number, NOTE, pickle.dumps(note, protocol=5))
+
+
+def _row(number: int, chunk: int, data: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([number]), pa.array([chunk], pa.int32()), pa.array([data], pa.binary())],
+        schema=CHUNKS,
+    )

@@ -6,9 +6,10 @@
 >>> model.toLocal().predict(X)                                                # doctest: +SKIP
 
 Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``columns`` checks
-schemas, ``vector_arrays`` reads vectors, ``block_tasks`` and ``blocks`` turn rows into blocks on
-the cluster, ``validation`` chooses iterates, ``decisions`` predicts, ``storage`` saves, and
-``fit_log`` tells.
+schemas, ``vector_arrays`` reads vectors and ``checked_rows`` rows, ``block_tasks`` and ``blocks``
+turn them into blocks on the cluster, ``block_summary`` and ``feature_spread`` tell what these are
+like, ``validation`` chooses iterates, ``decisions`` predicts, ``storage`` saves, and ``fit_log``
+tells.
 """
 
 try:

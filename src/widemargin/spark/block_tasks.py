@@ -7,7 +7,7 @@ and bury the words in a trace. It travels in a block, and the driver raises it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,17 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from ..engines import spark_tasks
 from ..estimators.linear_divided import BLOCK_BYTES, BLOCK_ROWS
 from ..linear.row_blocks import RowBlock
-from ..losses import NO_WEIGHT, Array
-from .columns import FEATURES, IDENTITY, LABEL, VALIDATION, WEIGHT, Columns
-from .vector_arrays import ColumnError, different_sizes, vectors_of
+from .checked_rows import RowChecks, ValidRows
+from .columns import VALIDATION, Columns
+from .vector_arrays import ColumnError
 
-# Labels are positions in an array of classes; larger ones are a slip.
-LARGEST_LABEL = 1_000_000
+# Added to the numbers of blocks of validation rows; a partition has fewer blocks than that.
+HELD_OUT = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,8 @@ class BlocksOfPartition:
         Names of the columns, for messages.
     skip : bool
         Whether rows with nulls or NaN are left out; else they are a problem.
+    note : callable
+        What is told of every block beside it.
     max_rows, max_bytes : int
         Of a block.
     """
@@ -66,6 +67,7 @@ class BlocksOfPartition:
     fit: str
     columns: Columns
     skip: bool
+    note: Callable[[SourceBlock], Any]
     max_rows: int = BLOCK_ROWS
     max_bytes: int = BLOCK_BYTES
 
@@ -75,29 +77,42 @@ class BlocksOfPartition:
 
         context = TaskContext.get()
         first = (0 if context is None else context.partitionId()) << 32
-        for number, block in enumerate(self.blocks(batches, first), first):
-            for k, data in enumerate(spark_tasks.chunks_of(block)):
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array([number]), pa.array([k], pa.int32()), pa.array([data], pa.binary())],
-                    schema=spark_tasks.CHUNKS,
-                )
+        for block in self.blocks(batches, first):
+            yield from spark_tasks.chunk_rows(block.number, block)
+            yield spark_tasks.note_row(block.number, self.note(block))
 
     def blocks(self, batches: Iterable[pa.RecordBatch], first: int) -> Iterator[SourceBlock]:
-        """Yield blocks, numbered from ``first``."""
-        checked = _CheckedRows(self.columns, self.skip)
-        pile, number, problem = _Pile(self.max_rows, self.max_bytes), first, None
+        """Yield blocks, numbered from ``first``; those of validation rows from HELD_OUT on."""
+        starts = [first] if self.columns.validation is None else [first, first + HELD_OUT]
+        streams = [
+            _Stream(start, RowChecks(self.columns, self.skip), _Pile(self.max_rows, self.max_bytes))
+            for start in starts
+        ]
         try:
             for batch in batches:
-                for full in pile.add(checked.rows(batch)):
-                    yield self._block(full, number)
-                    number += 1
+                for stream, rows in zip(streams, self._kinds(batch), strict=True):
+                    for full in stream.pile.add(stream.checks.rows(rows)):
+                        yield self._block(full, stream.number)
+                        stream.number += 1
         except ColumnError as error:
-            pile, problem = _Pile(self.max_rows, self.max_bytes), str(error)
-        if pile.rows or checked.skipped or problem:
-            yield self._block(pile.taken(), number, checked.skipped, problem)
+            yield self._block(_Pile(0, 0).taken(), streams[0].number, problem=str(error))
+            return
+        for stream in streams:
+            if stream.pile.rows or stream.checks.skipped:
+                yield self._block(stream.pile.taken(), stream.number, stream.checks.skipped)
+
+    def _kinds(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """Part the rows to train on from those to validate by."""
+        name = self.columns.validation
+        if name is None:
+            return [batch]
+        held_out = batch.column(VALIDATION)
+        if held_out.null_count:
+            raise ColumnError(f"column {name!r} must be true or false in every row; got null.")
+        return [batch.filter(pc.invert(held_out)), batch.filter(held_out)]
 
     def _block(
-        self, rows: _Rows, number: int, skipped: int = 0, problem: str | None = None
+        self, rows: ValidRows, number: int, skipped: int = 0, problem: str | None = None
     ) -> SourceBlock:
         # Computed again, a partition may have its rows in another order. What processes remember
         # of the block of that name would be wrong then, so its contents are part of the name.
@@ -112,18 +127,13 @@ class BlocksOfPartition:
         return SourceBlock(name, X, codes, weight, number, skipped, problem)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Some checked rows."""
+@dataclass
+class _Stream:
+    """Rows of one kind: those to train on, or those to validate by."""
 
-    X: Any
-    codes: NDArray[np.int32]
-    weight: Array | None
-    row_bytes: NDArray[np.int64]
-
-    def __getitem__(self, rows: Any) -> _Rows:
-        weight = None if self.weight is None else self.weight[rows]
-        return _Rows(self.X[rows], self.codes[rows], weight, self.row_bytes[rows])
+    number: int
+    checks: RowChecks
+    pile: _Pile
 
 
 @dataclass
@@ -132,11 +142,11 @@ class _Pile:
 
     max_rows: int
     max_bytes: int
-    pieces: list[_Rows] = field(default_factory=list)
+    pieces: list[ValidRows] = field(default_factory=list)
     rows: int = 0
     stored: int = 0
 
-    def add(self, more: _Rows) -> Iterator[_Rows]:
+    def add(self, more: ValidRows) -> Iterator[ValidRows]:
         """Put rows on the pile, and yield blocks that are full."""
         while len(more.codes):
             ends = np.cumsum(more.row_bytes)
@@ -151,12 +161,12 @@ class _Pile:
             self.stored += int(ends[min(room, len(ends)) - 1])
             more = more[room:]
 
-    def taken(self) -> _Rows:
+    def taken(self) -> ValidRows:
         """Empty the pile into a block."""
         pieces, self.pieces, self.rows, self.stored = self.pieces, [], 0, 0
         if not pieces:
             empty = np.empty(0, dtype=np.int64)
-            return _Rows(np.empty((0, 0)), empty.astype(np.int32), None, empty)
+            return ValidRows(np.empty((0, 0)), empty.astype(np.int32), None, empty)
         X: Any
         if any(sp.issparse(piece.X) for piece in pieces):
             X = sp.vstack([sp.csr_matrix(piece.X) for piece in pieces], format="csr")
@@ -166,97 +176,4 @@ class _Pile:
         if pieces[0].weight is not None:
             weight = np.concatenate([piece.weight for piece in pieces])
         codes = np.concatenate([piece.codes for piece in pieces])
-        return _Rows(X, codes, weight, np.concatenate([piece.row_bytes for piece in pieces]))
-
-
-@dataclass
-class _CheckedRows:
-    """Rows of batches, one batch after another."""
-
-    columns: Columns
-    skip: bool
-    skipped: int = 0
-    size: int | None = None
-    last_identity: Any = None
-
-    def rows(self, batch: pa.RecordBatch) -> _Rows:
-        """Return the rows that count."""
-        names = self.columns
-        self._check_identity(batch)
-        self._check_validation(batch)
-        vectors = vectors_of(batch.column(FEATURES), names.features)
-        label = batch.column(LABEL).to_numpy(zero_copy_only=False)
-        valid = vectors.valid & self._present(label, names.label)
-        weight = None
-        if names.weight is not None:
-            weight = batch.column(WEIGHT).to_numpy(zero_copy_only=False)
-            valid &= self._present(weight, names.weight)
-        if not vectors.valid.all() and not self.skip:
-            raise _invalid(names.features, "a vector that is null or holds null, NaN or infinity")
-        self.skipped += int(np.count_nonzero(~valid))
-        found = _Rows(
-            vectors.X[valid[vectors.valid]],
-            self._codes(label[valid]),
-            None if weight is None else self._weights(weight[valid]),
-            vectors.row_bytes[valid[vectors.valid]],
-        )
-        self._check_size(found)
-        return found if found.weight is None else found[found.weight > NO_WEIGHT]
-
-    def _present(self, values: Array, name: str) -> NDArray[np.bool_]:
-        there = ~np.isnan(values)
-        if not there.all() and not self.skip:
-            raise _invalid(name, "null or NaN")
-        return there
-
-    def _codes(self, label: Array) -> NDArray[np.int32]:
-        wrong = (label < 0) | (label != np.floor(label)) | (label > LARGEST_LABEL)
-        if wrong.any():
-            raise ColumnError(
-                f"column {self.columns.label!r} must hold labels 0, 1, …; got "
-                f"{label[wrong][0]:g}. Index labels with StringIndexer."
-            )
-        return label.astype(np.int32)
-
-    def _weights(self, weight: Array) -> Array:
-        wrong = (weight < 0) | np.isinf(weight)
-        if wrong.any():
-            raise ColumnError(
-                f"column {self.columns.weight!r} must hold weights that are finite and not "
-                f"negative; got {weight[wrong][0]:g}."
-            )
-        return weight
-
-    def _check_size(self, found: _Rows) -> None:
-        if len(found.codes) == 0:
-            return
-        size = int(found.X.shape[1])
-        if self.size is not None and size != self.size:
-            raise different_sizes(self.columns.features, *sorted((size, self.size)))
-        self.size = size
-
-    def _check_validation(self, batch: pa.RecordBatch) -> None:
-        if self.columns.validation is not None and batch.column(VALIDATION).null_count:
-            raise ColumnError(
-                f"column {self.columns.validation!r} must be true or false in every row; got null."
-            )
-
-    def _check_identity(self, batch: pa.RecordBatch) -> None:
-        """Demand ids that tell rows apart; they are sorted, so that equal ones are neighbours."""
-        if self.columns.identity is None or batch.num_rows == 0:
-            return
-        ids, name = batch.column(IDENTITY), self.columns.identity
-        if ids.null_count:
-            raise ColumnError(f"column {name!r} must tell rows apart; got null.")
-        twice = pc.filter(ids[1:], pc.equal(ids[1:], ids[:-1]))
-        if len(twice) or ids[0].as_py() == self.last_identity:
-            value = (twice[0] if len(twice) else ids[0]).as_py()
-            raise ColumnError(f"column {name!r} must tell rows apart; got {value!r} twice.")
-        self.last_identity = ids[-1].as_py()
-
-
-def _invalid(name: str, found: str) -> ColumnError:
-    return ColumnError(
-        f"column {name!r} must hold finite numbers in every row; got {found}. Fill them in, or "
-        "leave such rows out with handleInvalid='skip'."
-    )
+        return ValidRows(X, codes, weight, np.concatenate([piece.row_bytes for piece in pieces]))

@@ -16,8 +16,10 @@ from ..linear.divided_fit import DividedFit, DividedInputs, DividedSettings
 from ..linear.problem import LossConstants
 from ..resources import memory_bytes
 from .accessors import add_accessors, setter
-from .blocks import PlacedRows, check_classes, place
-from .columns import Columns, column
+from .block_summary import check_classes
+from .blocks import PlacedRows, place
+from .columns import Columns
+from .feature_spread import warn_if_one_dominates
 from .fit_log import FitLog
 from .linear_model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
 from .linear_params import LinearODMParams, LinearParams, LinearSVMParams
@@ -73,12 +75,12 @@ class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # typ
     def _fitted(
         self, engine: SparkEngine, dataset: Any, columns: Columns, local: Any, told: FitLog
     ) -> DividedFit:
-        rows, validation = self._place(engine, dataset, columns, told)
+        rows = self._place(engine, dataset, columns, told)
         inputs, settings = self._inputs(local, rows), self._settings(local, told)
-        if validation is None:
+        if rows.validation is None:
             fit = DividedFit(inputs, settings)
         else:
-            fit = self._validated(inputs, settings, validation, columns)
+            fit = self._validated(inputs, settings, rows.validation, columns)
         told.doing(f"training by {fit.settings.solver}")
         fit.fit_problems()
         return fit
@@ -94,25 +96,18 @@ class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # typ
 
     def _place(
         self, engine: SparkEngine, dataset: Any, columns: Columns, told: FitLog
-    ) -> tuple[PlacedRows, PlacedRows | None]:
-        """Place the rows to train on, and those to validate by if there are any."""
-        how = {"skip": self.getHandleInvalid() == "skip", "n_parts": self._value("nParts")}
-        training = dataset
-        if columns.validation is not None:
-            chosen = column(columns.validation)
-            training = dataset.where(~chosen | chosen.isNull())  # a null is told of there
+    ) -> PlacedRows:
         told.doing("placing rows")
-        rows = place(engine, training, columns, **how)
+        skip, n_parts = self.getHandleInvalid() == "skip", self._value("nParts")
+        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts)
         check_classes(rows.summary, columns)
+        warn_if_one_dominates(rows.summary.spread, columns.features, stacklevel=5)
         told.tell(
             f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
             f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
             f"{rows.summary.stored / 1e6:,.1f} MB"
         )
-        if columns.validation is None:
-            return rows, None
-        told.doing("placing validation rows")
-        return rows, place(engine, dataset.where(chosen), columns, **how)
+        return rows
 
     def _inputs(self, local: Any, rows: PlacedRows) -> DividedInputs:
         totals = rows.summary.weights
