@@ -42,6 +42,18 @@ class Cluster:
             )
         )
 
+    def processes(self, mark: str) -> list[int]:
+        """Return those of the workers and what they started whose command has a mark in it."""
+        sessions = {worker.pid for worker in self.workers}
+        found = []
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):  # no process, or gone meanwhile
+                if os.getsid(int(entry.name)) in sessions:
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    if mark in command:
+                        found.append(int(entry.name))
+        return sorted(found)
+
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
@@ -61,18 +73,6 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def processes(mark: str) -> list[int]:
-    """Return the processes of this user whose command line has a mark in it."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with suppress(OSError):
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                if mark in command:
-                    found.append(int(entry.name))
-    return sorted(found)
 
 
 def _start(folder: Path, name: str, main: str, arguments: list[str]) -> subprocess.Popen[bytes]:

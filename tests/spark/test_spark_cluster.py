@@ -1,5 +1,6 @@
 """Fits on a real cluster, while parts of it are killed."""
 
+import logging
 import os
 import signal
 import sys
@@ -13,13 +14,16 @@ from sklearn.datasets import make_classification
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
-from spark.standalone import processes, standalone
+from spark.frames import array_frame
+from spark.standalone import standalone
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.engines import LocalEngine
 from widemargin.engines.spark import SparkEngine
 from widemargin.estimators import linear_divided
+from widemargin.spark import SparkLinearODMClassifier, SparkLinearSVMClassifier
 
-pytestmark = pytest.mark.cluster
+# A fit takes seconds; one that hangs is ended.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 
 VICTIMS = {
     "Python worker": "pyspark.daemon",
@@ -79,7 +83,7 @@ def test_a_fit_survives_the_death_of(victim, session, cluster, rows):
 
     def kill_soon():
         time.sleep(3)
-        for process in processes(VICTIMS[victim])[-1:]:
+        for process in cluster.processes(VICTIMS[victim])[-1:]:
             os.kill(process, signal.SIGKILL)
             killed.append(process)
 
@@ -94,3 +98,77 @@ def test_a_fit_survives_the_death_of(victim, session, cluster, rows):
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-8)
     if victim == "worker daemon":
         cluster.add_worker()
+
+
+# What is fitted, and the line of the driver's log after which something is killed.
+STAGES = {
+    "newton": (
+        SparkLinearSVMClassifier(loss="hinge", solver="newton", tol=1e-7, idCol="id", nParts=4),
+        "iteration 2",
+    ),
+    "dsvrg": (
+        SparkLinearODMClassifier(solver="dsvrg", tol=1e-3, idCol="id", nParts=4),
+        "iteration 2",
+    ),
+    "one task": (SparkLinearODMClassifier(tol=1e-9), "20,000 rows of 30 features"),
+}
+
+
+@pytest.fixture(scope="module")
+def table(session, rows, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("table"))
+    array_frame(session, *rows, partitions=4).write.mode("overwrite").parquet(path)
+    return session.read.parquet(path)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(table):
+    return {name: classifier.fit(table) for name, (classifier, _) in STAGES.items()}
+
+
+class Killer(logging.Handler):
+    """Kills a process soon after a line of the log, so that it is at work for the fit."""
+
+    def __init__(self, line, find):
+        super().__init__()
+        self.line, self.find, self.killed, self.lines_after = line, find, [], 0
+
+    def emit(self, record):
+        if self.killed:
+            self.lines_after += 1
+        elif self.line in record.getMessage():
+            self.thread = threading.Timer(0.05, self.kill)
+            self.thread.start()
+            self.line = "nothing twice"
+
+    def kill(self):
+        for process in self.find()[-1:]:
+            os.kill(process, signal.SIGKILL)
+            self.killed.append(process)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_fit_of_a_table_survives_the_death_of(
+    victim, stage, session, cluster, table, undisturbed
+):
+    classifier, line = STAGES[stage]
+    killer = Killer(line, lambda: cluster.processes(VICTIMS[victim]))
+    log = logging.getLogger("widemargin.spark")
+    log.addHandler(killer)
+    level = log.level
+    log.setLevel(logging.INFO)
+    try:
+        model = classifier.fit(table)
+    finally:
+        log.setLevel(level)
+        log.removeHandler(killer)
+        if victim == "worker daemon":
+            cluster.add_worker()
+    assert killer.killed, f"no {victim} was found"
+    assert killer.lines_after, "the fit was over before anything was killed"
+    expected = undisturbed[stage]
+    np.testing.assert_allclose(
+        model.coefficients.toArray(), expected.coefficients.toArray(), rtol=0, atol=1e-10
+    )
+    assert model.transform(table).count() == 20_000
