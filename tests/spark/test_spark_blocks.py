@@ -26,7 +26,7 @@ def batches(features, labels, size=3, **more):
 
 
 def blocks(features, labels, columns=None, skip=False, size=3, first=0, limits=(), **more):
-    task = BlocksOfPartition("fit", columns or Columns("x", "y"), skip, *limits)
+    task = BlocksOfPartition("fit", columns or Columns("x", "y"), skip, summary_of, *limits)
     return list(task.blocks(batches(features, labels, size, **more), first))
 
 
