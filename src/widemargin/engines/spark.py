@@ -28,6 +28,9 @@ from .spark_workers import require_workers
 
 Value = TypeVar("Value")
 
+# Parts that are regrouped will be worked on for a while, some longer than others.
+TASKS_PER_CORE = 2
+
 
 class NoParts(LookupError):
     """Raised where an answer of parts is asked for, and a frame has none."""
@@ -71,8 +74,8 @@ class SparkEngine:
     session : SparkSession, optional
         The active one if None, looked up when it is first needed.
     partitions : int, optional
-        Partitions for parts that come from this process; None takes as many as there are cores, or
-        parts if these are fewer.
+        Partitions for parts that come from this process or are regrouped; None takes as many as
+        there are cores, twice as many for the latter, or parts if these are fewer.
 
     Notes
     -----
@@ -152,7 +155,7 @@ class SparkEngine:
         n_to: int,
     ) -> SparkParts:
         """Redistribute pieces of parts to new parts, by one shuffle."""
-        partitions = self._partitions(n_to)
+        partitions = self._partitions(n_to, TASKS_PER_CORE)
         order = {number: k for k, number in enumerate(self.numbers(parts))}
         key_of = _KeyOf(partition_keys(partitions), n_to)
         pieces = parts.frame.mapInArrow(
@@ -258,10 +261,9 @@ class SparkEngine:
             data.setdefault(row["first"], []).append(bytes(row["data"]))
         return [pickle.loads(b"".join(chunks)) for chunks in data.values()]
 
-    def _partitions(self, n_parts: int) -> int:
-        if self.partitions is not None:
-            return max(1, min(self.partitions, n_parts))
-        return max(1, min(n_parts, self.cores))
+    def _partitions(self, n_parts: int, per_core: int = 1) -> int:
+        wanted = self.partitions or per_core * self.cores
+        return max(1, min(wanted, n_parts))
 
     @property
     def cores(self) -> int:
