@@ -34,7 +34,7 @@ from ..resources import single_threaded_blas
 from ..solvers.outcome import Outcome
 from .class_bundles import feasible
 from .monitor import MulticlassMonitor
-from .newton_coupled import CoupledDirections
+from .newton_coupled import PRODUCTS_BYTES, CoupledDirections, keeps_products
 from .newton_direction import Directions, centred
 from .newton_smoothed import BYTES_PER_LOSS, Evaluation, SmoothedLosses
 from .newton_step import best_step
@@ -65,6 +65,8 @@ def bytes_needed(problem: MulticlassProblem) -> int:
     hessians = problem.n_classes * problem.size**2
     if problem.formulation == "ww":
         hessians = 4 * weights_together(problem) ** 2  # sums, both ways, laid out, factorised
+        if keeps_products(problem):
+            hessians += PRODUCTS_BYTES // 8
     return problem.n_classes * BYTES_PER_LOSS * problem.n_rows + 8 * hessians
 
 
@@ -189,7 +191,7 @@ class _State:
         direction = self.directions.find(at.gradient, self.width)
         if direction is None:
             return False
-        length = best_step(self.losses, self.w, direction, self.width)
+        length = best_step(self.losses, self.w, at.gradient, direction, self.width)
         self.w = centred(self.w + length * direction)
         return length > 0.0
 
