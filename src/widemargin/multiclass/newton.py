@@ -47,10 +47,11 @@ MOST_WEIGHTS = {"llw": DIRECT_SIZE, "ww": 3 * DIRECT_SIZE}
 # Ascent's epochs grow in number with the mean of C‖x‖², Newton's steps hardly; but a step costs
 # more, as a Hessian has more numbers than a row stores. Means between which they were even for llw:
 # satimage .4 and 4, letter 2 and 17, usps 2 and 21, dna 5 and 47, iris 20 and 200; 800 generated
-# features 100 and more, or about 2000 where one in 50 is stored. For ww: letter .4 and 4, dna 50
-# and 500, iris 6; splice, glass, satimage below 6.
+# features 100 and more, or about 2000 where one in 50 is stored. For ww, where they grow faster
+# with the cost of a step: letter .4 and 4, usps 200, dna 50 and 500, iris 6; splice, glass and
+# satimage below 6.
 LEAST_MEAN, LEAST_MEAN_PER_COST = 10.0, 0.1
-LEAST_MEAN_COUPLED, LEAST_MEAN_PER_COST_COUPLED = 3.0, 0.5
+LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST = 3.0, 0.02
 # Losses of a row that are curved, over the steps of a solve.
 CURVED = 3
 
@@ -80,7 +81,7 @@ def pays(problem: MulticlassProblem, memory: int) -> bool:
     """Whether this is likely to be faster than ascent in the dual."""
     mean = float(problem.bound @ problem.squared_norms) / problem.n_rows
     if problem.formulation == "ww":
-        least = max(LEAST_MEAN_COUPLED, LEAST_MEAN_PER_COST_COUPLED * _cost_coupled(problem))
+        least = max(LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST * _cost_coupled(problem) ** 2)
     else:
         cost = problem.size**2 * problem.n_rows / max(problem.stored, 1)
         least = max(LEAST_MEAN, LEAST_MEAN_PER_COST * cost)
