@@ -110,10 +110,8 @@ def _as_json(value: Any) -> Any:
 def _continued(before: list[Any], now: Sequence[Sequence[Any]]) -> list[Any]:
     """Put a site's history behind what it said before it was restarted, thinned if it is long."""
     points = [[_as_json(value) for value in point] for point in now]
-    if points:
-        points = [point for point in before if point[0] < points[0][0]] + points
-    else:
-        points = before
+    began = points[0][0] if points else math.inf
+    points = [point for point in before if point[0] < began] + points
     while len(points) > MOST_POINTS:
         points = [*points[:-1:2], points[-1]]
     return points
