@@ -4,10 +4,14 @@ import json
 import sys
 
 import pytest
+
+zmq = pytest.importorskip("zmq")
+
 from pretended import KEY, answering, status
 from typer.testing import CliRunner
 
 from widemargin.cli import app
+from widemargin.sites.config import read_config
 from widemargin.sites.service import unit_text
 
 
@@ -110,3 +114,56 @@ def test_the_unit_copes_with_odd_folders(tmp_path):
     assert "ProtectSystem=strict" in text
     assert f"WorkingDirectory={str(folder).replace('%', '%%')}\n" in text
     assert f'"{str(folder).replace("%", "%%").replace("$", "$$")}/site.toml"' in text
+
+
+def test_init_makes_a_site_and_says_what_is_left_to_do(run, tmp_path):
+    options = "--listen tcp://127.0.0.1:7003 --data rows.csv --sites 3 --total-rows 900"
+    code, out, err = run("site", "init", "--name", "plant-3", *options.split())
+    assert (code, err) == (0, "")
+    folder = tmp_path / "plant-3"
+    key = (folder / "public.key").read_text().strip()
+    assert f"public key  {key}\n" in out
+    assert "Set n_features in plant-3/site.toml." in out
+    assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o077 == 0
+    assert "ExecStart=" in (folder / "widemargin-site.service").read_text()
+    config = read_config(folder)
+    assert (config.name, config.listen, config.n_sites) == ("plant-3", "tcp://127.0.0.1:7003", 3)
+    assert config.data == tmp_path / "rows.csv"
+    again = run("site", "init", "--name", "plant-3")
+    assert again[0] == 2
+    assert "there is a site already" in again[2]
+    assert (folder / "public.key").read_text().strip() == key
+
+
+def test_neighbours_are_added_below_the_comments(run, tmp_path):
+    keys = [zmq.curve_keypair()[0].decode() for _ in range(2)]
+    run("site", "init", "--name", "plant-3")
+    path = tmp_path / "plant-3" / "site.toml"
+    before = path.read_text()
+    for k, key in enumerate(keys):
+        address = f"tcp://10.0.0.{k}:7001"
+        added = run("site", "add-neighbour", f"plant-{k}", address, key, "-f", "plant-3")
+        assert added[0] == 0, added
+    assert path.read_text().startswith(before.rstrip("\n"))
+    assert [(each.name, each.public_key) for each in read_config(path).neighbours] == [
+        ("plant-0", keys[0]),
+        ("plant-1", keys[1]),
+    ]
+    kept = path.read_text()
+    for name, address, key in (
+        ("plant-0", "tcp://10.0.0.9:7001", zmq.curve_keypair()[0].decode()),  # name is taken
+        ("plant-9", "10.0.0.9", keys[0]),
+        ("plant-9", "tcp://10.0.0.9:7001", "short"),
+    ):
+        code, _, err = run("site", "add-neighbour", name, address, key, "-f", "plant-3")
+        assert code == 1
+        assert "site.toml: " in err
+        assert ".new" not in err
+    assert path.read_text() == kept
+    assert sorted(each.name for each in path.parent.iterdir()) == [
+        "public.key",
+        "secret.key",
+        "site.toml",
+        "widemargin-site.service",
+    ]

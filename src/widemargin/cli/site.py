@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from widemargin.cli.messages import aligned, faults_reported, print_json, usage_error
-from widemargin.cli.site_control import add_neighbour, model, reload, status, stop
+from widemargin.cli.site_control import add, model, reload, status, stop
 
 __all__ = ["check_transport", "site"]
 
@@ -38,6 +38,7 @@ def init(
     total_rows: Annotated[
         int | None, typer.Option("--total-rows", help="Rows of all sites together.")
     ] = None,
+    features: Annotated[int | None, typer.Option("--features", help="Features of a row.")] = None,
     metrics_port: Annotated[
         int | None, typer.Option("--metrics-port", help="Port of Prometheus metrics; 0 for none.")
     ] = None,
@@ -62,6 +63,7 @@ def init(
             "lam": lam,
             "n_sites": sites,
             "total_rows": total_rows,
+            "n_features": features,
             "metrics_port": metrics_port,
         }
         given = {key: value for key, value in settings.items() if value is not None}
@@ -71,7 +73,7 @@ def init(
                 f"--folder {folder}: there is a site already. Name another folder, or edit its "
                 "site.toml."
             )
-        public_key = str(make_keys(folder))
+        public_key = make_keys(folder)
         write_template(folder, name, **given)
         write_atomically(folder / UNIT_NAME, unit_text(folder, name).encode())
     if as_json:
@@ -82,7 +84,7 @@ def init(
 
 
 def _next_steps(folder: Path, given: dict[str, Any]) -> str:
-    wanted = [key for key in ("data", "lam", "n_sites", "total_rows") if key not in given]
+    wanted = [key for key in ("data", "n_sites", "total_rows", "n_features") if key not in given]
     steps = [f"Set {', '.join(wanted)} in {folder / 'site.toml'}."] if wanted else []
     steps += [
         "Tell neighbours the name, address and public key of this site, and add theirs:\n"
@@ -145,4 +147,4 @@ def check_transport() -> None:
 
 for command in (status, model, reload, stop):
     site.command()(command)
-site.command("add-neighbour")(add_neighbour)
+site.command("add-neighbour")(add)

@@ -15,7 +15,7 @@ from widemargin.cli.messages import BAD_FILE, faults_reported, print_json, say, 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["add_neighbour", "model", "reload", "status", "stop"]
+__all__ = ["add", "model", "reload", "status", "stop"]
 
 FolderOption = Annotated[
     Path, typer.Option("--folder", "-f", help="Folder of the site, where its site.toml is.")
@@ -109,7 +109,7 @@ def stop(folder: FolderOption = Path()) -> None:
     raise typer.Exit(BAD_FILE)
 
 
-def add_neighbour(
+def add(
     name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
     address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
     public_key: Annotated[
@@ -122,10 +122,11 @@ def add_neighbour(
     The neighbour must add this site as well. Keys have characters that shells read: quote them.
     """
     with faults_reported():
-        from widemargin.sites.neighbours import with_neighbour
+        from widemargin.sites.config import Neighbour
+        from widemargin.sites.neighbours import add_neighbour
 
         path = folder / "site.toml"
-        with_neighbour(path, name, address, public_key)
+        add_neighbour(path, Neighbour(name, address, public_key))
     typer.echo(f"added {name} to {path}; tell a running site by `widemargin site reload`.")
 
 

@@ -69,9 +69,9 @@ class LocalFleet:
         keys = []
         for site in self.sites:
             site.folder.mkdir(mode=0o700)
-            keys.append(str(make_keys(site.folder)))
+            keys.append(make_keys(site.folder))
         addresses = [f"tcp://127.0.0.1:{port}" for port in _free_ports(len(parts))]
-        total = sum(len(y) for _, y in parts)
+        network = _agreed_on(parts, topology)
         for k, (site, (X, y)) in enumerate(zip(self.sites, parts, strict=True)):
             data = site.folder / "rows.npz"
             np.savez(data, X=X, y=y)
@@ -80,13 +80,11 @@ class LocalFleet:
                 site.folder,
                 site.name,
                 listen=addresses[k],
-                data=str(data),
-                n_sites=len(parts),
-                total_rows=total,
+                data=data.name,
                 neighbours=[
                     Neighbour(self.sites[j].name, addresses[j], keys[j]) for j in others.tolist()
                 ],
-                **settings,
+                **{**network, **settings},
             )
 
     def start(self, site: LocalSite) -> None:
@@ -163,6 +161,21 @@ class LocalFleet:
             for site in self.sites:
                 if site.process is not None and site.running:
                     self.kill(site)
+
+
+def _agreed_on(parts: Sequence[tuple[Any, Any]], topology: Topology) -> dict[str, Any]:
+    """Return what all sites must know of the network."""
+    total = sum(len(y) for _, y in parts)
+    square = sum(float(np.square(X).sum()) for X, _ in parts) / total
+    return {
+        "n_sites": len(parts),
+        "total_rows": total,
+        "n_features": parts[0][0].shape[1],
+        "classes": np.unique(np.concatenate([y for _, y in parts])).tolist(),
+        "diameter": max(1, topology.diameter),
+        "n_links": topology.n_links,
+        "row_square": square + 1.0,  # the constant feature
+    }
 
 
 def _free_ports(count: int) -> list[int]:
