@@ -4,9 +4,7 @@ import json
 import sys
 
 import pytest
-
-zmq = pytest.importorskip("zmq")
-
+import zmq
 from pretended import KEY, answering, status
 from typer.testing import CliRunner
 

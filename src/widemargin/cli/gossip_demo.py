@@ -88,8 +88,8 @@ def demo(
 def _two_classes(data: Path, format: str | None, label: str | None) -> tuple[Any, Any]:
     import numpy as np
 
-    table = read_file(data, format=format, label=label)
-    classes = np.unique(table.y)
+    table = read_file(data, format=format, label=label, zero_based=None)
+    classes = np.unique(np.asarray(table.y))
     if len(classes) != 2:
         raise ValueError(
             f"{data}: the demonstration takes two classes; there are {len(classes)}. Use another "

@@ -57,7 +57,7 @@ def init(
         from widemargin.sites.keys import make_keys
         from widemargin.sites.service import UNIT_NAME, unit_text
 
-        settings = {
+        settings: dict[str, Any] = {
             "listen": listen,
             "data": None if data is None else str(data.resolve()),
             "lam": lam,
