@@ -72,5 +72,9 @@ def within(report: dict[str, Any]) -> dict[str, Any]:
 def mass_exact(report: dict[str, Any]) -> dict[str, Any]:
     mass = report["final"]["mass"]
     off = abs(mass["total"] - mass["expected"])
-    shown = f"{mass['total']!r} in all states, {mass['expected']!r} expected"
-    return {"passed": off <= ROUNDING * mass["expected"], "measured": shown}
+    passed = off <= ROUNDING * mass["expected"] and mass["least_between"] >= -ROUNDING
+    shown = (
+        f"{mass['total']!r} in all states and between them, {mass['expected']!r} expected; least "
+        f"between two {mass['least_between']:.1e}; {mass['unmatched_links']} links in a new epoch"
+    )
+    return {"passed": passed and not mass["unmatched_links"], "measured": shown}

@@ -93,10 +93,33 @@ class Samples:
         )
 
     def mass_in_states(self) -> dict[str, Any]:
-        """Add up what the saved states of all sites hold; each began with 1."""
-        states = [read_state(Path(site.folder) / "state.wms") for site in self._fleet.sites]
-        total = float(sum(state.total_mass for state in states))
-        return {"total": total, "expected": float(len(states))}
+        """Add up what the saved states of all sites hold, and what is between them.
+
+        Each site began with 1. What one end of a link says it sent, the other must not have
+        received more than once: what is between them is never below zero.
+        """
+        states = {
+            (site.folder / "public.key").read_text().strip(): read_state(site.folder).header
+            for site in self._fleet.sites
+        }
+        held = sum(state["masses"]["held"] for state in states.values())
+        between, unmatched = [], 0
+        for key, state in states.items():
+            for link in state["links"]:
+                there = states[link["public_key"]]
+                back = next(each for each in there["links"] if each["public_key"] == key)
+                # Otherwise one end began anew and the other has not heard of it yet.
+                if (link["epoch"], link["their_epoch"]) != (back["their_epoch"], back["epoch"]):
+                    unmatched += 1
+                    continue
+                sent = state["masses"]["sent"][link["slot"]]
+                between.append(sent - there["masses"]["received"][back["slot"]])
+        return {
+            "total": float(held + sum(between)),
+            "expected": float(len(states)),
+            "least_between": min(between, default=0.0),
+            "unmatched_links": unmatched,
+        }
 
     def report(self) -> dict[str, Any]:
         """Return all that was seen."""
