@@ -2,11 +2,11 @@
 
     python -m benchmarks.gossip.exchange_rate
 
-Two measurements. *Round trips* are of bare sockets: a frame of the size of a message there and back,
-with CURVE and, for comparison, without; sites themselves have no mode without. *Exchanges* are of two
-processes as ``widemargin site run`` runs them, with a hundred rows each and no pause between rounds:
-what a step on the rows, checking, saving the state (without flushing the disk) and encryption leave.
-One exchange is a message to the neighbour and one from it.
+Two measurements. *Round trips* are of bare sockets: a frame of the size of a message there and
+back, with CURVE and, for comparison, without; sites themselves have no mode without. *Exchanges*
+are of two processes as ``widemargin site run`` runs them, with a hundred rows each and no pause
+between rounds: what a step on the rows, checking, saving the state (without flushing the disk) and
+encryption leave. One exchange is a message to the neighbour and one from it.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def exchanges(size: int, seconds: float) -> dict[str, Any]:
 
 
 def _hears(status: dict[str, Any] | None) -> bool:
-    return status is not None and status["links"][0]["received"] > 10
+    return bool(status) and status["links"][0]["received"] > 10
 
 
 if __name__ == "__main__":

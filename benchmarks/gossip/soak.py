@@ -28,7 +28,7 @@ import numpy as np
 
 from widemargin.gossip import graph_of
 from widemargin.sites.demo import dealt_out, generated
-from widemargin.sites.fleet import LocalFleet, LocalSite
+from widemargin.sites.fleet import LocalFleet, SiteProcess
 from widemargin.sites.pooled import PooledProblem
 
 from .soak_criteria import judged
@@ -131,7 +131,7 @@ def disturbed(
     draw = random.Random(options.seed)
     victims = fleet.sites[: options.sites - options.spare]
     kills: list[dict[str, Any]] = []
-    down: dict[str, tuple[float, LocalSite]] = {}
+    down: dict[str, tuple[float, SiteProcess]] = {}
     end = 60.0 * options.minutes
     next_kill, next_sample, next_line = options.kill_every, 0.0, 0.0
     while samples.seconds < end:
@@ -166,7 +166,7 @@ def left_in_peace(fleet: LocalFleet, samples: Samples) -> float | None:
     while samples.seconds < began + 60.0 * MINUTES_TO_AGREE:
         time.sleep(1.0)
         statuses = samples.take(expected_down=set())
-        if all(status is not None and status["agreed"] for status in statuses.values()):
+        if all(status and status["agreed"] for status in statuses.values()):
             return round(samples.seconds - began, 1)
     return None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from widemargin.sites.state import read_state
 
-from widemargin.sites.fleet import LocalFleet, LocalSite
+from widemargin.sites.fleet import LocalFleet, SiteProcess
 
 # A process that has just begun still reads its rows.
 SECONDS_TO_BEGIN = 15.0
@@ -51,7 +51,7 @@ class Samples:
         """Seconds so far."""
         return time.monotonic() - self._began
 
-    def started(self, site: LocalSite) -> None:
+    def started(self, site: SiteProcess) -> None:
         """Take note that a site was started again."""
         self._progress[site.name] = (-1, time.monotonic() + SECONDS_TO_BEGIN)
 
@@ -62,13 +62,13 @@ class Samples:
             status, course = self._last[site.name], self._courses[site.name]
             course.seconds.append(round(self.seconds, 1))
             course.resident_bytes.append(_resident_bytes(site))
-            course.rounds.append(None if status is None else int(status["rounds"]))
-            course.estimated_gap.append(None if status is None else status["estimated_gap"])
+            course.rounds.append(int(status["rounds"]) if status else None)
+            course.estimated_gap.append(status["estimated_gap"] if status else None)
             if site.name not in expected_down:
                 self._watch(site, status)
         return self._last
 
-    def _watch(self, site: LocalSite, status: Mapping[str, Any] | None) -> None:
+    def _watch(self, site: SiteProcess, status: Mapping[str, Any] | None) -> None:
         now = time.monotonic()
         if not site.running:
             self.ended.append({"site": site.name, "said": self._fleet.last_words(site)})
@@ -76,14 +76,14 @@ class Samples:
             self.started(site)
             return
         rounds, since = self._progress[site.name]
-        if status is not None and status["rounds"] != rounds:
+        if status and status["rounds"] != rounds:
             self._progress[site.name] = (int(status["rounds"]), max(now, since))
         else:
             self.stalls[site.name] = max(self.stalls[site.name], now - since)
 
     def line(self) -> str:
         """Say how it stands."""
-        answering = [status for status in self._last.values() if status is not None]
+        answering = [status for status in self._last.values() if status]
         memory = [course.resident_bytes[-1] or 0 for course in self._courses.values()]
         gaps = [status["estimated_gap"] for status in answering if status["estimated_gap"]]
         return (
@@ -130,7 +130,7 @@ class Samples:
         }
 
 
-def _resident_bytes(site: LocalSite) -> int | None:
+def _resident_bytes(site: SiteProcess) -> int | None:
     """Return the memory of a process, None if it is gone."""
     if site.process is None:
         return None

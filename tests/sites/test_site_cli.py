@@ -71,9 +71,9 @@ def test_status_of_several_sites(run, tmp_path):
 def test_model_is_saved_where_the_user_is(run, tmp_path):
     folder = tmp_path / "site"
     folder.mkdir()
-    with answering(folder, {"model": {"ok": True, "estimated_gap": 0.002}}) as asked:
+    with answering(folder, {"model": {"ok": True, "agreed": False}}) as asked:
         code, out, _ = run("site", "model", "-o", "m.wm", "--folder", "site")
-    assert (code, out) == (0, "saved m.wm, estimated gap 2.0e-03\n")
+    assert (code, out) == (0, "saved m.wm; sites do not agree yet\n")
     assert asked == [{"command": "model", "path": str(tmp_path / "m.wm")}]
     assert run("site", "model", "-o", "nowhere/m.wm")[0] == 2
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 SECONDS_BETWEEN_LINES = 2.0
+WIDTH_OF_A_PIPE = 160  # it has none of its own; lines must not be folded
 LINES_OF_NEWS = 8
 
 
@@ -69,7 +70,8 @@ def demo(
 
         from widemargin.sites.demo import generated, run_demo
 
-        console = Console(stderr=as_json, highlight=False)
+        width = None if Console(stderr=as_json).is_terminal else WIDTH_OF_A_PIPE
+        console = Console(stderr=as_json, highlight=False, width=width)
         X, y = generated(rows, seed) if data is None else _two_classes(data, format, label)
         with _folder(keep) as folder, _Screen(console) as screen:
             try:
@@ -174,7 +176,7 @@ def _line(seconds: float, statuses: Mapping[str, Mapping[str, Any] | None]) -> s
 
     words = [
         f"{name} {progress_of(status)}"
-        + ("" if status is None else f" {number(status.get('estimated_gap'), '.0e')}")
+        + (f" {number(status.get('estimated_gap'), '.0e')}" if status else "")
         for name, status in statuses.items()
     ]
     return f"{seconds:6.1f} s  {', '.join(words)}"
@@ -195,7 +197,7 @@ def _summary(result: DemoResult) -> RenderableType:
             f"{site.rounds:,}",
             f"{site.accuracy_alone:.4f}",
             f"{site.accuracy:.4f}",
-            f"{100 * site.excess:.3f} %",
+            f"{_percent(site.excess)}",
         )
     return table
 
@@ -207,12 +209,17 @@ def _verdict(result: DemoResult, keep: Path | None) -> str:
         f"Pooled, the rows give an accuracy of {result.accuracy:.4f}. No row left its process; "
         f"{result.victim} was killed on the way and went on from its state.",
         f"{'All' if result.agreed else 'Not all'} sites agreed, {result.seconds:.0f} s in all. "
-        f"Models are at most {100 * worst:.3f} % above the pooled optimum: "
+        f"Models are at most {_percent(worst)} above the pooled optimum: "
         + ("within the 1 % wanted." if result.passed else "more than the 1 % wanted."),
     ]
     if keep is not None:
         lines.append(f"Keys, states and logs are in {keep}.")
     return "\n".join(lines)
+
+
+def _percent(share: float) -> str:
+    """Write a share; the optimum is known to some digits only, so that it may be below zero."""
+    return f"{max(0.0, 100 * share):.3f} %"
 
 
 def _as_dict(result: DemoResult) -> dict[str, Any]:

@@ -75,8 +75,7 @@ def model(
         check_output(output, "--output", ())
         # The site writes the file, from a folder of its own.
         answer = _asked(folder, "model", path=str(output.resolve()))
-    gap = answer.get("estimated_gap")
-    typer.echo(f"saved {output}" + (f", estimated gap {gap:.1e}" if gap is not None else ""))
+    typer.echo(f"saved {output}" + ("" if answer.get("agreed") else "; sites do not agree yet"))
 
 
 def reload(folder: FolderOption = Path()) -> None:
@@ -85,10 +84,10 @@ def reload(folder: FolderOption = Path()) -> None:
         answer = _asked(folder, "reload")
     changes = [
         f"{word}: {', '.join(answer[key])}"
-        for key, word in (("added", "new neighbours"), ("removed", "gone"), ("changed", "changed"))
+        for key, word in (("added", "new neighbours"), ("removed", "gone"))
         if answer.get(key)
     ]
-    typer.echo("\n".join(changes) if changes else "read again")
+    typer.echo("\n".join(changes) if changes else "read again: the same neighbours")
 
 
 def stop(folder: FolderOption = Path()) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from ..gossip import graph_of
-from .fleet import LocalFleet, LocalSite
+from .fleet import LocalFleet, SiteProcess
 from .pooled import PooledProblem
 
 __all__ = ["DemoResult", "SiteResult", "dealt_out", "generated", "run_demo"]
@@ -118,7 +118,13 @@ def run_demo(X: Any, y: Any, n_sites: int, folder: Path, seconds: float, show: S
     rows = dealt_out(X, y, n_sites)
     problem = PooledProblem(X, y, LAM)
     optimum = problem.solved()
-    settings = {"loss": "hinge", "lam": LAM, "tol": TOL, "round_interval": ROUND_INTERVAL}
+    settings = {
+        "loss": "hinge",
+        "lam": LAM,
+        "tol": TOL,
+        "round_interval": ROUND_INTERVAL,
+        "sync": False,
+    }
     parts = [(X[here], y[here]) for here in rows]
     with LocalFleet(folder, parts, graph_of("ring", n_sites), settings) as fleet:
         run = _Run(fleet, seconds, show)
@@ -194,10 +200,10 @@ class _Run:
         self._show(self.seconds, self.seen, None)
 
 
-def _rounds(statuses: Statuses, site: LocalSite) -> int:
+def _rounds(statuses: Statuses, site: SiteProcess) -> int:
     status = statuses[site.name]
-    return 0 if status is None else int(status["rounds"])
+    return int(status["rounds"]) if status else 0
 
 
 def _all_agreed(statuses: Statuses) -> bool:
-    return all(status is not None and status["agreed"] for status in statuses.values())
+    return all(status and status["agreed"] for status in statuses.values())

@@ -23,14 +23,14 @@ from .config import Neighbour, write_template
 from .control import ControlError, ask
 from .keys import make_keys
 
-__all__ = ["LocalFleet", "LocalSite"]
+__all__ = ["LocalFleet", "SiteProcess"]
 
 SECONDS_FOR_A_STATUS = 5.0
 SECONDS_TO_STOP = 15.0
 
 
 @dataclass
-class LocalSite:
+class SiteProcess:
     """One site: where it lives, and its process while it has one."""
 
     name: str
@@ -65,7 +65,7 @@ class LocalFleet:
         topology: Topology,
         settings: Mapping[str, Any],
     ) -> None:
-        self.sites = [LocalSite(f"site-{k}", folder / f"site-{k}") for k in range(len(parts))]
+        self.sites = [SiteProcess(f"site-{k}", folder / f"site-{k}") for k in range(len(parts))]
         keys = []
         for site in self.sites:
             site.folder.mkdir(mode=0o700)
@@ -87,7 +87,7 @@ class LocalFleet:
                 **{**network, **settings},
             )
 
-    def start(self, site: LocalSite) -> None:
+    def start(self, site: SiteProcess) -> None:
         """Start the process of a site, or start it again."""
         command = [sys.executable, "-m", "widemargin", "site", "run", "--json-log"]
         command += ["--config", str(site.folder / "site.toml")]
@@ -103,32 +103,32 @@ class LocalFleet:
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             )
 
-    def kill(self, site: LocalSite) -> None:
+    def kill(self, site: SiteProcess) -> None:
         """End a process at once, without a chance to save anything."""
         assert site.process is not None
         site.process.send_signal(signal.SIGKILL)
         site.process.wait()
 
-    def status(self, site: LocalSite) -> dict[str, Any] | None:
-        """Ask a site how it is; None if it does not answer."""
+    def status(self, site: SiteProcess) -> dict[str, Any] | None:
+        """Ask a site how it is; empty if it does not answer (yet), None if it does not run."""
         if not site.running:
             return None
         try:
             return dict(ask(site.folder, "status", timeout=SECONDS_FOR_A_STATUS))
         except ControlError:
-            return None
+            return {}
 
     def statuses(self) -> dict[str, dict[str, Any] | None]:
         """Ask all sites how they are."""
         return {site.name: self.status(site) for site in self.sites}
 
-    def model(self, site: LocalSite) -> Any:
+    def model(self, site: SiteProcess) -> Any:
         """Have a running site save its model, and load that."""
         path = site.folder / "model.wm"
         ask(site.folder, "model", path=str(path))
         return load_model(path)
 
-    def last_words(self, site: LocalSite) -> str:
+    def last_words(self, site: SiteProcess) -> str:
         """Return what a process that ended had written, to say why."""
         said = (site.folder / "output.txt").read_text(errors="replace").strip()
         return said[-500:] or f"{site.name} said nothing; its log is {site.folder / 'site.log'}."

@@ -14,13 +14,21 @@ from rich.text import Text
 __all__ = ["age", "fleet_table", "number", "progress_of", "site_view", "size"]
 
 DOWN = "down"
-STYLES = {DOWN: "bold red", "learning": "yellow", "content": "cyan", "agreed": "green"}
+STYLES = {
+    DOWN: "bold red",
+    "starting": "dim",
+    "learning": "yellow",
+    "content": "cyan",
+    "agreed": "green",
+}
 
 
 def progress_of(status: Mapping[str, Any] | None) -> str:
-    """Say in a word how far a site is: down, learning, content or agreed."""
+    """Say in a word how far a site is; an empty status is that of one that does not answer yet."""
     if status is None:
         return DOWN
+    if not status:
+        return "starting"
     if status.get("agreed"):
         return "agreed"
     return "content" if status.get("content") else "learning"
@@ -32,7 +40,7 @@ def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
     Parameters
     ----------
     statuses : mapping from name to status
-        None for a site that does not answer.
+        None for a site that is down, empty for one that does not answer yet.
     """
     table = _table("site", "state", right=("rows", "rounds", "gap", "apart", "accuracy", "links"))
     table.add_column("mass", justify="right", no_wrap=True)
@@ -43,7 +51,7 @@ def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
 
 
 def _figures(status: Mapping[str, Any] | None) -> Sequence[str]:
-    if status is None:
+    if not status:
         return ("–",) * 7
     links = status.get("links", ())
     return (
