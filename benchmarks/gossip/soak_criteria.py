@@ -32,10 +32,11 @@ def no_leak(report: dict[str, Any]) -> dict[str, Any]:
     killed = {kill["site"] for kill in report["kills"]}
     growth = {}
     for name, course in report["courses"].items():
-        memory = [each for each in course["resident_bytes"] if each]
+        both = zip(course["resident_bytes"], course["rounds"], strict=True)
+        memory = [each for each, rounds in both if each and rounds]
         if name not in killed and len(memory) >= 20:
             tenth = len(memory) // 10
-            # The first tenth is that after the start, when rows are read and buffers made.
+            # In the first tenth buffers are made that stay.
             early, late = np.median(memory[tenth : 2 * tenth]), np.median(memory[-tenth:])
             growth[name] = (float(early), float(late))
     passed = bool(growth) and all(

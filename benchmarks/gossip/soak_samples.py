@@ -12,8 +12,8 @@ from widemargin.sites.state import read_state
 
 from widemargin.sites.fleet import LocalFleet, SiteProcess
 
-# A process that has just begun still reads its rows.
-SECONDS_TO_BEGIN = 15.0
+# A process that has just begun still imports and reads its rows, on a machine that may be busy.
+SECONDS_TO_BEGIN = 60.0
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Samples:
             return
         rounds, since = self._progress[site.name]
         if status and status["rounds"] != rounds:
-            self._progress[site.name] = (int(status["rounds"]), max(now, since))
+            self._progress[site.name] = (int(status["rounds"]), now)
         else:
             self.stalls[site.name] = max(self.stalls[site.name], now - since)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,8 @@ __all__ = ["LocalFleet", "SiteProcess"]
 
 SECONDS_FOR_A_STATUS = 5.0
 SECONDS_TO_STOP = 15.0
+SECONDS_FOR_A_MODEL = 30.0
+PORTS = range(16_000, 32_000)
 
 
 @dataclass
@@ -125,7 +128,7 @@ class LocalFleet:
     def model(self, site: SiteProcess) -> Any:
         """Have a running site save its model, and load that."""
         path = site.folder / "model.wm"
-        ask(site.folder, "model", path=str(path))
+        ask(site.folder, "model", timeout=SECONDS_FOR_A_MODEL, path=str(path))
         return load_model(path)
 
     def last_words(self, site: SiteProcess) -> str:
@@ -179,9 +182,17 @@ def _agreed_on(parts: Sequence[tuple[Any, Any]], topology: Topology) -> dict[str
 
 
 def _free_ports(count: int) -> list[int]:
-    """Find ports that nobody listens on now; all are held until the last is found."""
+    """Find ports that nobody listens on now; all are held until the last is found.
+
+    They are below those that systems give to outgoing connections: while a site is down, one of
+    these could otherwise be given its port.
+    """
+    found: list[int] = []
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+        for port in random.sample(PORTS, len(PORTS)):
+            with suppress(OSError):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                found.append(port)
+            if len(found) == count:
+                return found
+    raise OSError(f"{count} free ports from {PORTS[0]} to {PORTS[-1]} are needed; too few are.")
