@@ -68,14 +68,20 @@ def demo(
     with faults_reported(), _ended_by_any_signal():
         from rich.console import Console
 
-        from widemargin.sites.demo import generated, run_demo
+        from widemargin.sites.demo import (
+            ROUND_INTERVAL,
+            SHORT_ROUND_INTERVAL,
+            generated,
+            run_demo,
+        )
 
         width = None if Console(stderr=as_json).is_terminal else WIDTH_OF_A_PIPE
         console = Console(stderr=as_json, highlight=False, width=width)
         X, y = generated(rows, seed) if data is None else _two_classes(data, format, label)
         with _folder(keep) as folder, _Screen(console) as screen:
             try:
-                result = run_demo(X, y, sites, folder, seconds, screen.show)
+                pace = ROUND_INTERVAL if data is None else SHORT_ROUND_INTERVAL
+                result = run_demo(X, y, sites, folder, seconds, screen.show, pace)
             except RuntimeError as error:
                 raise fail(str(error), BAD_FILE) from None
     if as_json:

@@ -15,7 +15,15 @@ from ..gossip import graph_of
 from .fleet import LocalFleet, SiteProcess
 from .pooled import PooledProblem
 
-__all__ = ["DemoResult", "SiteResult", "dealt_out", "generated", "run_demo"]
+__all__ = [
+    "ROUND_INTERVAL",
+    "SHORT_ROUND_INTERVAL",
+    "DemoResult",
+    "SiteResult",
+    "dealt_out",
+    "generated",
+    "run_demo",
+]
 
 LAM = 1e-3
 # Each site's models are held to the pooled optimum by so much of it.
@@ -24,8 +32,10 @@ TOL = 2e-3
 ROUNDS_BEFORE_THE_KILL = 15
 SECONDS_DOWN = 3.0
 SECONDS_BETWEEN_LOOKS = 0.25
-# Ten rounds a second and site: slow enough to watch, and for two cores.
+# Seconds from round to round: slow enough to watch on rows that are drawn, which take a hundred
+# rounds or so; others may take a thousand.
 ROUND_INTERVAL = 0.1
+SHORT_ROUND_INTERVAL = 0.02
 
 Statuses = Mapping[str, Mapping[str, Any] | None]
 Show = Callable[[float, Statuses, str | None], None]
@@ -99,7 +109,15 @@ def dealt_out(X: Any, y: Any, n_sites: int) -> list[Any]:
     return [np.sort(part) for part in np.array_split(order, n_sites)]
 
 
-def run_demo(X: Any, y: Any, n_sites: int, folder: Path, seconds: float, show: Show) -> DemoResult:
+def run_demo(
+    X: Any,
+    y: Any,
+    n_sites: int,
+    folder: Path,
+    seconds: float,
+    show: Show,
+    round_interval: float = ROUND_INTERVAL,
+) -> DemoResult:
     """Run the network; kill one site, start it again, and compare the models in the end.
 
     Parameters
@@ -114,17 +132,13 @@ def run_demo(X: Any, y: Any, n_sites: int, folder: Path, seconds: float, show: S
         After which the network is compared as it is, agreed or not.
     show : callable
         Told (seconds so far, statuses, news or None) again and again.
+    round_interval : float
+        Seconds from round to round.
     """
     rows = dealt_out(X, y, n_sites)
     problem = PooledProblem(X, y, LAM)
     optimum = problem.solved()
-    settings = {
-        "loss": "hinge",
-        "lam": LAM,
-        "tol": TOL,
-        "round_interval": ROUND_INTERVAL,
-        "sync": False,
-    }
+    settings = {"lam": LAM, "tol": TOL, "round_interval": round_interval, "sync": False}
     parts = [(X[here], y[here]) for here in rows]
     with LocalFleet(folder, parts, graph_of("ring", n_sites), settings) as fleet:
         run = _Run(fleet, seconds, show)
