@@ -94,6 +94,10 @@ class Method(Protocol):
         """Return the sites, ready to run."""
         ...
 
+
+class SiteMethod(Method, Protocol):
+    """One that runs on real networks, too."""
+
     def site(self, setting: SiteSetting) -> NativeSite:
         """Return one site, all of whose links are closed."""
         ...

@@ -56,5 +56,5 @@ def classifier_of(
     }
     if names is not None:
         fitted["feature_names_in_"] = np.array(names, dtype=object)
-    vars(model).update(fitted)
+    model.__dict__.update(fitted)
     return model

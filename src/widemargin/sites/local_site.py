@@ -5,9 +5,10 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from .. import _native
-from ..gossip.methods import NativeSite, SiteSetting
+from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ..linear.problem import LinearProblem, LossConstants
 from ..resources import memory_bytes
 from .config import ConfigError, SiteConfig
@@ -41,6 +42,11 @@ class LocalSite:
             constant=parameters._constant,
         )
 
+    @cached_property
+    def method(self) -> SiteMethod:
+        """How sites learn."""
+        return cast(SiteMethod, self.config.classifier()._method())
+
     @property
     def n_rows(self) -> int:
         """Number of rows here."""
@@ -48,14 +54,13 @@ class LocalSite:
 
     def native(self, links: int) -> NativeSite:
         """Make the native site, all of whose links are closed."""
-        return self.config.classifier()._method().site(self._setting(links))
+        return self.method.site(self._setting(links))
 
     @cached_property
     def limits(self) -> Limits:
         """What is believed of neighbours."""
         config = self.config
-        method = config.classifier()._method()
-        return Limits.of(self._setting(0), method, config.n_sites, config.max_norm)
+        return Limits.of(self._setting(0), self.method, config.n_sites, config.max_norm)
 
     @property
     def mean_square(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from typing import Any
 
@@ -10,8 +11,11 @@ import numpy as np
 
 from .. import _native
 from ..linear.problem import LinearProblem
+from .links import Link
+from .participant import Participant
+from .transport import Transport
 
-__all__ = ["History", "figures_of"]
+__all__ = ["History", "status_of"]
 
 MOST_POINTS = 512
 # Seconds between points at first; they double whenever the points become too many.
@@ -57,8 +61,28 @@ def relative_distance(site: _native._GossipSite) -> float | None:
     return finite(site.apart / norm) if norm > 0 else None
 
 
-def figures_of(site: _native._GossipSite, n_sites: int) -> dict[str, Any]:
-    """Return what the native site knows, as numbers that JSON can hold."""
+def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
+    """Return what a site knows of itself and its neighbours, as JSON can hold it."""
+    config = part.config
+    return {
+        "name": config.name,
+        "public_key": part.public_key,
+        "pid": os.getpid(),
+        "rounds": part.rounds,
+        **_figures(part.site, config.n_sites),
+        "n_rows": part.local.n_rows,
+        "n_features": config.n_features,
+        "bytes_sent": transport.bytes_sent,
+        "bytes_received": transport.bytes_received,
+        "state_saved_seconds_ago": time.monotonic() - part.saved,
+        "links": [
+            _link(part, link, transport.dropped(key)) for key, link in part.links.by_key.items()
+        ],
+        "refused_keys": transport.refused,
+    }
+
+
+def _figures(site: _native._GossipSite, n_sites: int) -> dict[str, Any]:
     sums = site.sums()
     assert sums is not None
     held = sums[0]
@@ -72,4 +96,23 @@ def figures_of(site: _native._GossipSite, n_sites: int) -> dict[str, Any]:
         "objective_estimate": finite(objective),
         "mass": float(held[-1]),
         "model_norm": finite(float(np.linalg.norm(site.model()))),
+    }
+
+
+def _link(part: Participant, link: Link, dropped: int) -> dict[str, Any]:
+    _, _, silent, _, _, distance = part.site.links()[link.slot]
+    ago = None if link.last_heard is None else time.monotonic() - link.last_heard
+    norm = float(np.linalg.norm(part.site.model()))
+    return {
+        "name": link.neighbour.name,
+        "address": link.neighbour.address,
+        "connected": ago is not None and ago < 3.0 + 3.0 * part.config.heartbeat,
+        "silent": int(silent),
+        "sent": link.sent,
+        "received": link.received,
+        "rejected": link.rejected + dropped,
+        "reasons": {**link.reasons, **({"rate": dropped} if dropped else {})},
+        "distance": finite(distance / norm) if norm > 0 else None,
+        "epoch": link.epoch,
+        "last_heard_seconds_ago": ago,
     }

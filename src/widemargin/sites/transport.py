@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import zmq
 from zmq.utils.monitor import parse_monitor_message
@@ -55,13 +54,13 @@ class Transport:
         Size of the largest frame; a connection that brings a larger one is closed.
     rate_limit : float
         Frames a second of a neighbour that are read; the others are dropped.
+    arrived : threading.Event
+        Set when there is something to :meth:`take`.
     listener : callable
         Told of events, also from another thread.
 
     Attributes
     ----------
-    arrived : threading.Event
-        Set when there is something to :meth:`take`.
     bytes_sent, bytes_received : int
         Since the beginning, of frames that were not dropped here.
     """
@@ -74,9 +73,10 @@ class Transport:
         secret_key: str,
         frame_bytes: int,
         rate_limit: float,
+        arrived: threading.Event,
         listener: Callable[..., None],
     ) -> None:
-        self.arrived = threading.Event()
+        self._arrived = arrived
         self.bytes_sent = self.bytes_received = 0
         self._keys = (public_key.encode(), secret_key.encode())
         self._frame_bytes, self._rate = frame_bytes, rate_limit
@@ -136,7 +136,6 @@ class Transport:
 
     def take(self) -> list[tuple[str, bytes]]:
         """Return the frames that have come, with the key of the sender of each."""
-        self.arrived.clear()
         with self._lock:
             taken = [(key, frame) for key, box in self._inboxes.items() for frame in box.frames]
             for box in self._inboxes.values():
@@ -200,11 +199,11 @@ class Transport:
             # connections: who sends too much only slows itself down.
             crowded = count >= self._budget
             poller.modify(self._receiving, 0 if crowded else zmq.POLLIN)
-            ready = dict(poller.poll(_WINDOW * 1000 if crowded else _POLL_MILLISECONDS))
+            ready = dict(poller.poll(int(_WINDOW * 1000) if crowded else _POLL_MILLISECONDS))
             if self._answering in ready:
                 self._answering.send_multipart(self._gate.answer(self._answering.recv_multipart()))
             if self._watching in ready:
-                event: dict[str, Any] = parse_monitor_message(self._watching.recv_multipart())
+                event = parse_monitor_message(self._watching.recv_multipart())
                 self._gate.refuse(handshake="no or wrong keys", code=int(event["value"]))
             if self._receiving in ready:
                 self._take_in()
@@ -229,7 +228,7 @@ class Transport:
                 return
             self.bytes_received += len(parts[1])
             box.frames.append(parts[1].bytes)
-        self.arrived.set()
+        self._arrived.set()
 
 
 def _keep_alive(socket: zmq.Socket[bytes]) -> None:
