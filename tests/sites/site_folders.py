@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from widemargin import LinearSVMClassifier
 from widemargin.sites.config import Neighbour, SiteConfig, read_config, write_template
 from widemargin.sites.keys import make_keys

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from site_folders import Folders, generated_rows
+
 from widemargin.sites.data import read_rows
 from widemargin.sites.local_site import LocalSite
 from widemargin.sites.participant import Participant
