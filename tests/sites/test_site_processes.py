@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zmq
+from hostile_frames import hostile
 from site_folders import Folders, free_ports, generated_rows
 from site_processes import MeanNetwork, Processes
 
 from widemargin import load_model
 from widemargin.sites.control import ControlError, ask
 from widemargin.sites.keys import make_keys, read_secret_key
-from widemargin.sites.wire import HEADER_BYTES, Frame, Kind, encode
+from widemargin.sites.wire import Frame, Kind, encode
 
 ROWS = generated_rows(400, 8)
 
@@ -194,33 +195,6 @@ def test_ten_thousand_hostile_frames_of_a_neighbour(tmp_path: Path) -> None:
             link["reasons"].keys() - {"rate"}
         )
         dealer.close(0)
-
-
-def hostile(frame: bytes, rng: np.random.Generator, k: int) -> bytes:
-    data = bytearray(frame)
-    kind = k % 8
-    if kind == 0:
-        return bytes(rng.integers(0, 256, rng.integers(0, 300), dtype=np.uint8))
-    if kind == 1:
-        return bytes(data[: rng.integers(0, len(data))])
-    if kind == 2:
-        for _ in range(rng.integers(1, 8)):
-            data[rng.integers(len(data))] = rng.integers(256)
-    elif kind == 3:
-        numbers = np.frombuffer(frame, dtype="<f8", offset=HEADER_BYTES).copy()
-        numbers[rng.integers(len(numbers))] = rng.choice([np.nan, np.inf, -np.inf])
-        return frame[:HEADER_BYTES] + numbers.tobytes()
-    elif kind == 4:
-        data[4:6] = rng.integers(0, 256, 2, dtype=np.uint8).tobytes()
-    else:  # in good form, and lies
-        numbers = np.frombuffer(frame, dtype="<f8", offset=HEADER_BYTES).copy()
-        numbers[:-3] = rng.standard_normal(len(numbers) - 3) * 10.0 ** rng.integers(-3, 300)
-        numbers[-3], numbers[-2] = rng.integers(0, 2**30), k + 1
-        data[HEADER_BYTES:] = numbers.tobytes()
-        data[32:40] = (k + 1).to_bytes(8, "little")
-        if kind == 7:
-            data[16:24] = int(rng.integers(0, 2**62)).to_bytes(8, "little")
-    return bytes(data)
 
 
 def resident(pid: int) -> int:
