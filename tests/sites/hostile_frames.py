@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+
 from widemargin.sites.wire import HEADER_BYTES
 
 
 def hostile(frame: bytes, rng: np.random.Generator, k: int) -> bytes:
-    """Return the k-th variation of a sound frame: garbage, cut, altered, or in good form and a lie."""
+    """Vary a sound frame: garbage, cut, altered, or in good form and a lie."""
     data = bytearray(frame)
     kind = k % 8
     if kind == 0:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hostile_frames import hostile
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from site_folders import Folders, generated_rows
 

@@ -96,6 +96,7 @@ class SiteConfig:
     def agreement(self) -> int:
         """Number that differs where sites do not solve the same problem in the same way."""
         agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
+        agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
         text = json.dumps(agreed, sort_keys=True, default=str).encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
