@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import multiprocessing
 import os
@@ -25,9 +26,14 @@ from widemargin.sites.state import SavedState, read_state
 _forking = multiprocessing.get_context("forkserver")
 _forking.set_forkserver_preload(["widemargin.sites.site", "site_processes"])
 PATIENCE = 120.0
+_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 
 
-def _run(folder: str) -> None:
+def _run(folder: str, namespace: str | None) -> None:
+    if namespace is not None:
+        with open(f"/run/netns/{namespace}") as file:
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), _NEW_NETWORK):
+                raise OSError(ctypes.get_errno(), "setns")
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with open(os.path.join(folder, "events.jsonl"), "a", buffering=1) as file:
         run_site(
@@ -39,8 +45,8 @@ def _run(folder: str) -> None:
 class Processes:
     """Runs the sites of some folders."""
 
-    def __init__(self, folders: Folders) -> None:
-        self.folders = folders
+    def __init__(self, folders: Folders, namespaces: dict[int, str] | None = None) -> None:
+        self.folders, self._namespaces = folders, namespaces or {}
         self.running: dict[int, Any] = {}
 
     def __enter__(self) -> Processes:
@@ -53,7 +59,8 @@ class Processes:
 
     def start(self, *which: int) -> None:
         for k in which or range(self.folders.n_sites):
-            process = _forking.Process(target=_run, args=(str(self.folders.folder(k)),))
+            arguments = (str(self.folders.folder(k)), self._namespaces.get(k))
+            process = _forking.Process(target=_run, args=arguments)
             process.start()
             self.running[k] = process
 

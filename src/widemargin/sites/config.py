@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ class SiteConfig:
     max_memory: str
     neighbours: tuple[Neighbour, ...] = field(default=())
 
-    @property
+    @cached_property
     def agreement(self) -> int:
         """Number that differs where sites do not solve the same problem in the same way."""
         agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
