@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+
 from widemargin import LinearSVMClassifier
 from widemargin.sites.config import Neighbour, SiteConfig, read_config, write_template
 from widemargin.sites.keys import make_keys
-
-RING = object()
 
 
 def generated_rows(n_rows: int, n_features: int, seed: int = 0) -> tuple[Any, Any]:
@@ -33,6 +33,13 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def save_rows(path: Path, X: Any, y: Any) -> None:
+    if not sp.issparse(X):
+        return np.savez(path, X=X, y=y)
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    return np.savez(path, y=y, **parts)
+
+
 @dataclass
 class Folders:
     """A network of sites on this machine; rows are dealt out in turn."""
@@ -43,6 +50,7 @@ class Folders:
     n_sites: int = 4
     settings: dict[str, Any] = field(default_factory=dict)
     links: tuple[tuple[int, int], ...] | None = None
+    hosts: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = self.n_sites
@@ -52,7 +60,7 @@ class Folders:
         for k in range(n):
             self.folder(k).mkdir(parents=True)
             self.keys.append(make_keys(self.folder(k)))
-            np.savez(self.folder(k) / "rows.npz", X=self.X[k::n], y=self.y[k::n])
+            save_rows(self.folder(k) / "rows.npz", self.X[k::n], self.y[k::n])
         self.neighbours = {
             k: [b if a == k else a for a, b in pairs if k in (a, b)] for k in range(n)
         }
@@ -63,7 +71,7 @@ class Folders:
         return self.root / f"site-{k}"
 
     def address(self, k: int) -> str:
-        return f"tcp://127.0.0.1:{self.ports[k]}"
+        return f"tcp://{self.hosts.get(k, '127.0.0.1')}:{self.ports[k]}"
 
     def neighbour(self, k: int, address: str | None = None) -> Neighbour:
         return Neighbour(f"site-{k}", address or self.address(k), self.keys[k])

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hostile_frames import hostile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from site_folders import Folders, generated_rows
+
 from widemargin.sites.data import read_rows
 from widemargin.sites.local_site import LocalSite
 from widemargin.sites.participant import Participant
 from widemargin.sites.state import read_state
+from widemargin.sites.wire import decode
 
 ROWS = generated_rows(240, 5)
 
@@ -326,3 +329,79 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     assert link.reasons == {"agreement": 5}
     assert link.received == 0
     assert sites.events.count((0, "frame_rejected")) == 1
+
+
+def test_ten_thousand_hostile_frames_change_little(tmp_path: Path) -> None:
+    """Site 1 of two lies: what it says is bounded, message by message."""
+    sites = network(tmp_path, n_sites=2)
+    sites.all_round(5)
+    member, enemy = sites.members[0], sites.folders.keys[1]
+    link = member.links.by_key[enemy]
+    sound = next(iter(sites.members[1].round().values()))
+    sound = sound[:40] + bytes(8) + sound[48:-8] + bytes(8)  # it acknowledges nothing
+    rng = np.random.default_rng(0)
+    limits, size = member.local.limits, member.site.body_size
+    most = 0.0
+    for k in range(10_000):
+        if k % 8 == 5:  # sound numbers of the link, so that only its contents are wrong
+            sound = sound[:24] + link.epoch.to_bytes(8, "little") + sound[32:]
+            sound = sound[:16] + max(1, link.their_epoch).to_bytes(8, "little") + sound[24:]
+        before = member.site.sums()
+        member.receive(enemy, hostile(sound, rng, k))
+        after = member.site.sums()
+        assert before is not None
+        assert after is not None
+        if link.their_epoch == int.from_bytes(sound[16:24], "little"):
+            change = np.abs(after[0] - before[0]).max()
+            assert change <= 200 * limits.mass * limits.figure
+        if k % 100 == 0:
+            member.round()
+            most = max(most, float(np.linalg.norm(member.site.model())))
+    assert link.received > 100  # it was believed, too
+    assert {"length", "magic", "version", "finite", "magnitude", "number"} <= set(link.reasons)
+    own = 0.1 * np.sqrt(member.local.problem.squared_norms).sum()
+    setting = member.local._setting(1)
+    rho = member.local.method.rho(  # type: ignore[attr-defined]
+        setting.problem.constants, setting.total_square, setting.n_links
+    )
+    assert most <= (limits.norm + own) / (0.5 + rho)
+    state = member.site.save()
+    assert len(state) < 64 * 8 * 6 + 40 * 8 * size + 8 * 4 * member.local.n_rows + 4096
+    # When the neighbour is itself again, both find back.
+    sites.until_agreed()
+    assert sites.excess < 0.01
+
+
+def test_robust_exchange_follows_no_neighbour_farther_than_clipping_allows(tmp_path: Path) -> None:
+    sites = network(tmp_path, solver="gadget", robust="clip", C=0.01, clip=1.0)
+    sites.all_round(30)
+    member, (liar, other) = sites.members[0], (sites.folders.keys[k] for k in (1, 3))
+    for key in (liar, other):
+        sound = sites.members[sites.folders.keys.index(key)].round()[member.public_key]
+        if key == liar:
+            numbers = np.frombuffer(sound, "<f8", offset=64).copy()
+            numbers[: member.site.body_size] = 1e3
+            sound = sound[:64] + numbers.tobytes()
+        else:
+            frame = decode(
+                sound,
+                agreement=member.config.agreement,
+                dimension=member.local.problem.size,
+                count=member.site.message_size,
+            )
+            honest = frame.numbers[: member.site.body_size]
+        member.receive(key, sound)
+    own = member.site.sums(models=True)
+    assert own is None  # models are told, not pushed
+    before = sites.members[0].site.save()
+    member.site.combine()
+    assert member.site.save() != before
+    # A third of the way to each of two neighbours, no farther than to the nearer.
+    assert member.site.apart <= 2 / 3 * np.linalg.norm(honest - before_model(sites, before)) + 1e-9
+
+
+def before_model(sites: Network, state: bytes) -> Any:
+    again = sites.members[0].local.native(2)
+    again.restore(state)
+    message = again.write(0)
+    return message[: again.body_size]

@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +93,11 @@ class SiteConfig:
     max_memory: str
     neighbours: tuple[Neighbour, ...] = field(default=())
 
-    @property
+    @cached_property
     def agreement(self) -> int:
         """Number that differs where sites do not solve the same problem in the same way."""
         agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
+        agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
         text = json.dumps(agreed, sort_keys=True, default=str).encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 

@@ -72,7 +72,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
         raise DataFileError(
             config.data,
             f"expected labels {config.classes[0]!r} and {config.classes[1]!r}, found text such as "
-            f"{y[0]!r}. Set `network.classes` at all sites.",
+            f"{str(y[0])!r}. Set `network.classes` at all sites.",
         )
     known = np.isin(y, config.classes)
     if not known.all():

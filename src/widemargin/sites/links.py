@@ -22,6 +22,7 @@ import numpy as np
 from .. import _native
 from ..losses import Array
 from .config import Neighbour
+from .gate import TokenBucket
 from .limits import Limits
 from .wire import MOST_EPOCH, Frame, FrameError, Kind
 
@@ -50,6 +51,8 @@ class Link:
         Why frames were rejected, and how often.
     last_heard : float or None
         When a frame of it was last read, by the monotonic clock.
+    news : TokenBucket
+        Limits what is told of it.
     """
 
     neighbour: Neighbour
@@ -62,6 +65,7 @@ class Link:
     rejected: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     last_heard: float | None = None
+    news: TokenBucket = field(default_factory=lambda: TokenBucket(0.1, 5.0), repr=False)
 
 
 class Links:
@@ -127,7 +131,7 @@ class Links:
         if frame.sender_epoch > link.their_epoch:
             if link.their_epoch:
                 self._undo(link)
-                self._listener("neighbour_began_anew", neighbour=link.neighbour.name)
+                self._tell(link, "neighbour_began_anew")
             link.their_epoch = frame.sender_epoch
         link.degree = frame.degree
         link.last_heard = time.monotonic()
@@ -219,7 +223,12 @@ class Links:
     def _begin_anew(self, link: Link, above: int, event: str) -> None:
         self._undo(link)
         link.epoch, link.their_epoch = _new_epoch(above), 0
-        self._listener(event, neighbour=link.neighbour.name)
+        self._tell(link, event)
+
+    def _tell(self, link: Link, event: str) -> None:
+        """Tell of an event that a neighbour can bring about as often as it likes."""
+        if link.news.take():
+            self._listener(event, neighbour=link.neighbour.name)
 
 
 def _new_epoch(above: int) -> int:

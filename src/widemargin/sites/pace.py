@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from .participant import Participant
+from .wire import Frame
 
 __all__ = ["Pace"]
 
@@ -36,6 +37,7 @@ class Pace:
         self._of = participant
         self.fresh: set[str] = set()
         self.stirred = True
+        self._epochs: dict[str, int] = {}  # of neighbours whose greetings were heard
         self._content_rounds = 0
         self._last = time.monotonic()
 
@@ -58,6 +60,16 @@ class Pace:
             return False
         heard = self._of.site.links()[:, 1]
         return all(heard[self._of.links.by_key[key].slot] >= 1 for key in self._awaited)
+
+    def hear(self, key: str, frame: Frame, was_read: bool) -> None:
+        """Note what came of a neighbour."""
+        if was_read:
+            self.fresh.add(key)
+            # A site that rests though not all agree is among content ones, and stays so.
+            self.stirred |= bool(frame.numbers[-3] < (self.patience if self.agreed else 1))
+        elif self._epochs.get(key) != frame.sender_epoch:
+            self._epochs[key] = frame.sender_epoch
+            self.stirred = True
 
     def begin_round(self) -> None:
         """Note that a round begins."""

@@ -138,32 +138,24 @@ class Site:
                 )
 
     def _read(self) -> None:
-        part, pace = self._taking_part, self._pace
         for key, data in self._transport.take():
-            came = part.receive(key, data)
-            if came is None:
-                continue
-            frame, was_read = came
-            if was_read:
-                pace.fresh.add(key)
-                pace.stirred |= bool(frame.numbers[-3] < pace.patience)
-            else:
-                pace.stirred |= frame.receiver_epoch != part.links.by_key[key].epoch
+            came = self._taking_part.receive(key, data)
+            if came is not None:
+                self._pace.hear(key, *came)
 
     def _connected(self) -> Transport:
         config, part = self._taking_part.config, self._taking_part
         frame = part.local.check_memory(part.site.message_size, part.links.degree)
-        transport = Transport(
+        return Transport(
             config.listen,
             public_key=part.public_key,
             secret_key=read_secret_key(config.folder),
             frame_bytes=frame + ENCRYPTION,
             rate_limit=config.rate_limit,
+            neighbours=config.neighbours,
             arrived=self._wake,
             listener=self._listener,
         )
-        transport.set_neighbours(config.neighbours)
-        return transport
 
     # --- commands --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import zmq
 from zmq.utils.monitor import parse_monitor_message
@@ -29,6 +29,8 @@ QUEUED = 4
 _WINDOW = 0.1
 # A limit that handshakes pass, too.
 _LEAST_FRAME = 1024
+# Seconds without a connection after which it is tried from the beginning.
+_TRY_ANEW = 5.0
 _POLL_MILLISECONDS = 200
 _HANDSHAKE_MILLISECONDS = 5000
 _HEARTBEAT_MILLISECONDS = 2000
@@ -39,6 +41,14 @@ class _Inbox:
     frames: deque[bytes]
     bucket: TokenBucket
     dropped: int = 0
+
+
+@dataclass
+class _Sender:
+    neighbour: Neighbour
+    socket: zmq.Socket[bytes]
+    since: float = field(default_factory=time.monotonic)  # when a frame last went
+    told: bool = False  # whether the log knows that none does
 
 
 class Transport:
@@ -54,6 +64,8 @@ class Transport:
         Size of the largest frame; a connection that brings a larger one is closed.
     rate_limit : float
         Frames a second of a neighbour that are read; the others are dropped.
+    neighbours : sequence of Neighbour
+        Whom to talk to.
     arrived : threading.Event
         Set when there is something to :meth:`take`.
     listener : callable
@@ -73,6 +85,7 @@ class Transport:
         secret_key: str,
         frame_bytes: int,
         rate_limit: float,
+        neighbours: Sequence[Neighbour],
         arrived: threading.Event,
         listener: Callable[..., None],
     ) -> None:
@@ -84,14 +97,16 @@ class Transport:
         self._gate = Gate(listener)
         self._inboxes: dict[str, _Inbox] = {}
         self._lock = threading.Lock()
-        self._senders: dict[str, tuple[str, zmq.Socket[bytes]]] = {}
+        self._senders: dict[str, _Sender] = {}
+        self._listener = listener
         self._ended = threading.Event()
         self._answering: zmq.Socket[bytes] = self._context.socket(zmq.REP)
         self._answering.bind(ENDPOINT)
+        # Before anybody can ask: who is refused once does not try again for a while.
+        self.set_neighbours(neighbours)
         try:
             self._receiving = self._router(listen)
         except zmq.ZMQError as error:
-            self._answering.close(0)
             self._context.destroy(0)
             raise OSError(
                 f"cannot listen at {listen}: {error}. Set `listen` to an address of this machine "
@@ -110,13 +125,12 @@ class Transport:
 
     def set_neighbours(self, neighbours: Sequence[Neighbour]) -> None:
         """Talk to these from now on, and to nobody else."""
-        wanted = {each.public_key: each.address for each in neighbours}
-        for key, (address, sender) in list(self._senders.items()):
-            if wanted.get(key) != address:
-                sender.close(0)
-                del self._senders[key]
+        wanted = {each.public_key: each for each in neighbours}
+        for key, sender in list(self._senders.items()):
+            if key not in wanted or wanted[key].address != sender.neighbour.address:
+                self._senders.pop(key).socket.close(0)
         for key in wanted.keys() - self._senders.keys():
-            self._senders[key] = (wanted[key], self._dealer(wanted[key], key))
+            self._senders[key] = _Sender(wanted[key], self._dealer(wanted[key]))
         with self._lock:
             self._gate.admit(wanted)
             self._inboxes = {
@@ -127,10 +141,23 @@ class Transport:
 
     def send(self, key: str, frame: bytes) -> bool:
         """Send a frame, unless there is no connection or too much waits; tell whether it went."""
+        sender, now = self._senders[key], time.monotonic()
         try:
-            self._senders[key][1].send(frame, zmq.DONTWAIT)
+            sender.socket.send(frame, zmq.DONTWAIT)
         except zmq.Again:
+            if now - sender.since > _TRY_ANEW:
+                if not sender.told:
+                    self._listener("unreachable", neighbour=sender.neighbour.name)
+                # libzmq gives up for good where it was refused, and the neighbour may have changed
+                # its mind.
+                sender.socket.close(0)
+                self._senders[key] = _Sender(
+                    sender.neighbour, self._dealer(sender.neighbour), now, told=True
+                )
             return False
+        if sender.told:
+            self._listener("reachable", neighbour=sender.neighbour.name)
+        sender.since, sender.told = now, False
         self.bytes_sent += len(frame)
         return True
 
@@ -151,8 +178,8 @@ class Transport:
         """Close all connections; what waits is dropped."""
         self._ended.set()
         self._thread.join()
-        for _, sender in self._senders.values():
-            sender.close(0)
+        for sender in self._senders.values():
+            sender.socket.close(0)
         self._context.destroy(0)
 
     def _router(self, listen: str) -> zmq.Socket[bytes]:
@@ -171,9 +198,9 @@ class Transport:
             raise
         return router
 
-    def _dealer(self, address: str, key: str) -> zmq.Socket[bytes]:
+    def _dealer(self, neighbour: Neighbour) -> zmq.Socket[bytes]:
         dealer: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
-        dealer.curve_serverkey = key.encode()
+        dealer.curve_serverkey = neighbour.public_key.encode()
         dealer.curve_publickey, dealer.curve_secretkey = self._keys
         dealer.sndhwm = QUEUED
         dealer.immediate = True  # nothing waits for a neighbour that is not there
@@ -182,7 +209,7 @@ class Transport:
         dealer.handshake_ivl = _HANDSHAKE_MILLISECONDS
         dealer.linger = 0
         _keep_alive(dealer)
-        dealer.connect(address)
+        dealer.connect(neighbour.address)
         return dealer
 
     def _receive(self) -> None:
