@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 def test_json_lines_unless_a_terminal_watches():
     stream = io.StringIO()
     log = EventLog("plant-3", stream=stream)
-    log("refused", level="warning", address="10.0.0.9", gap=math.inf)
+    log("refused", address="10.0.0.9", gap=math.inf)
     line = json.loads(stream.getvalue(), parse_constant=lambda word: 1 / 0)  # strict JSON
     assert line.pop("time").endswith("+00:00")
     assert line == {
@@ -30,9 +30,9 @@ def test_json_lines_unless_a_terminal_watches():
 def test_lines_for_people_hold_nothing_that_a_terminal_obeys():
     stream = Terminal()
     log = EventLog("plant-3", stream=stream)
-    log("state_saved", level="warning", path="a b", name="\x1b[2J\nplant-9", gap=0.123456789)
+    log("state_set_aside", path="a b", name="\x1b[2J\nplant-9", gap=0.123456789)
     line = stream.getvalue()
-    assert "plant-3: WARNING state saved" in line
+    assert "plant-3: WARNING state set aside" in line
     assert 'path="a b"' in line
     assert "gap=0.1235" in line
     assert line.count("\n") == 1

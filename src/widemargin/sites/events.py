@@ -18,6 +18,15 @@ from typing import Any, TextIO
 
 __all__ = ["EventLog"]
 
+# What an operator should look at.
+WARNINGS = {
+    "frame_rejected",
+    "refused",
+    "row_square_unlike",
+    "state_behind",
+    "state_set_aside",
+    "unreachable",
+}
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}
 
 
@@ -59,8 +68,8 @@ class EventLog:
         self._as_json = not self._stream.isatty() if as_json is None else as_json
 
     def __call__(self, event: str, **fields: Any) -> None:
-        """Write one event; its field ``level`` is info unless given."""
-        level = str(fields.pop("level", "info"))
+        """Write one event."""
+        level = "warning" if event in WARNINGS else "info"
         now = datetime.now(UTC)
         if self._as_json:
             line = _json_line(now, level, self._site, event, fields)
