@@ -20,6 +20,7 @@
 #include "linear_bindings.hpp"
 #include "multiclass_bindings.hpp"
 #include "python_arrays.hpp"
+#include "site_bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -205,5 +206,8 @@ NB_MODULE(_native, m) {
     bind_gossip_settings(m);
     bind_gossip<float>(m, "GossipNetwork32");
     bind_gossip<double>(m, "GossipNetwork64");
+    bind_site_settings(m);
+    bind_site<float>(m, "GossipSite32");
+    bind_site<double>(m, "GossipSite64");
     m.def("draw_rows", &py_draw_rows, nb::arg("share"), nb::arg("count"), nb::arg("seed"));
 }

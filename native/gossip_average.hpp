@@ -22,6 +22,8 @@ public:
         for (std::int64_t f = 0; f < this->size(); ++f) w[f] = push_.mean(f);
     }
     const PushSum* push_sum() const override { return &push_; }
+    double apart() const override { return 0.0; }
+    bool content() const override { return false; }
 
 protected:
     void local_step() override {}
@@ -44,7 +46,8 @@ protected:
     void hand_over_body(Site& heir) override {
         push_.hand_over(static_cast<AverageSite&>(heir).push_);
     }
-    bool content() const override { return false; }
+    void abandon_body(std::int64_t link) override { push_.undo(link); }
+    void body_state(SiteState& fields) override { push_.state(fields); }
 
 private:
     PushSum push_;

@@ -26,6 +26,22 @@ inline Exchange exchange_named(const std::string& name) {
     throw std::invalid_argument("unknown exchange: " + name);
 }
 
+inline ConsensusOptions consensus_options(double rho, double relaxation, std::int64_t epochs) {
+    require(rho > 0.0 && relaxation > 0.0 && relaxation <= 1.0 && epochs > 0,
+            "`rho` and `epochs` must be positive, `relaxation` in (0, 1].");
+    return {rho, relaxation, epochs};
+}
+inline GradientOptions gradient_options(bool tracking, std::int64_t batch, double offset,
+                                        double decay, double radius, bool averaging,
+                                        const std::string& exchange, double clip,
+                                        std::int64_t trim) {
+    require(batch >= 0 && offset >= 0.0 && offset + decay > 0.0 && radius > 0.0 && clip > 0.0 &&
+                trim >= 0,
+            "gradient options out of range.");
+    return {tracking, batch, offset, decay, radius, averaging, exchange_named(exchange),
+            clip,     trim};
+}
+
 // Who is where and who talks to whom: checked once, then kept alive.
 struct NetworkArrays {
     Vector<const std::int64_t> site_start, link_start, link_other, link_reverse;
@@ -207,14 +223,13 @@ void bind_gossip(nb::module_& m, const char* name) {
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
                  const StoppingRule& stopping, const NetworkOptions& options, double rho,
                  double relaxation, std::int64_t epochs) {
-            require(rho > 0.0 && relaxation > 0.0 && relaxation <= 1.0 && epochs > 0,
-                    "`rho` and `epochs` must be positive, `relaxation` in (0, 1].");
-            return new Set(
-                problem, arrays(site_start, link_start, link_other, link_reverse, fraction), events,
-                faulty, stopping, options,
-                [&](const LinearProblem<T>& part, const SiteSettings& settings) {
-                    return make_consensus_site(part, settings, {rho, relaxation, epochs});
-                });
+            const ConsensusOptions own = consensus_options(rho, relaxation, epochs);
+            return new Set(problem,
+                           arrays(site_start, link_start, link_other, link_reverse, fraction),
+                           events, faulty, stopping, options,
+                           [&](const LinearProblem<T>& part, const SiteSettings& settings) {
+                               return make_consensus_site(part, settings, own);
+                           });
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
         "events"_a, "faulty"_a, "stopping"_a, "options"_a, nb::kw_only(), "rho"_a, "relaxation"_a,
@@ -228,12 +243,8 @@ void bind_gossip(nb::module_& m, const char* name) {
                  const StoppingRule& stopping, const NetworkOptions& options, bool tracking,
                  std::int64_t batch, double offset, double decay, double radius, bool averaging,
                  const std::string& exchange, double clip, std::int64_t trim) {
-            require(batch >= 0 && offset >= 0.0 && offset + decay > 0.0 && radius > 0.0 &&
-                        clip > 0.0 && trim >= 0,
-                    "gradient options out of range.");
-            const GradientOptions own{
-                tracking, batch, offset, decay, radius, averaging, exchange_named(exchange),
-                clip,     trim};
+            const GradientOptions own = gradient_options(tracking, batch, offset, decay, radius,
+                                                         averaging, exchange, clip, trim);
             return new Set(problem,
                            arrays(site_start, link_start, link_other, link_reverse, fraction),
                            events, faulty, stopping, options,

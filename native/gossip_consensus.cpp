@@ -85,6 +85,19 @@ public:
     std::int64_t body_size() const override { return this->size(); }
     void model(double* w) const override { std::copy(w_.begin(), w_.end(), w); }
     const double* dual() const override { return dual_.data(); }
+    double apart() const override {
+        double farthest = 0.0;
+        for (double d : distance_) farthest = std::fmax(farthest, d);
+        return farthest / (2.0 * options_.rho);
+    }
+    double apart(std::int64_t link) const override {
+        return distance_[std::size_t(link)] / (2.0 * options_.rho);
+    }
+    bool content() const override {
+        if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
+        const bool agreed = apart() <= this->agreement() * norm_;
+        return agreed && this->estimate() <= this->settings_.stopping.tol;
+    }
 
 protected:
     void local_step() override {
@@ -142,10 +155,15 @@ protected:
         static_cast<ConsensusSite&>(other).forget(its_link);
     }
 
-    bool content() const override {
-        if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
-        const bool agreed = apart() <= this->agreement() * norm_;
-        return agreed && this->estimate() <= this->settings_.stopping.tol;
+    void abandon_body(std::int64_t link) override { forget(link); }
+    void body_state(SiteState& fields) override {
+        const std::size_t size = std::size_t(this->size());
+        for (auto* each : {&dual_, &own_, &w_}) fields.vector(*each);
+        fields.vector(order_);
+        for (std::int64_t i : order_) SiteState::require(i >= 0 && i < this->rows());
+        fields.per_link(z_, size);
+        fields.per_link(distance_);
+        fields.value(norm_);
     }
     double estimated_gap() const override {
         const double sites = this->settings_.sites;
@@ -165,12 +183,6 @@ private:
             const double* z = z_.data() + l * this->size();
             for (std::int64_t f = 0; f < this->size(); ++f) pull_[std::size_t(f)] += z[f];
         }
-    }
-    // How far the farthest neighbour's model is from this one.
-    double apart() const {
-        double farthest = 0.0;
-        for (double d : distance_) farthest = std::fmax(farthest, d);
-        return farthest / (2.0 * options_.rho);
     }
     void forget(std::int64_t link) {
         std::fill_n(z_.begin() + link * this->size(), this->size(), 0.0);

@@ -63,6 +63,11 @@ public:
             w[f] = options_.averaging ? average_[std::size_t(f)] : push_.mean(f);
     }
     const PushSum* push_sum() const override { return neighbours_ ? nullptr : &push_; }
+    double apart() const override { return apart_; }
+    bool content() const override {
+        return compared_ && apart_ <= this->agreement() * norm_of(w_) &&
+               this->estimate() <= this->settings_.stopping.tol;
+    }
 
 protected:
     void local_step() override {
@@ -131,9 +136,18 @@ protected:
             for (std::size_t f = 0; f < w_.size(); ++f) push_.value()[w_.size() + f] -= earlier_[f];
         push_.hand_over(static_cast<GradientSite&>(heir).push_);
     }
-    bool content() const override {
-        return compared_ && apart_ <= this->agreement() * norm_of(w_) &&
-               this->estimate() <= this->settings_.stopping.tol;
+    void abandon_body(std::int64_t link) override {
+        if (neighbours_) return neighbours_->forget(link);
+        push_.undo(link);
+    }
+    void body_state(SiteState& fields) override {
+        push_.state(fields);
+        if (neighbours_) neighbours_->state(fields);
+        for (auto* each : {&w_, &average_, &earlier_}) fields.vector(*each);
+        for (auto* each : {&apart_, &next_check_, &seen_[0], &seen_[1], &fall_})
+            fields.value(*each);
+        fields.value(checks_);
+        fields.value(compared_);
     }
     double estimated_gap() const override {
         return compared_ ? fall_ : this->figures_.mean(objective_part);

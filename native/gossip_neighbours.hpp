@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "site_state.hpp"
+
 namespace widemargin {
 
 class NeighbourModels {
@@ -22,6 +24,11 @@ public:
         known_[std::size_t(link)] = 1;
     }
     void forget(std::int64_t link) { known_[std::size_t(link)] = 0; }
+    void state(SiteState& fields) {
+        fields.per_link(fraction_);
+        fields.per_link(known_);
+        fields.per_link(model_, size_);
+    }
 
     // own + sum over links of fraction * difference, no difference longer than `factor` times the
     // lower median of the lengths: at least half of the neighbours are taken to be sound.

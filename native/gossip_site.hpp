@@ -129,12 +129,32 @@ public:
         other.forget(its_link);
         one.open_[std::size_t(link)] = other.open_[std::size_t(its_link)] = 0;
     }
+    // The same where the neighbour cannot be asked: it is out of reach for good, or has forgotten
+    // everything. See PushSum::undo.
+    void abandon(std::int64_t link) {
+        figures_.undo(link);
+        abandon_body(link);
+        forget(link);
+        open_[std::size_t(link)] = 0;
+    }
     void hand_over(GossipSite& heir) {
         for (std::int64_t f = 0; f < figures; ++f) report(Figure(f), 0.0);  // its rows are gone
         figures_.hand_over(heir.figures_);
         hand_over_body(heir);
     }
     void set_share(double share) { settings_.share = share; }
+    // All that a step or an exchange may change; see site_state.hpp.
+    void state(SiteState& fields) {
+        fields.per_link(open_);
+        for (auto* each : {&heard_, &silent_, &written_, &read_}) fields.per_link(*each);
+        figures_.state(fields);
+        for (double& each : reported_) fields.value(each);
+        for (auto* each : {&steps_, &counter_, &streak_, &times_quiet_, &first_quiet_})
+            fields.value(*each);
+        fields.value(norm_);
+        body_state(fields);
+        fields.finish();
+    }
 
     virtual std::int64_t body_size() const = 0;
     virtual void model(double* w) const = 0;
@@ -142,9 +162,20 @@ public:
     virtual const PushSum* push_sum() const { return nullptr; }
     // This site's dual unknowns, one per row, if the method has any.
     virtual const double* dual() const { return nullptr; }
+    // How far the models of neighbours are from this one, the farthest of them or of one link.
+    virtual double apart() const = 0;
+    virtual double apart(std::int64_t) const { return apart(); }
+    virtual bool content() const = 0;
 
     std::int64_t counter() const { return counter_; }
     std::int64_t steps() const { return steps_; }
+    const PushSum& figures_sum() const { return figures_; }
+    std::int64_t links() const { return settings_.links; }
+    // Of a link: the last counter heard, exchanges since, and numbers of messages.
+    std::int64_t heard(std::int64_t link) const { return heard_[std::size_t(link)]; }
+    std::int64_t silent(std::int64_t link) const { return silent_[std::size_t(link)]; }
+    std::int64_t written(std::int64_t link) const { return written_[std::size_t(link)]; }
+    std::int64_t last_read(std::int64_t link) const { return read_[std::size_t(link)]; }
     bool is_open(std::int64_t link) const { return open_[std::size_t(link)] != 0; }
     // Relative gap as this site sees it.
     double estimate() const {
@@ -174,7 +205,8 @@ protected:
     virtual void open_body(std::int64_t) {}
     virtual void close_body(std::int64_t, GossipSite&, std::int64_t) {}
     virtual void hand_over_body(GossipSite&) {}
-    virtual bool content() const = 0;
+    virtual void abandon_body(std::int64_t) {}
+    virtual void body_state(SiteState&) = 0;
     virtual double estimated_gap() const { return figures_.mean(gap_part); }
 
     std::int64_t size() const { return problem_.size(); }

@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "site_state.hpp"
+
 namespace widemargin {
 
 class PushSum {
@@ -60,7 +62,8 @@ public:
         auto& unread = unread_[std::size_t(link)];
         const double* last =
             unread.empty() ? acknowledged_.data() + link * length_ : unread.back().second.data();
-        if (!std::equal(sent, sent + length_, last))
+        // Of what is left out here, more than needed may be taken back, and comes again.
+        if (unread.size() < SiteState::most_queued && !std::equal(sent, sent + length_, last))
             unread.emplace_back(number, std::vector<double>(sent, sent + length_));
     }
     // The neighbour has read all messages up to this number.
@@ -99,12 +102,25 @@ public:
         }
         unread_[std::size_t(link)].clear();
     }
+    // The neighbour is gone, and what it received is not known: all shares ever sent come back, and
+    // all ever received are given up. The sum over all sites stays what it was if the neighbour
+    // does the same, or comes back as a site that never heard of anybody.
+    void undo(std::int64_t link) { close(link, received(link)); }
     // Leaves everything to another site.
     void hand_over(PushSum& heir) {
         for (std::int64_t k = 0; k < length_; ++k) {
             heir.held_[std::size_t(k)] += held_[std::size_t(k)];
             held_[std::size_t(k)] = 0.0;
         }
+    }
+
+    void state(SiteState& fields) {
+        const std::size_t each = std::size_t(length_);
+        fields.vector(held_);
+        fields.per_link(sent_, each);
+        fields.per_link(received_, each);
+        fields.per_link(acknowledged_, each);
+        fields.per_link(unread_, each);
     }
 
 private:

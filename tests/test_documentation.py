@@ -86,7 +86,7 @@ def test_command_lines(path):
         dump_svmlight_file(X, np.where(y, 1, -1), name, zero_based=False)
     text = path.read_text(encoding="utf-8")
     lines = re.findall(
-        r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info|gossip) .*)$", text, re.M
+        r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info|gossip simulate) .*)$", text, re.M
     )
     commands = {"train", "predict", "evaluate", "info", "gossip"}
     assert {line.split()[0] for line in lines} == commands

@@ -426,7 +426,7 @@ def test_a_full_disk_leaves_the_old_file(fitted, tmp_path, monkeypatch):
 
     from widemargin.persistence import atomic_write
 
-    def open_full(name, mode):
+    def open_full(name, mode, **options):
         Path(name).touch()  # the temporary file is created; only its contents find no room
         return builtins.open("/dev/full", "wb")
 

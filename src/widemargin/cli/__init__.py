@@ -1,4 +1,4 @@
-"""The ``widemargin`` command: train, predict, evaluate, info, gossip.
+"""The ``widemargin`` command: train, predict, evaluate, info, gossip, site.
 
 Only typer and the standard library are imported here and at the top of the command modules, so
 that ``--help`` and mistyped options answer at once; each command imports what it needs.
@@ -16,6 +16,7 @@ from widemargin.cli.evaluate import evaluate
 from widemargin.cli.gossip import gossip
 from widemargin.cli.info import info
 from widemargin.cli.predict import predict
+from widemargin.cli.site import site
 from widemargin.cli.train import train
 
 __all__ = ["app", "main"]
@@ -63,6 +64,7 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(info)
 app.add_typer(gossip)
+app.add_typer(site)
 
 
 def main() -> None:

@@ -19,6 +19,8 @@ from widemargin.cli.files import (
     read_file,
     write_output,
 )
+from widemargin.cli.gossip_demo import demo
+from widemargin.cli.gossip_watch import watch
 from widemargin.cli.messages import (
     INTERRUPTED,
     aligned,
@@ -229,6 +231,10 @@ def simulate(
     if interrupted:
         say("interrupted: these are the models of the last checkpoint")
         raise typer.Exit(INTERRUPTED)
+
+
+gossip.command()(demo)
+gossip.command()(watch)
 
 
 def _save(

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import _native
-from ..linear.problem import LinearProblem
+from ..linear.problem import LinearProblem, LossConstants
 from ..linear.stages import smoothness
 from ..losses import Array
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
+NativeSite: TypeAlias = "_native._GossipSite"
 
 # Penalty of disagreement, in units of the geometric mean of the smallest and the largest curvature
 # of the objective. On a9a, ijcnn1 and sylva, hinge and ODM, even and skewed rings, 1 and 16 are
@@ -39,6 +40,50 @@ class NetworkSetting:
         return _native.GossipNetwork32 if single else _native.GossipNetwork64
 
 
+@dataclass(frozen=True)
+class SiteSetting:
+    """What every method needs for one site of a real network, which knows its own rows only.
+
+    Attributes
+    ----------
+    problem : LinearProblem
+        Of this site's rows.
+    native : SiteSettings
+        As the native core takes them.
+    total_rows : int
+        Rows of all sites.
+    row_square : float
+        Mean squared length of a row, as all sites have agreed to take it.
+    n_links : int
+        Links of the network, both directions counted.
+    """
+
+    problem: LinearProblem
+    native: _native.SiteSettings
+    total_rows: int
+    row_square: float
+    n_links: int
+
+    @property
+    def kind(self) -> type[NativeSite]:
+        """The native class for the type of the rows."""
+        single = isinstance(self.problem.rows, _native.Rows32)
+        return _native.GossipSite32 if single else _native.GossipSite64
+
+    @property
+    def total_square(self) -> float:
+        """Squared lengths of all rows of all sites, added up, roughly."""
+        return self.total_rows * self.row_square
+
+    @property
+    def objective_at_zero(self) -> float:
+        """The objective of all rows at w = 0."""
+        constants = self.problem.constants
+        margin = constants.lower_margin
+        row = margin**2 / (2 * constants.below) if constants.smooth else constants.bound * margin
+        return self.total_rows * row
+
+
 class Method(Protocol):
     """A way to learn together."""
 
@@ -47,6 +92,14 @@ class Method(Protocol):
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
+        ...
+
+
+class SiteMethod(Method, Protocol):
+    """One that runs on real networks, too."""
+
+    def site(self, setting: SiteSetting) -> NativeSite:
+        """Return one site, all of whose links are closed."""
         ...
 
 
@@ -76,25 +129,29 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
-        _require_positive("penalty", self.penalty)
-        _require_positive("relaxation", self.relaxation, most=1.0)
-        _require_count("epochs", self.epochs, 1)
-        return setting.kind.consensus(
-            *setting.arguments,
-            rho=self._rho(setting),
-            relaxation=float(self.relaxation),
-            epochs=int(self.epochs),
-        )
-
-    def _rho(self, setting: NetworkSetting) -> float:
         problem = setting.problem
         squares = problem.squared_norms
         total = squares.sum() if problem.weight is None else problem.weight @ squares
+        rho = self.rho(problem.constants, float(total), setting.topology.n_links)
+        return setting.kind.consensus(*setting.arguments, **self._options(rho))
+
+    def site(self, setting: SiteSetting) -> NativeSite:
+        """Return one site, all of whose links are closed."""
+        rho = self.rho(setting.problem.constants, setting.total_square, setting.n_links)
+        return setting.kind.consensus(setting.problem.native, setting.native, **self._options(rho))
+
+    def rho(self, constants: LossConstants, total_square: float, n_links: int) -> float:
+        """Return the penalty of one link, for rows whose squared lengths add up to so much."""
         # The regulariser has curvature 1; the losses have C x xᵀ each, or would if smoothed.
-        constants = problem.constants
         row = 1.0 / constants.below if constants.smooth else constants.bound
-        steepest = np.sqrt(1.0 + row * float(total))
-        return float(self.penalty * steepest / max(1, setting.topology.n_links))
+        steepest = np.sqrt(1.0 + row * total_square)
+        return float(self.penalty * steepest / max(1, n_links))
+
+    def _options(self, rho: float) -> dict[str, Any]:
+        _require_positive("penalty", self.penalty)
+        _require_positive("relaxation", self.relaxation, most=1.0)
+        _require_count("epochs", self.epochs, 1)
+        return {"rho": rho, "relaxation": float(self.relaxation), "epochs": int(self.epochs)}
 
 
 class Gadget(BaseEstimator):  # type: ignore[misc]
@@ -141,6 +198,34 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
+        options = self._options()
+        fewest = int(setting.topology.degree.min())
+        if self.robust == "trim" and not 0 <= 2 * self.trim <= fewest:
+            raise ValueError(
+                f"`trim`={self.trim!r} leaves out {2 * self.trim} of a site's neighbours; one site "
+                f"has only {fewest}. Take a topology with more links, or a smaller `trim`."
+            )
+        return setting.kind.gradient(
+            *setting.arguments,
+            offset=_offset(setting.problem, self.batch_size),
+            radius=_radius(setting.problem) if self.project else np.inf,
+            **options,
+        )
+
+    def site(self, setting: SiteSetting) -> NativeSite:
+        """Return one site, all of whose links are closed."""
+        options = self._options()
+        if setting.problem.constants.smooth:
+            raise ValueError(
+                "`solver`='gadget' must have `loss`='hinge' on a real network: for other losses "
+                "its steps depend on the longest row of all sites. Take 'consensus'."
+            )
+        radius = float(np.sqrt(setting.objective_at_zero)) if self.project else np.inf
+        return setting.kind.gradient(
+            setting.problem.native, setting.native, offset=0.0, radius=radius, **options
+        )
+
+    def _options(self) -> dict[str, Any]:
         exchanges = {None: "push_sum", "clip": "clipped", "trim": "trimmed"}
         if self.robust not in exchanges:
             raise ValueError(f"`robust` must be None, 'clip' or 'trim'; got {self.robust!r}.")
@@ -151,24 +236,15 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
         for name in ("project", "average"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
-        fewest = int(setting.topology.degree.min())
-        if self.robust == "trim" and not 0 <= 2 * self.trim <= fewest:
-            raise ValueError(
-                f"`trim`={self.trim!r} leaves out {2 * self.trim} of a site's neighbours; one site "
-                f"has only {fewest}. Take a topology with more links, or a smaller `trim`."
-            )
-        return setting.kind.gradient(
-            *setting.arguments,
-            tracking=False,
-            batch=int(self.batch_size or 0),
-            offset=_offset(setting.problem, self.batch_size),
-            decay=1.0,
-            radius=_radius(setting.problem) if self.project else np.inf,
-            averaging=bool(self.average),
-            exchange=exchanges[self.robust],
-            clip=float(self.clip),
-            trim=int(self.trim),
-        )
+        return {
+            "tracking": False,
+            "batch": int(self.batch_size or 0),
+            "decay": 1.0,
+            "averaging": bool(self.average),
+            "exchange": exchanges[self.robust],
+            "clip": float(self.clip),
+            "trim": int(self.trim),
+        }
 
 
 class Tracking(BaseEstimator):  # type: ignore[misc]
@@ -189,22 +265,34 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
-        _require_positive("step", self.step)
         problem = setting.problem
+        steepest = _largest_curvature(problem) if problem.constants.smooth else None
+        return setting.kind.gradient(*setting.arguments, **self._options(steepest))
+
+    def site(self, setting: SiteSetting) -> NativeSite:
+        """Return one site, all of whose links are closed."""
+        problem = setting.problem
+        # No eigenvalue is larger than the sum of all.
+        steepest = 1.0 + problem.constants.steepest * setting.total_square
         smooth = problem.constants.smooth
-        offset = 2.0 * _largest_curvature(problem) / self.step if smooth else 0.0
         return setting.kind.gradient(
-            *setting.arguments,
-            tracking=True,
-            batch=0,
-            offset=offset,
-            decay=0.0 if smooth else 1.0 / self.step,
-            radius=np.inf,
-            averaging=not smooth,
-            exchange="push_sum",
-            clip=1.0,
-            trim=1,
+            problem.native, setting.native, **self._options(steepest if smooth else None)
         )
+
+    def _options(self, steepest: float | None) -> dict[str, Any]:
+        """Return the options for a loss of this largest curvature; None if it is not smooth."""
+        _require_positive("step", self.step)
+        return {
+            "tracking": True,
+            "batch": 0,
+            "offset": 0.0 if steepest is None else 2.0 * steepest / self.step,
+            "decay": 1.0 / self.step if steepest is None else 0.0,
+            "radius": np.inf,
+            "averaging": steepest is None,
+            "exchange": "push_sum",
+            "clip": 1.0,
+            "trim": 1,
+        }
 
 
 def _require_positive(name: str, value: Any, most: float = np.inf) -> None:

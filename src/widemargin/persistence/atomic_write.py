@@ -6,18 +6,35 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+# Of files that are being written; a killed process may leave one behind.
+TEMPORARY_SUFFIX = ".wm.tmp"
 # What file systems without durable directories answer; nothing can be done about it.
 _NO_DIRECTORY_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomically(
+    path: str | os.PathLike[str], data: bytes, *, mode: int | None = None, sync: bool = True
+) -> None:
     """Replace the file at `path` by one with the contents `data`, or leave it as it was.
 
     The new file is written beside the old one, flushed to the disk and renamed over it. It keeps
     the old one's permissions; a symbolic link stays a link, and its target is replaced.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    data : bytes
+        Its new contents.
+    mode : int, optional
+        Permissions, instead of the old file's or the usual ones; no others, not even at first.
+    sync : bool, default=True
+        Whether to flush to the disk. If not, the file outlasts the process, but a power cut may
+        leave the old one, the new one or a damaged one.
 
     Raises
     ------
@@ -26,15 +43,16 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         file is then untouched, and nothing else is left behind.
     """
     target = Path(os.path.realpath(path))
-    mode = _mode_of_replaceable(target)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.wm.tmp")
+    kept = _mode_of_replaceable(target)
+    temporary = target.with_name(f".{secrets.token_hex(8)}{TEMPORARY_SUFFIX}")
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=None if mode is None else _opener(mode)) as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
+            if sync:
+                os.fsync(file.fileno())
+        if mode is None and kept is not None:
+            os.chmod(temporary, kept)
         os.replace(temporary, target)
     except FileNotFoundError as error:
         raise FileNotFoundError(error.errno, error.strerror, str(target)) from None
@@ -43,7 +61,12 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_directory(target.parent)
+    if sync:
+        _sync_directory(target.parent)
+
+
+def _opener(mode: int) -> Callable[[str, int], int]:
+    return lambda path, flags: os.open(path, flags, mode)
 
 
 def _mode_of_replaceable(target: Path) -> int | None:

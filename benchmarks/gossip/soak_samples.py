@@ -1,0 +1,142 @@
+"""What is seen of a fleet of sites while it runs: memory, rounds, and sites that ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from widemargin.sites.fleet import LocalFleet, SiteProcess
+from widemargin.sites.state import read_state
+
+# A process that has just begun still imports and reads its rows, on a machine that may be busy.
+SECONDS_TO_BEGIN = 60.0
+
+
+@dataclass
+class Course:
+    """One site over time; lists have an entry per sample."""
+
+    seconds: list[float] = field(default_factory=list)
+    resident_bytes: list[int | None] = field(default_factory=list)
+    rounds: list[int | None] = field(default_factory=list)
+    estimated_gap: list[float | None] = field(default_factory=list)
+
+
+class Samples:
+    """Looks at all sites at intervals.
+
+    Attributes
+    ----------
+    stalls : dict
+        Longest time that each site ran without a round, in seconds, beyond its beginning.
+    ended : list
+        Sites that ended by themselves, with what they said.
+    """
+
+    def __init__(self, fleet: LocalFleet) -> None:
+        self._fleet = fleet
+        self._began = time.monotonic()
+        self._courses = {site.name: Course() for site in fleet.sites}
+        self._progress = {site.name: (-1, self._began + SECONDS_TO_BEGIN) for site in fleet.sites}
+        self._last: Mapping[str, Mapping[str, Any] | None] = {}
+        self.stalls = {site.name: 0.0 for site in fleet.sites}
+        self.ended: list[dict[str, Any]] = []
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self._began
+
+    def started(self, site: SiteProcess) -> None:
+        """Take note that a site was started again."""
+        self._progress[site.name] = (-1, time.monotonic() + SECONDS_TO_BEGIN)
+
+    def take(self, expected_down: set[str]) -> Mapping[str, Mapping[str, Any] | None]:
+        """Look at all sites; return their statuses."""
+        self._last = self._fleet.statuses()
+        for site in self._fleet.sites:
+            status, course = self._last[site.name], self._courses[site.name]
+            course.seconds.append(round(self.seconds, 1))
+            course.resident_bytes.append(_resident_bytes(site))
+            course.rounds.append(int(status["rounds"]) if status else None)
+            course.estimated_gap.append(status["estimated_gap"] if status else None)
+            if site.name not in expected_down:
+                self._watch(site, status)
+        return self._last
+
+    def _watch(self, site: SiteProcess, status: Mapping[str, Any] | None) -> None:
+        now = time.monotonic()
+        if not site.running:
+            self.ended.append({"site": site.name, "said": self._fleet.last_words(site)})
+            self._fleet.start(site)  # as systemd would
+            self.started(site)
+            return
+        rounds, since = self._progress[site.name]
+        if status and status["rounds"] != rounds:
+            self._progress[site.name] = (int(status["rounds"]), now)
+        else:
+            self.stalls[site.name] = max(self.stalls[site.name], now - since)
+
+    def line(self) -> str:
+        """Say how it stands."""
+        answering = [status for status in self._last.values() if status]
+        memory = [course.resident_bytes[-1] or 0 for course in self._courses.values()]
+        gaps = [status["estimated_gap"] for status in answering if status["estimated_gap"]]
+        return (
+            f"{len(answering)} of {len(self._courses)} up, {sum(s['agreed'] for s in answering)} "
+            f"agreed, largest gap {max(gaps, default=float('nan')):.1e}, "
+            f"largest process {max(memory) / 1e6:.0f} MB, {len(self.ended)} ended by themselves"
+        )
+
+    def mass_in_states(self) -> dict[str, Any]:
+        """Add up what the saved states of all sites hold, and what is between them.
+
+        Each site began with 1. What one end of a link says it sent, the other must not have
+        received more than once: what is between them is never below zero.
+        """
+        states = {
+            (site.folder / "public.key").read_text().strip(): read_state(site.folder).header
+            for site in self._fleet.sites
+        }
+        held = sum(state["masses"]["held"] for state in states.values())
+        between, unmatched = [], 0
+        for key, state in states.items():
+            for link in state["links"]:
+                there = states[link["public_key"]]
+                back = next(each for each in there["links"] if each["public_key"] == key)
+                # Otherwise one end began anew and the other has not heard of it yet.
+                if (link["epoch"], link["their_epoch"]) != (back["their_epoch"], back["epoch"]):
+                    unmatched += 1
+                    continue
+                sent = state["masses"]["sent"][link["slot"]]
+                between.append(sent - there["masses"]["received"][back["slot"]])
+        return {
+            "total": float(held + sum(between)),
+            "expected": float(len(states)),
+            "least_between": min(between, default=0.0),
+            "unmatched_links": unmatched,
+        }
+
+    def report(self) -> dict[str, Any]:
+        """Return all that was seen."""
+        return {
+            "stalls_seconds": self.stalls,
+            "ended_by_themselves": self.ended,
+            "courses": {name: vars(course) for name, course in self._courses.items()},
+        }
+
+
+def _resident_bytes(site: SiteProcess) -> int | None:
+    """Return the memory of a process, None if it is gone."""
+    if site.process is None:
+        return None
+    try:
+        for line in Path(f"/proc/{site.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return 1024 * int(line.split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return None

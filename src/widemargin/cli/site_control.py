@@ -1,0 +1,172 @@
+"""What is asked of a site that runs: how it is, its model, to read its file again, to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from widemargin.cli.files import check_output
+from widemargin.cli.messages import BAD_FILE, faults_reported, print_json, say, usage_error
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["add", "model", "reload", "status", "stop"]
+
+FolderOption = Annotated[
+    Path, typer.Option("--folder", "-f", help="Folder of the site, where its site.toml is.")
+]
+FoldersOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--folder", "-f", help="Folder of the site; this one if left out (repeat for more)."
+    ),
+]
+SECONDS_BETWEEN_REFRESHES = 1.0
+SECONDS_TO_STOP = 30.0
+
+Statuses = Mapping[str, Mapping[str, Any] | None]
+
+
+def status(
+    folder: FoldersOption = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C, if a terminal watches.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line per site.")] = False,
+) -> None:
+    """Show how a site is: how far it has come, and whether its neighbours are heard.
+
+    With several folders, a line for each site. Exit code 1 if one of them does not answer.
+    """
+    folders = [Path()] if folder is None else folder
+    with faults_reported():
+        from rich.console import Console
+
+        if as_json:
+            if watch:
+                raise usage_error("--watch draws a table, --json prints once; give one of them.")
+            for each in folders:
+                print_json(_asked(each))
+            return
+        # A pipe has no width; what is written to it must not be folded.
+        console = Console(width=None if Console().is_terminal else 160, highlight=False)
+        if watch and console.is_terminal:
+            _refresh(console, folders)
+        elif len(folders) == 1:
+            console.print(_drawn({"": _asked(folders[0])}))
+        else:
+            statuses = _statuses(folders)
+            console.print(_drawn(statuses))
+            if None in statuses.values():
+                raise typer.Exit(BAD_FILE)
+
+
+def model(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (.wm).")],
+    folder: FolderOption = Path(),
+) -> None:
+    """Save the model that a running site has now; the site goes on."""
+    with faults_reported():
+        check_output(output, "--output", ())
+        # The site writes the file, from a folder of its own.
+        answer = _asked(folder, "model", path=str(output.resolve()))
+    typer.echo(f"saved {output}" + ("" if answer.get("agreed") else "; sites do not agree yet"))
+
+
+def reload(folder: FolderOption = Path()) -> None:
+    """Have a running site read its site.toml again: neighbours come and go."""
+    with faults_reported():
+        answer = _asked(folder, "reload")
+    changes = [
+        f"{word}: {', '.join(answer[key])}"
+        for key, word in (("added", "new neighbours"), ("removed", "gone"))
+        if answer.get(key)
+    ]
+    typer.echo("\n".join(changes) if changes else "read again: the same neighbours")
+
+
+def stop(folder: FolderOption = Path()) -> None:
+    """Stop a running site; its state is saved first."""
+    from widemargin.sites.control import ControlError
+
+    with faults_reported():
+        _asked(folder, "stop")
+        deadline = time.monotonic() + SECONDS_TO_STOP
+        while time.monotonic() < deadline:
+            try:
+                _asked(folder)
+            except ControlError:
+                typer.echo("stopped")
+                return
+            time.sleep(0.1)
+    say(f"error: the site still runs after {SECONDS_TO_STOP:.0f} s; its log may say why.")
+    raise typer.Exit(BAD_FILE)
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
+    address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
+    public_key: Annotated[
+        str, typer.Argument(help="Its public key, 40 characters.", show_default=False)
+    ],
+    folder: FolderOption = Path(),
+) -> None:
+    """Add a neighbour to site.toml; `widemargin site reload` tells a running site.
+
+    The neighbour must add this site as well. Keys have characters that shells read: quote them.
+    """
+    with faults_reported():
+        from widemargin.sites.config import Neighbour
+        from widemargin.sites.neighbours import add_neighbour
+
+        path = folder / "site.toml"
+        add_neighbour(path, Neighbour(name, address, public_key))
+    typer.echo(f"added {name} to {path}; tell a running site by `widemargin site reload`.")
+
+
+def _asked(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
+    from widemargin.sites.control import ask
+
+    return dict(ask(folder, command, **fields))
+
+
+def _statuses(folders: Sequence[Path]) -> Statuses:
+    """Ask all; None stands for a site that does not answer."""
+    from widemargin.sites.control import ControlError
+    from widemargin.sites.watch.watcher import name_of
+
+    statuses: dict[str, Mapping[str, Any] | None] = {}
+    for folder in folders:
+        try:
+            answer = _asked(folder)
+            statuses[str(answer["name"])] = answer
+        except ControlError:
+            statuses[name_of(folder)] = None
+    return statuses
+
+
+def _drawn(statuses: Statuses) -> RenderableType:
+    from widemargin.sites.status_table import fleet_table, site_view
+
+    answers = list(statuses.values())
+    if len(answers) == 1 and answers[0] is not None:
+        return site_view(answers[0])
+    return fleet_table(statuses)
+
+
+def _refresh(console: Any, folders: Sequence[Path]) -> None:
+    """Redraw until the user has seen enough."""
+    from rich.live import Live
+
+    try:
+        with Live(_drawn(_statuses(folders)), console=console, auto_refresh=False) as live:
+            while True:
+                time.sleep(SECONDS_BETWEEN_REFRESHES)
+                live.update(_drawn(_statuses(folders)), refresh=True)
+    except KeyboardInterrupt:
+        return  # the way to end it

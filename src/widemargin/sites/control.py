@@ -1,0 +1,195 @@
+"""Talk to a running site: a socket in its folder, one JSON object per line each way."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ControlError", "ControlServer", "ask", "socket_path"]
+
+# A question is short; more than this is none.
+_LONGEST_QUESTION = 65536
+_MOST_CLIENTS = 16
+_IDLE_SECONDS = 30.0
+
+Answer = dict[str, Any]
+
+
+class ControlError(ValueError):
+    """A site that does not answer, or cannot do what it is asked for."""
+
+
+def socket_path(folder: str | os.PathLike[str]) -> Path:
+    """Return where the site in a folder listens for commands."""
+    return Path(folder) / "control.sock"
+
+
+def ask(
+    folder: str | os.PathLike[str], command: str, *, timeout: float = 10.0, **fields: Any
+) -> Answer:
+    """Ask the site that runs in a folder.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder of the site.
+    command : {'status', 'reload', 'stop', 'model'}
+        What to do.
+    timeout : float, default=10.0
+        Seconds to wait for the answer.
+    **fields
+        What the command needs, such as ``path`` for 'model'.
+
+    Returns
+    -------
+    dict
+        The answer.
+
+    Raises
+    ------
+    ControlError
+        If no site runs there, it does not answer in time, or it cannot do it; the text says why.
+    """
+    question = json.dumps({"command": command, **fields}).encode() + b"\n"
+    try:
+        with _connected(folder, timeout) as link:
+            link.sendall(question)
+            with link.makefile("rb") as lines:
+                line = lines.readline()
+    except (FileNotFoundError, ConnectionError):
+        raise ControlError(
+            f"No site runs in {folder}. Start it with `widemargin site run --config "
+            f"{Path(folder) / 'site.toml'}`."
+        ) from None
+    except TimeoutError:
+        raise ControlError(
+            f"The site in {folder} did not answer within {timeout:g} seconds. It may be in a long "
+            "step over its rows: try again."
+        ) from None
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        raise ControlError(f"The site in {folder} ended before it answered.") from None
+    if not answer.get("ok"):
+        raise ControlError(str(answer.get("error", "no reason given")))
+    return dict(answer)
+
+
+class ControlServer:
+    """Answers commands, each in a thread of its own.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder of the site.
+    answer : callable
+        Takes a question, returns an answer; called from other threads. ValueError and OSError
+        become answers.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], answer: Callable[[dict[str, Any]], Answer]
+    ) -> None:
+        self._path, self._answer = socket_path(folder), answer
+        self._places = threading.Semaphore(_MOST_CLIENTS)
+        self._listening = self._listen(Path(folder))
+        self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join(1.0)
+        with suppress(OSError):
+            self._path.unlink()
+
+    def _listen(self, folder: Path) -> socket.socket:
+        try:
+            _connected(folder, 1.0).close()
+        except (FileNotFoundError, ConnectionError):
+            with suppress(FileNotFoundError):
+                self._path.unlink()  # left behind by a site that was killed
+        except TimeoutError:
+            pass
+        if self._path.exists():
+            raise ControlError(
+                f"A site runs in {folder} already. Stop it with `widemargin site stop`, or give "
+                "this one a folder of its own."
+            )
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with _within(folder) as name:
+            mask = os.umask(0o177)
+            try:
+                listening.bind(name)
+            finally:
+                os.umask(mask)
+        listening.listen(_MOST_CLIENTS)
+        return listening
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                link, _ = self._listening.accept()
+            except OSError:
+                return
+            if not self._places.acquire(blocking=False):
+                link.close()
+                continue
+            threading.Thread(target=self._converse, args=(link,), daemon=True).start()
+
+    def _converse(self, link: socket.socket) -> None:
+        try:
+            link.settimeout(_IDLE_SECONDS)
+            with link, link.makefile("rb") as lines, suppress(OSError):
+                while question := lines.readline(_LONGEST_QUESTION):
+                    link.sendall(json.dumps(self._reply(question)).encode() + b"\n")
+        finally:
+            self._places.release()
+
+    def _reply(self, line: bytes) -> Answer:
+        try:
+            question = json.loads(line)
+            if not isinstance(question, dict):
+                raise ValueError("a question must be a JSON object with a `command`.")
+            return {"ok": True, **self._answer(question)}
+        except (ValueError, OSError) as error:
+            return {"ok": False, "error": str(error)}
+
+
+def _connected(folder: str | os.PathLike[str], timeout: float) -> socket.socket:
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(timeout)
+    try:
+        with _within(Path(folder)) as name:
+            link.connect(name)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+class _within:
+    """A name of the socket that is short enough: the system allows about a hundred characters."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> str:
+        name = str(socket_path(self._folder))
+        if len(os.fsencode(name)) < 100 or not os.path.isdir("/proc/self/fd"):
+            return name
+        self._descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._descriptor}/{socket_path('.').name}"
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)

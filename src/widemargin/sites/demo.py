@@ -1,0 +1,223 @@
+"""A network of processes on this machine, one of which is killed on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from ..gossip import graph_of
+from .fleet import LocalFleet, SiteProcess
+from .pooled import PooledProblem
+
+__all__ = [
+    "ROUND_INTERVAL",
+    "SHORT_ROUND_INTERVAL",
+    "DemoResult",
+    "SiteResult",
+    "dealt_out",
+    "generated",
+    "run_demo",
+]
+
+LAM = 1e-3
+# Each site's models are held to the pooled optimum by so much of it.
+WITHIN = 0.01
+TOL = 2e-3
+ROUNDS_BEFORE_THE_KILL = 15
+SECONDS_DOWN = 3.0
+SECONDS_BETWEEN_LOOKS = 0.25
+# Seconds from round to round: slow enough to watch on rows that are drawn, which take a hundred
+# rounds or so; others may take a thousand.
+ROUND_INTERVAL = 0.1
+SHORT_ROUND_INTERVAL = 0.02
+
+Statuses = Mapping[str, Mapping[str, Any] | None]
+Show = Callable[[float, Statuses, str | None], None]
+
+
+@dataclass(frozen=True)
+class SiteResult:
+    """What became of one site.
+
+    Attributes
+    ----------
+    excess : float
+        Objective of its model on all rows, above the optimum, as a share of that.
+    accuracy, accuracy_alone : float
+        On all rows: of its model, and of the model of its own rows only.
+    """
+
+    name: str
+    rows: int
+    rounds: int
+    excess: float
+    accuracy: float
+    accuracy_alone: float
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What became of the network.
+
+    Attributes
+    ----------
+    sites : sequence of SiteResult
+        One by one.
+    accuracy : float
+        Of the model of all rows, on all rows.
+    victim : str
+        Site that was killed.
+    agreed : bool
+        Whether all sites said so before the time was over.
+    seconds : float
+        From the first start to the comparison.
+    """
+
+    sites: Sequence[SiteResult]
+    accuracy: float
+    victim: str
+    agreed: bool
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether all sites have the model of all rows, to a percent of its objective."""
+        return all(site.excess <= WITHIN for site in self.sites)
+
+
+def generated(rows: int, seed: int) -> tuple[Any, Any]:
+    """Draw rows of two classes, standardised."""
+    X, y = make_classification(
+        rows, 20, n_informative=8, flip_y=0.05, class_sep=0.8, random_state=seed
+    )
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def dealt_out(X: Any, y: Any, n_sites: int) -> list[Any]:
+    """Say which rows are at which site: neighbours along the widest direction, unlike the others.
+
+    Sites that see different rows are what gossip is for; alone, each would learn something else.
+    """
+    spread = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
+    order = np.argsort(X @ spread, kind="stable")
+    return [np.sort(part) for part in np.array_split(order, n_sites)]
+
+
+def run_demo(
+    X: Any,
+    y: Any,
+    n_sites: int,
+    folder: Path,
+    seconds: float,
+    show: Show,
+    round_interval: float = ROUND_INTERVAL,
+) -> DemoResult:
+    """Run the network; kill one site, start it again, and compare the models in the end.
+
+    Parameters
+    ----------
+    X, y : arrays
+        Rows and labels of two classes.
+    n_sites : int
+        Processes.
+    folder : Path
+        For the folders of the sites.
+    seconds : float
+        After which the network is compared as it is, agreed or not.
+    show : callable
+        Told (seconds so far, statuses, news or None) again and again.
+    round_interval : float
+        Seconds from round to round.
+    """
+    rows = dealt_out(X, y, n_sites)
+    problem = PooledProblem(X, y, LAM)
+    optimum = problem.solved()
+    settings = {"lam": LAM, "tol": TOL, "round_interval": round_interval, "sync": False}
+    parts = [(X[here], y[here]) for here in rows]
+    with LocalFleet(folder, parts, graph_of("ring", n_sites), settings) as fleet:
+        run = _Run(fleet, seconds, show)
+        for site in fleet.sites:
+            fleet.start(site)
+        run.news(f"{n_sites} processes started, each with {len(y) // n_sites:,} rows of its own")
+        victim = fleet.sites[1 % n_sites]
+        run.until(lambda seen: _rounds(seen, victim) >= ROUNDS_BEFORE_THE_KILL)
+        fleet.kill(victim)
+        run.news(f"{victim.name} killed (SIGKILL) after {_rounds(run.seen, victim)} rounds")
+        run.wait(SECONDS_DOWN)
+        fleet.start(victim)
+        run.news(f"{victim.name} started again, from its saved state")
+        agreed = run.until(_all_agreed)
+        run.news("all sites agreed" if agreed else "the time is over before all sites agreed")
+        results = []
+        for site, here in zip(fleet.sites, rows, strict=True):
+            model = fleet.model(site)
+            results.append(
+                SiteResult(
+                    site.name,
+                    len(here),
+                    _rounds(run.seen, site),
+                    problem.excess(model, optimum),
+                    float(model.score(X, y)),
+                    float(problem.solved_alone(here).score(X, y)),
+                )
+            )
+        return DemoResult(results, float(optimum.score(X, y)), victim.name, agreed, run.seconds)
+
+
+class _Run:
+    """Looks at a fleet until something is the case, and shows what it sees."""
+
+    def __init__(self, fleet: LocalFleet, seconds: float, show: Show) -> None:
+        self._fleet, self._show = fleet, show
+        self._began = time.monotonic()
+        self._deadline = self._began + seconds
+        self.seen: Statuses = {site.name: None for site in fleet.sites}
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self._began
+
+    def news(self, text: str) -> None:
+        """Tell what happened."""
+        self._show(self.seconds, self.seen, text)
+
+    def until(self, reached: Callable[[Statuses], bool]) -> bool:
+        """Look until it is reached, or the time is over; return which."""
+        while time.monotonic() < self._deadline:
+            self._look()
+            if reached(self.seen):
+                return True
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return False
+
+    def wait(self, seconds: float) -> None:
+        """Look for some time."""
+        end = time.monotonic() + seconds
+        self.until(lambda _: time.monotonic() >= end)
+
+    def _look(self) -> None:
+        for site in self._fleet.sites:
+            code = None if site.process is None else site.process.poll()
+            if code is not None and code >= 0:  # by itself; those that were killed have a signal
+                raise RuntimeError(
+                    f"{site.name} ended by itself (exit code {code}): "
+                    f"{self._fleet.last_words(site)}"
+                )
+        self.seen = self._fleet.statuses()
+        self._show(self.seconds, self.seen, None)
+
+
+def _rounds(statuses: Statuses, site: SiteProcess) -> int:
+    status = statuses[site.name]
+    return int(status["rounds"]) if status else 0
+
+
+def _all_agreed(statuses: Statuses) -> bool:
+    return all(status and status["agreed"] for status in statuses.values())

@@ -1,0 +1,192 @@
+"""The settings of a site: their names, types, defaults and what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+__all__ = ["SECTIONS", "SETTINGS", "Setting"]
+
+Check = Callable[[Any], bool]
+
+
+def _whole(least: int, most: int = 2**53) -> tuple[str, Check]:
+    return f"a whole number from {least}" + (f" to {most}" if most < 2**53 else ""), (
+        lambda v: isinstance(v, int) and not isinstance(v, bool) and least <= v <= most
+    )
+
+
+def _number(least: float, *, zero: bool = False) -> tuple[str, Check]:
+    return ("a number from 0" if zero else "a positive number"), (
+        lambda v: (
+            isinstance(v, int | float)
+            and not isinstance(v, bool)
+            and isfinite(v)
+            and (v >= least if zero else v > least)
+        )
+    )
+
+
+def _one_of(*names: str) -> tuple[str, Check]:
+    return "one of " + ", ".join(repr(n) for n in names), lambda v: v in names
+
+
+_TEXT: tuple[str, Check] = ("a text", lambda v: isinstance(v, str) and bool(v.strip()))
+_FLAG: tuple[str, Check] = ("true or false", lambda v: isinstance(v, bool))
+_ADDRESS: tuple[str, Check] = (
+    "an address such as 'tcp://127.0.0.1:7001'",
+    lambda v: isinstance(v, str) and v.startswith("tcp://") and v.rpartition(":")[2].isdigit(),
+)
+_CLASSES: tuple[str, Check] = (
+    "two labels, numbers or texts",
+    lambda v: (
+        isinstance(v, list | tuple)
+        and len(v) == 2
+        and v[0] != v[1]
+        and (all(isinstance(x, str) for x in v) or all(type(x) in (int, float) for x in v))
+    ),
+)
+_LABEL: tuple[str, Check] = (
+    "a name or a position",
+    lambda v: isinstance(v, str | int) and not isinstance(v, bool),
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of a configuration.
+
+    Attributes
+    ----------
+    name : str
+        As in the file and in :class:`~widemargin.sites.config.SiteConfig`.
+    section : str
+        The table of the file it stands in; empty for the top.
+    kind : tuple of (str, callable)
+        What is required, in words and as a test.
+    default : object
+        Where the file says nothing; None if it must, or need not.
+    comment : str
+        What it is for.
+    example : object
+        What a template shows where there is no default.
+    """
+
+    name: str
+    section: str
+    kind: tuple[str, Check]
+    default: Any
+    comment: str
+    example: Any = None
+
+
+SECTIONS = {
+    "": "",
+    "data": "The rows of this site. They are read here and never sent.",
+    "network": "What all sites must agree on; frames of a site with other values are refused.",
+    "model": "The problem and how it is solved. Again the same at all sites.",
+    "running": "How this site runs; sites may differ.",
+}
+
+SETTINGS = (
+    Setting("name", "", _TEXT, None, "Name of this site, for logs and tables.", "plant-1"),
+    Setting("listen", "", _ADDRESS, "tcp://127.0.0.1:7001", "Where neighbours reach this site."),
+    Setting(
+        "metrics_port", "", _whole(0, 65535), 0, "Prometheus metrics on localhost; 0 for none."
+    ),
+    Setting("data", "data", _TEXT, None, "The file; relative to this one.", "rows.csv"),
+    Setting(
+        "format",
+        "data",
+        _one_of("libsvm", "csv", "tsv", "parquet", "npz"),
+        None,
+        "Left out: found from the file's name.",
+        "csv",
+    ),
+    Setting("label", "data", _LABEL, None, "Label column, by name or position.", "label"),
+    Setting("zero_based", "data", _FLAG, None, "LIBSVM: feature indices count from 0.", False),
+    Setting("n_sites", "network", _whole(1), None, "Sites in the whole network.", 4),
+    Setting("total_rows", "network", _whole(1), None, "Rows of all sites together.", 10000),
+    Setting("n_features", "network", _whole(1, 2**24), None, "Features of a row.", 20),
+    Setting("classes", "network", _CLASSES, (-1, 1), "The two labels."),
+    Setting(
+        "diameter",
+        "network",
+        _whole(1),
+        None,
+        "Links between the sites farthest apart, at most. Left out: n_sites - 1.",
+        3,
+    ),
+    Setting(
+        "n_links",
+        "network",
+        _whole(1),
+        None,
+        "Links, both directions counted. Left out: as in a ring, 2 n_sites.",
+        8,
+    ),
+    Setting(
+        "row_square",
+        "network",
+        _number(0),
+        1.0,
+        "Mean squared length of a row, roughly: it sets the pace of consensus, not the result.",
+    ),
+    Setting(
+        "loss", "model", _one_of("hinge", "squared_hinge", "odm"), "hinge", "Loss of a margin."
+    ),
+    Setting("C", "model", _number(0), 1.0, "Weight of a row's loss."),
+    Setting("lam", "model", _number(0), None, "Replaces C: λ on the papers' scale.", 1e-4),
+    Setting("upsilon", "model", _number(0), 0.5, "odm: weight of margins that are too large."),
+    Setting("theta", "model", _number(0, zero=True), 0.2, "odm: deviation that costs nothing."),
+    Setting("fit_intercept", "model", _FLAG, True, "Penalised intercept."),
+    Setting("intercept_scaling", "model", _number(0), 1.0, "Value of the constant feature."),
+    Setting(
+        "solver",
+        "model",
+        _one_of("consensus", "gadget", "tracking"),
+        "consensus",
+        "How sites learn; consensus is the one to take.",
+    ),
+    Setting("penalty", "model", _number(0), 4.0, "consensus: weight of disagreement."),
+    Setting("relaxation", "model", _number(0), 0.7, "consensus: how far a site follows at once."),
+    Setting("epochs", "model", _whole(1), 1, "consensus: passes over the rows in a round."),
+    Setting("batch_size", "model", _whole(1), 32, "gadget: rows of a step."),
+    Setting(
+        "robust",
+        "model",
+        _one_of("clip", "trim"),
+        None,
+        "gadget: limit what one neighbour can do to the model.",
+        "clip",
+    ),
+    Setting("clip", "model", _number(0), 1.0, "robust = 'clip': longest difference followed."),
+    Setting("trim", "model", _whole(0), 1, "robust = 'trim': left out at either end."),
+    Setting(
+        "max_norm",
+        "model",
+        _number(0),
+        None,
+        "Longest vector that is believed. Left out: ten times what the problem allows.",
+        1e6,
+    ),
+    Setting("tol", "model", _number(0), 1e-3, "Relative gap at which sites are content."),
+    Setting("seed", "running", _whole(0), 0, "Decides the order in which rows are visited."),
+    Setting(
+        "round_interval", "running", _number(0, zero=True), 0.02, "Seconds from round to round."
+    ),
+    Setting("heartbeat", "running", _number(0), 1.0, "The same once all sites are content."),
+    Setting(
+        "sync",
+        "running",
+        _FLAG,
+        True,
+        "Flush the state to the disk every round: needed to outlast a power cut, not a kill.",
+    ),
+    Setting(
+        "rate_limit", "running", _number(0), 200.0, "Frames a second that are read of a neighbour."
+    ),
+    Setting("max_memory", "running", _TEXT, "1GiB", "For what is kept for all neighbours."),
+)

@@ -1,0 +1,248 @@
+"""A site as a process: rounds of work and talk, until it is stopped."""
+
+from __future__ import annotations
+
+import math
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .config import ConfigError, SiteConfig, read_config
+from .control import ControlServer
+from .data import read_rows
+from .export import classifier_of
+from .keys import read_public_key, read_secret_key
+from .local_site import LocalSite
+from .pace import Pace
+from .participant import Participant
+from .settings import SETTINGS
+from .status import History, status_of
+from .transport import Transport
+
+__all__ = ["Site", "run_site"]
+
+Listener = Callable[..., None]
+
+# Bytes of a frame that CURVE adds.
+ENCRYPTION = 64
+# How far the rows here may be from the agreed length before the log says so.
+UNLIKE = 10.0
+
+
+def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
+    """Run a site until it is stopped, by a command or by SIGTERM or SIGINT.
+
+    Parameters
+    ----------
+    config : SiteConfig
+        What its ``site.toml`` says.
+    listener : callable, optional
+        Told of events: their name, and fields that JSON can hold. It is called from several
+        threads.
+
+    Raises
+    ------
+    ConfigError, DataFileError, ControlError, OSError
+        If it cannot start; the text says what to do.
+    """
+    site = Site(config, listener or (lambda event, **fields: None))
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for each in (signal.SIGTERM, signal.SIGINT):
+            before[each] = signal.signal(each, lambda *_: site.stop())
+    try:
+        site.run()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+class Site:
+    """One site and all it needs.
+
+    Parameters
+    ----------
+    config : SiteConfig
+        What its ``site.toml`` says.
+    listener : callable
+        Told of events.
+    """
+
+    def __init__(self, config: SiteConfig, listener: Listener) -> None:
+        self._listener = listener
+        self._stopping = False
+        self._started = time.monotonic()
+        self._wake = threading.Event()
+        self._questions: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = (
+            queue.SimpleQueue()
+        )
+        local = LocalSite(config, read_rows(config))
+        # First of all: two processes must not have one state.
+        self._control = ControlServer(config.folder, self._ask)
+        try:
+            self._taking_part = Participant(local, read_public_key(config.folder), listener)
+            self._transport = self._connected()
+        except BaseException:
+            self._control.close()
+            raise
+        self._pace = Pace(self._taking_part)
+        self._history = History()
+        self._tell_of_start()
+
+    def stop(self) -> None:
+        """Have the site stop after the round it is in; from any thread, or a signal."""
+        self._stopping = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Go on until stopped."""
+        part = self._taking_part
+        try:
+            while not self._stopping:
+                self._wake.wait(max(0.0, self._pace.until_next()))
+                self._wake.clear()
+                self._answer()
+                self._read()
+                if self._pace.until_next() <= 0.0:
+                    self._round()
+            part.save()
+        finally:
+            self._stopping = True
+            self._control.close()
+            self._transport.close()
+            self._answer()  # those who still wait for one
+            self._listener("stopped", steps=int(part.site.steps), rounds=part.rounds)
+
+    def _round(self) -> None:
+        part, was = self._taking_part, self._pace.resting
+        self._pace.begin_round()
+        for key, frame in part.round().items():
+            part.links.by_key[key].sent += self._transport.send(key, frame)
+        self._pace.end_round()
+        if self._pace.resting != was:
+            event = "awake" if was else "resting"
+            self._listener(event, steps=int(part.site.steps), agreed=self._pace.agreed)
+        if self._history.due:
+            self._history.note(part.site, part.local.problem)
+            if not np.isfinite(part.site.model()).all():
+                raise FloatingPointError(
+                    "the model grew beyond all bounds: scale the features, or take "
+                    "`model.solver` = 'consensus'. Remove `state.wms` before you start it again."
+                )
+
+    def _read(self) -> None:
+        for key, data in self._transport.take():
+            came = self._taking_part.receive(key, data)
+            if came is not None:
+                self._pace.hear(key, *came)
+
+    def _connected(self) -> Transport:
+        config, part = self._taking_part.config, self._taking_part
+        frame = part.local.check_memory(part.site.message_size, part.links.degree)
+        return Transport(
+            config.listen,
+            public_key=part.public_key,
+            secret_key=read_secret_key(config.folder),
+            frame_bytes=frame + ENCRYPTION,
+            rate_limit=config.rate_limit,
+            neighbours=config.neighbours,
+            arrived=self._wake,
+            listener=self._listener,
+        )
+
+    # --- commands --------------------------------------------------------------------------------
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Pass a question to the loop, and wait for the answer; runs in other threads."""
+        future: Future[dict[str, Any]] = Future()
+        self._questions.put((question, future))
+        self._wake.set()
+        return future.result(60.0)
+
+    def _answer(self) -> None:
+        while not self._questions.empty():
+            question, future = self._questions.get()
+            try:
+                future.set_result(self._answer_one(question))
+            except Exception as error:  # whatever it is, the asker is to hear of it
+                future.set_exception(ValueError(str(error)))
+
+    def _answer_one(self, question: dict[str, Any]) -> dict[str, Any]:
+        command = question.get("command")
+        if command == "status":
+            return self._status()
+        if command == "stop":
+            self._stopping = True
+            return {}
+        if command == "reload":
+            return self._reload()
+        if command == "model":
+            return self._export(question.get("path"))
+        raise ValueError(
+            f"`command` must be 'status', 'reload', 'stop' or 'model'; got {command!r}."
+        )
+
+    def _reload(self) -> dict[str, Any]:
+        """Take over the neighbours that the file names now."""
+        part, old = self._taking_part, self._taking_part.config
+        config = read_config(old.folder / "site.toml")
+        changed = [s.name for s in SETTINGS if getattr(config, s.name) != getattr(old, s.name)]
+        if changed:
+            raise ConfigError(
+                f"only neighbours can change while a site runs; {', '.join(changed)} did, too. "
+                "Stop the site and start it again."
+            )
+        part.local.check_memory(part.site.message_size, len(config.neighbours))
+        fields = part.set_neighbours(config)
+        self._transport.set_neighbours(config.neighbours)
+        self._pace.fresh &= part.links.by_key.keys()
+        self._pace.wake()
+        self._listener("reloaded", **fields)
+        return fields
+
+    def _export(self, path: Any) -> dict[str, Any]:
+        if not isinstance(path, str) or not Path(path).is_absolute():
+            raise ValueError(f"`path` must be an absolute path; got {path!r}.")
+        part, agreed = self._taking_part, self._pace.agreed
+        names = part.local.rows.feature_names
+        steps = int(part.site.steps)
+        classifier_of(part.config, part.site.model(), steps, agreed, names).save(path)
+        return {"path": path, "agreed": agreed}
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "uptime_seconds": time.monotonic() - self._started,
+            "agreed": self._pace.agreed,
+            "resting": self._pace.resting,
+            **status_of(self._taking_part, self._transport),
+            "training_accuracy": self._history.accuracy,
+            "history": self._history.points,
+        }
+
+    def _tell_of_start(self) -> None:
+        part, config = self._taking_part, self._taking_part.config
+        self._listener(
+            "started",
+            name=config.name,
+            listen=config.listen,
+            public_key=part.public_key,
+            rows=part.local.n_rows,
+            neighbours=part.links.degree,
+            steps=int(part.site.steps),
+        )
+        here, agreed = part.local.mean_square, config.row_square
+        if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
+            self._listener(
+                "row_square_unlike",
+                here=here,
+                agreed=agreed,
+                advice="Set `network.row_square` at all sites to about the mean squared length of "
+                "a row: consensus is slow otherwise.",
+            )

@@ -1,0 +1,147 @@
+"""Statuses of sites as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["age", "fleet_table", "number", "progress_of", "site_view", "size"]
+
+DOWN = "down"
+STYLES = {
+    DOWN: "bold red",
+    "starting": "dim",
+    "learning": "yellow",
+    "content": "cyan",
+    "agreed": "green",
+}
+
+
+def progress_of(status: Mapping[str, Any] | None) -> str:
+    """Say in a word how far a site is; an empty status is that of one that does not answer yet."""
+    if status is None:
+        return DOWN
+    if not status:
+        return "starting"
+    if status.get("agreed"):
+        return "agreed"
+    return "content" if status.get("content") else "learning"
+
+
+def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
+    """Put sites below each other, one line each.
+
+    Parameters
+    ----------
+    statuses : mapping from name to status
+        None for a site that is down, empty for one that does not answer yet.
+    """
+    table = _table("site", "state", right=("rows", "rounds", "gap", "apart", "accuracy", "links"))
+    table.add_column("mass", justify="right", no_wrap=True)
+    for name, status in statuses.items():
+        state = progress_of(status)
+        table.add_row(escape(name), Text(state, style=STYLES[state]), *_figures(status))
+    return table
+
+
+def _figures(status: Mapping[str, Any] | None) -> Sequence[str]:
+    if not status:
+        return ("–",) * 7
+    links = status.get("links", ())
+    return (
+        f"{status['n_rows']:,}",
+        f"{status['rounds']:,}",
+        number(status.get("estimated_gap"), ".1e"),
+        number(status.get("distance"), ".1e"),
+        number(status.get("training_accuracy"), ".4f"),
+        f"{sum(bool(link['connected']) for link in links)} of {len(links)}",
+        number(status.get("mass"), ".4f"),
+    )
+
+
+def site_view(status: Mapping[str, Any]) -> RenderableType:
+    """Draw one site: its figures, and a line for every neighbour."""
+    facts = Table.grid(padding=(0, 2))
+    for name, value in _facts(status):
+        facts.add_row(Text(name, style="dim"), value)
+    links = _table(
+        "neighbour",
+        "address",
+        "state",
+        right=("heard", "sent", "received", "rejected", "apart", "epoch"),
+    )
+    for link in status.get("links", ()):
+        connected = bool(link["connected"])
+        links.add_row(
+            escape(str(link["name"])),
+            escape(str(link["address"])),
+            Text("connected" if connected else "silent", style="green" if connected else "red"),
+            age(link.get("last_heard_seconds_ago")),
+            f"{link['sent']:,}",
+            f"{link['received']:,}",
+            f"{link['rejected']:,}",
+            number(link.get("distance"), ".1e"),
+            str(link.get("epoch", "–")),
+        )
+    return Group(facts, "", links)
+
+
+def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+    state = progress_of(status)
+    transferred = f"{size(status['bytes_sent'])} sent, {size(status['bytes_received'])} received"
+    facts: list[tuple[str, RenderableType]] = [
+        ("site", Text(str(status["name"]), style="bold")),
+        ("state", Text(state, style=STYLES[state])),
+        ("public key", Text(str(status["public_key"]))),
+        ("process", f"{status['pid']}, up {age(status['uptime_seconds'])}"),
+        ("rows", f"{status['n_rows']:,} of {status['n_features']:,} features"),
+        ("rounds", f"{status['rounds']:,}, {status['steps']:,} steps"),
+        ("estimated gap", number(status.get("estimated_gap"), ".2e")),
+        ("neighbours apart", number(status.get("distance"), ".2e")),
+        ("objective", number(status.get("objective_estimate"), ".6g")),
+        ("accuracy", f"{number(status.get('training_accuracy'), '.4f')} on its own rows"),
+        ("mass", number(status.get("mass"), ".6f")),
+        ("traffic", transferred),
+        ("state saved", f"{age(status.get('state_saved_seconds_ago'))} ago"),
+    ]
+    if refused := status.get("refused_keys"):
+        facts.append(("refused", Text(f"{refused:,} connections of unknown keys", style="yellow")))
+    return facts
+
+
+def _table(*left: str, right: Sequence[str]) -> Table:
+    table = Table(*left, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in right:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def number(value: Any, spec: str) -> str:
+    """Write a number that may be missing."""
+    return "–" if value is None else format(float(value), spec)
+
+
+def age(seconds: Any) -> str:
+    """Write a time span in the unit that suits it."""
+    if seconds is None:
+        return "–"
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def size(n_bytes: Any) -> str:
+    """Write a number of bytes in the unit that suits it."""
+    value = float(n_bytes)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"

@@ -1,0 +1,117 @@
+"""Asks sites for their status, and remembers what those that went down had said."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Watcher"]
+
+SECONDS_BETWEEN_QUESTIONS = 0.5
+SECONDS_FOR_AN_ANSWER = 2.0
+MOST_POINTS = 1024
+MOST_AT_ONCE = 16
+# All that leaves this process of a status: figures, never weights or rows.
+OF_A_SITE = (
+    "uptime_seconds",
+    "rounds",
+    "estimated_gap",
+    "content",
+    "agreed",
+    "distance",
+    "training_accuracy",
+    "n_rows",
+    "n_features",
+    "mass",
+    "bytes_sent",
+    "bytes_received",
+    "refused_keys",
+)
+OF_A_LINK = ("name", "connected", "sent", "received", "rejected", "distance")
+
+Ask = Callable[[Path], Mapping[str, Any]]
+
+
+class Watcher:
+    """What is known of some sites.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Folders of the sites.
+    ask : callable
+        Returns the status of the site in a folder; raises ValueError or OSError if there is none.
+    """
+
+    def __init__(self, folders: Sequence[Path], ask: Ask | None = None) -> None:
+        self._folders = list(folders)
+        self._ask = _ask_the_site if ask is None else ask
+        self._lock = threading.Lock()
+        self._asked = -math.inf
+        self._sites = [
+            {"name": name_of(folder), "running": False, "links": [], "history": []}
+            for folder in self._folders
+        ]
+
+    def view(self) -> dict[str, Any]:
+        """Return what the page is drawn from; sites are asked twice a second at the most."""
+        with self._lock:  # however many pages are open
+            if time.monotonic() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
+                with ThreadPoolExecutor(min(MOST_AT_ONCE, len(self._folders))) as pool:
+                    self._sites = list(pool.map(self._seen, self._folders, self._sites))
+                self._asked = time.monotonic()
+            return {"time": time.time(), "sites": self._sites}
+
+    def _seen(self, folder: Path, before: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            status = self._ask(folder)
+        except (OSError, ValueError):
+            links = [{**link, "connected": False} for link in before["links"]]
+            return {**before, "running": False, "links": links}
+        return {
+            "name": str(status["name"]),
+            "running": True,
+            **_chosen(status, OF_A_SITE),
+            "links": [_chosen(link, OF_A_LINK) for link in status.get("links", ())],
+            "history": _continued(before["history"], status.get("history", ())),
+        }
+
+
+def name_of(folder: Path) -> str:
+    """Return the name that a site has by its file, or that of its folder."""
+    try:
+        with open(folder / "site.toml", "rb") as file:
+            return str(tomllib.load(file)["name"])
+    except (OSError, KeyError, ValueError):
+        return folder.resolve().name
+
+
+def _ask_the_site(folder: Path) -> Mapping[str, Any]:
+    from ..control import ask
+
+    return ask(folder, "status", timeout=SECONDS_FOR_AN_ANSWER)
+
+
+def _chosen(source: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: _as_json(source.get(key)) for key in keys}
+
+
+def _as_json(value: Any) -> Any:
+    """Replace numbers that JSON lacks by null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _continued(before: list[Any], now: Sequence[Sequence[Any]]) -> list[Any]:
+    """Put a site's history behind what it said before it was restarted, thinned if it is long."""
+    points = [[_as_json(value) for value in point] for point in now]
+    began = points[0][0] if points else math.inf
+    points = [point for point in before if point[0] < began] + points
+    while len(points) > MOST_POINTS:
+        points = [*points[:-1:2], points[-1]]
+    return points

@@ -1,0 +1,167 @@
+"""``widemargin site``: what is asked of a running site, and what is said when there is none."""
+
+import json
+import sys
+
+import pytest
+import zmq
+from pretended import KEY, answering, status
+from typer.testing import CliRunner
+
+from widemargin.cli import app
+from widemargin.sites.config import read_config
+from widemargin.sites.service import unit_text
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["widemargin", *arguments])
+        result = CliRunner().invoke(app, list(arguments))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["status", "model", "reload", "stop"])
+def test_without_a_site_it_says_how_to_start_one(run, command):
+    code, out, err = run("site", command, *(["-o", "m.wm"] if command == "model" else []))
+    assert (code, out) == (1, "")
+    assert "widemargin site run --config" in err
+
+
+def test_status_once_where_no_terminal_watches(run, tmp_path):
+    with answering(tmp_path, {"status": status()}):
+        for arguments in ([], ["--watch"]):
+            code, out, err = run("site", "status", *arguments)
+            assert (code, err) == (0, "")
+            assert KEY in out
+            assert "plant-2" in out
+            assert "\x1b" not in out
+
+
+def test_status_for_programs(run, tmp_path):
+    with answering(tmp_path, {"status": status(estimated_gap=float("nan"))}):
+        code, out, _ = run("site", "status", "--json")
+    answer = json.loads(out)
+    assert (code, answer["name"], answer["estimated_gap"]) == (0, "plant-3", None)
+    assert run("site", "status", "--json", "--watch")[0] == 2
+
+
+def test_status_of_several_sites(run, tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    asking = [argument for folder in folders for argument in ("-f", str(folder))]
+    with answering(folders[0], {"status": status("one")}):
+        code, out, _ = run("site", "status", *asking)
+        assert code == 1  # one does not answer
+        assert [line.split()[:2] for line in out.splitlines()[-2:]] == [
+            ["one", "content"],
+            ["two", "down"],
+        ]
+        with answering(folders[1], {"status": status("two")}):
+            assert run("site", "status", *asking)[0] == 0
+
+
+def test_model_is_saved_where_the_user_is(run, tmp_path):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    with answering(folder, {"model": {"ok": True, "agreed": False}}) as asked:
+        code, out, _ = run("site", "model", "-o", "m.wm", "--folder", "site")
+    assert (code, out) == (0, "saved m.wm; sites do not agree yet\n")
+    assert asked == [{"command": "model", "path": str(tmp_path / "m.wm")}]
+    assert run("site", "model", "-o", "nowhere/m.wm")[0] == 2
+
+
+def test_what_the_site_refuses_is_passed_on(run, tmp_path):
+    refusal = {"ok": False, "error": "site.toml: `lam` must be positive; got -1."}
+    with answering(tmp_path, {"reload": refusal}):
+        code, _, err = run("site", "reload")
+    assert (code, err) == (1, "error: site.toml: `lam` must be positive; got -1.\n")
+
+
+def test_reload_tells_what_changed(run, tmp_path):
+    with answering(tmp_path, {"reload": {"ok": True, "added": ["plant-7"], "removed": []}}):
+        assert run("site", "reload")[1] == "new neighbours: plant-7\n"
+
+
+def test_missing_transport_is_named(run, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for command in (["site", "init", "--name", "x"], ["site", "run"], ["gossip", "demo"]):
+        code, _, err = run(*command)
+        assert code == 2
+        assert 'pip install "widemargin[gossip]"' in err
+
+
+def test_watch_wants_folders_of_sites(run):
+    code, _, err = run("gossip", "watch", ".")
+    assert code == 2
+    assert "no site.toml" in err
+
+
+def test_the_unit_copes_with_odd_folders(tmp_path):
+    folder = tmp_path / "50% off $x"
+    folder.mkdir()
+    text = unit_text(folder, "plant-3")
+    assert "NoNewPrivileges=yes" in text
+    assert "ProtectSystem=strict" in text
+    assert f"WorkingDirectory={str(folder).replace('%', '%%')}\n" in text
+    assert f'"{str(folder).replace("%", "%%").replace("$", "$$")}/site.toml"' in text
+
+
+def test_init_makes_a_site_and_says_what_is_left_to_do(run, tmp_path):
+    options = "--listen tcp://127.0.0.1:7003 --data rows.csv --sites 3 --total-rows 900"
+    code, out, err = run("site", "init", "--name", "plant-3", *options.split())
+    assert (code, err) == (0, "")
+    folder = tmp_path / "plant-3"
+    key = (folder / "public.key").read_text().strip()
+    assert f"public key  {key}\n" in out
+    assert "Set n_features in plant-3/site.toml." in out
+    assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o077 == 0
+    assert "ExecStart=" in (folder / "widemargin-site.service").read_text()
+    config = read_config(folder)
+    assert (config.name, config.listen, config.n_sites) == ("plant-3", "tcp://127.0.0.1:7003", 3)
+    assert config.data == tmp_path / "rows.csv"
+    again = run("site", "init", "--name", "plant-3")
+    assert again[0] == 2
+    assert "there is a site already" in again[2]
+    assert (folder / "public.key").read_text().strip() == key
+
+
+def test_neighbours_are_added_below_the_comments(run, tmp_path):
+    keys = [zmq.curve_keypair()[0].decode() for _ in range(2)]
+    run("site", "init", "--name", "plant-3")
+    path = tmp_path / "plant-3" / "site.toml"
+    before = path.read_text()
+    for k, key in enumerate(keys):
+        address = f"tcp://10.0.0.{k}:7001"
+        added = run("site", "add-neighbour", f"plant-{k}", address, key, "-f", "plant-3")
+        assert added[0] == 0, added
+    assert path.read_text().startswith(before.rstrip("\n"))
+    assert [(each.name, each.public_key) for each in read_config(path).neighbours] == [
+        ("plant-0", keys[0]),
+        ("plant-1", keys[1]),
+    ]
+    kept = path.read_text()
+    for name, address, key in (
+        ("plant-0", "tcp://10.0.0.9:7001", zmq.curve_keypair()[0].decode()),  # name is taken
+        ("plant-9", "10.0.0.9", keys[0]),
+        ("plant-9", "tcp://10.0.0.9:7001", "short"),
+    ):
+        code, _, err = run("site", "add-neighbour", name, address, key, "-f", "plant-3")
+        assert code == 1
+        assert "site.toml: " in err
+        assert ".new" not in err
+    assert path.read_text() == kept
+    assert sorted(each.name for each in path.parent.iterdir()) == [
+        "public.key",
+        "secret.key",
+        "site.toml",
+        "widemargin-site.service",
+    ]
