@@ -22,6 +22,8 @@ pytestmark = pytest.mark.spark
 LOCAL = {SparkODMClassifier: ODMClassifier, SparkSVMClassifier: SVMClassifier}
 STRATEGIES = {"sodm": Stratified, "dc": Clustered, "cascade": Cascade, "dip": Preserving}
 SETTINGS = {"C": 4.0, "gamma": 1.0}
+# Few partitions, as every task takes a while.
+PLACED = {"idCol": "id", "nPartitions": 2}
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +74,7 @@ def test_the_model_of_the_local_engine(moons, frame, order, strategy, classifier
         fanIn=2,
         stopLevel=1,
         seed=3,
-        idCol="id",
-        nPartitions=2,
+        **PLACED,
         **SETTINGS,
     ).fit(frame)
     same_model(model, local, X, frame)
@@ -83,7 +84,7 @@ def test_the_model_of_the_local_engine(moons, frame, order, strategy, classifier
 def test_a_model_that_stays_on_the_cluster(spark, moons, frame, strategy, tmp_path):
     X, _ = moons
     classifier = SparkODMClassifier(
-        strategy=strategy, levels=2, fanIn=2, stopLevel=1, fitIntercept=True, idCol="id", **SETTINGS
+        strategy=strategy, levels=1, fanIn=2, stopLevel=1, fitIntercept=True, **PLACED, **SETTINGS
     )
     small = classifier.fit(frame)
     large = classifier.copy().setMaxModelRows(50).fit(frame)
@@ -169,8 +170,7 @@ def test_validation_rows_choose_the_level(spark, moons, order):
         levels=2,
         fanIn=2,
         validationIndicatorCol="held",
-        idCol="id",
-        nPartitions=2,
+        **PLACED,
         **SETTINGS,
     ).fit(frame)
     training = [i for i in order if not out[i]]
@@ -199,7 +199,7 @@ class Interrupter(logging.Handler):
 
 
 def test_a_fit_goes_on_from_its_last_level(frame, tmp_path, caplog):
-    classifier = SparkSVMClassifier(strategy="dc", levels=2, fanIn=2, idCol="id", **SETTINGS)
+    classifier = SparkSVMClassifier(strategy="dc", levels=1, fanIn=2, **PLACED, **SETTINGS)
     kept = classifier.copy().setCheckpointDir(str(tmp_path / "levels"))
     log, interrupter = logging.getLogger("widemargin.spark"), Interrupter()
     with caplog.at_level(logging.INFO, logger="widemargin.spark"):
@@ -225,7 +225,7 @@ def test_a_fit_goes_on_from_its_last_level(frame, tmp_path, caplog):
 
 def test_damaged_levels_are_passed_over(spark, frame, tmp_path):
     classifier = SparkODMClassifier(
-        strategy="cascade", levels=1, fanIn=2, checkpointDir=str(tmp_path), idCol="id", **SETTINGS
+        strategy="cascade", levels=1, fanIn=2, checkpointDir=str(tmp_path), **PLACED, **SETTINGS
     )
     expected = classifier.fit(frame).toLocal()
     (folder,) = tmp_path.iterdir()
@@ -241,9 +241,9 @@ def test_damaged_levels_are_passed_over(spark, frame, tmp_path):
 def test_time_ends_a_fit_at_a_level(frame):
     with pytest.warns(UserWarning, match="`max_time` was reached"):
         model = SparkODMClassifier(
-            strategy="sodm", levels=2, fanIn=2, maxTime=1e-3, **SETTINGS
+            strategy="sodm", levels=1, fanIn=2, maxTime=1e-3, **SETTINGS
         ).fit(frame)
-    assert model.level == 2
+    assert model.level == 1
     assert not model.converged
 
 
@@ -275,7 +275,7 @@ def test_clusters_of_one_class_and_rows_that_cannot_be_told_apart(spark):
     frame = array_frame(spark, X, y)
     for params in (
         {"strategy": "dc", "levels": 2, "stopLevel": 2},
-        {"strategy": "sodm", "levels": 2, "stopLevel": 1, "nStrata": 256},
+        {"strategy": "sodm", "levels": 1, "stopLevel": 1, "nStrata": 256},
     ):
         model = SparkODMClassifier(fanIn=3, C=10.0, gamma=0.5, **params).fit(frame)
         np.testing.assert_array_equal(labels(model.transform(frame)), y)
