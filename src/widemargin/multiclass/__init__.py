@@ -75,8 +75,8 @@ def solve(
     """Solve with the solver of that name, from multipliers in ``start`` or from zero."""
     if engine is not None and not engine.in_process:
         raise ValueError(
-            "multi-class problems need an engine that works in this process; got "
-            f"{engine!r}. Use engine='local'."
+            f"rows in this memory need an engine that works in this process; got {engine!r}. Send "
+            "them there first (widemargin.multiclass.posed)."
         )
     if name == "newton":
         return newton.solve(problem, monitor, start, memory=memory, engine=engine)

@@ -22,6 +22,8 @@ problem.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -56,25 +58,53 @@ LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST = 3.0, 0.02
 CURVED = 3
 
 
-def weights_together(problem: MulticlassProblem) -> int:
+class Size(Protocol):
+    """How large a problem is, whatever its rows."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Length of a class's weights."""
+        ...
+
+    @property
+    def formulation(self) -> str:
+        """The loss."""
+        ...
+
+
+def weights_together(problem: Size) -> int:
     """Return the number of weights that a Hessian is of."""
     return problem.size * (problem.n_classes if problem.formulation == "ww" else 1)
 
 
+def hessian_bytes(problem: Size) -> int:
+    """Memory for the Hessians: of every class, or sums, both ways, laid out and factorised."""
+    if problem.formulation == "ww":
+        return 32 * weights_together(problem) ** 2
+    return 8 * problem.n_classes * problem.size**2
+
+
+def small_enough(problem: Size, memory: int) -> bool:
+    """Whether Hessians can be factorised and kept, wherever the rows are."""
+    small = weights_together(problem) <= MOST_WEIGHTS[problem.formulation]
+    return small and hessian_bytes(problem) <= memory
+
+
 def bytes_needed(problem: MulticlassProblem) -> int:
     """Memory for the multipliers and scores of all rows and the Hessians."""
-    hessians = problem.n_classes * problem.size**2
-    if problem.formulation == "ww":
-        hessians = 4 * weights_together(problem) ** 2  # sums, both ways, laid out, factorised
-        if keeps_products(problem):
-            hessians += PRODUCTS_BYTES // 8
-    return problem.n_classes * BYTES_PER_LOSS * problem.n_rows + 8 * hessians
+    products = PRODUCTS_BYTES if problem.formulation == "ww" and keeps_products(problem) else 0
+    losses = problem.n_classes * BYTES_PER_LOSS * problem.n_rows
+    return losses + products + hessian_bytes(problem)
 
 
 def fits(problem: MulticlassProblem, memory: int) -> bool:
     """Whether Hessians are small enough to be factorised and kept."""
-    small = weights_together(problem) <= MOST_WEIGHTS[problem.formulation]
-    return small and bytes_needed(problem) <= memory
+    return small_enough(problem, memory) and bytes_needed(problem) <= memory
 
 
 def pays(problem: MulticlassProblem, memory: int) -> bool:
@@ -86,6 +116,12 @@ def pays(problem: MulticlassProblem, memory: int) -> bool:
         cost = problem.size**2 * problem.n_rows / max(problem.stored, 1)
         least = max(LEAST_MEAN, LEAST_MEAN_PER_COST * cost)
     return mean >= least and fits(problem, memory)
+
+
+def directions_of(losses: SmoothedLosses) -> Directions | CoupledDirections:
+    """Return the Newton directions of a formulation's losses."""
+    coupled = losses.problem.formulation == "ww"
+    return CoupledDirections(losses) if coupled else Directions(losses)
 
 
 def _cost_coupled(problem: MulticlassProblem) -> float:
@@ -105,13 +141,15 @@ def solve(
     engine: Engine | None = None,
 ) -> MulticlassSolution:
     """Minimise the objective, from multipliers in ``start`` or from zero."""
+    require_few_weights(problem)
     _require_fit(problem, memory)
     engine = LocalEngine(problem.threads) if engine is None else engine
     with single_threaded_blas():
-        return _descend(_State(problem, engine, start), monitor)
+        return descend(_State(problem, engine, start), monitor)
 
 
-def _require_fit(problem: MulticlassProblem, memory: int) -> None:
+def require_few_weights(problem: Size) -> None:
+    """Raise if Hessians are too large."""
     most = MOST_WEIGHTS[problem.formulation]
     if weights_together(problem) > most:
         times = f" times {problem.n_classes} classes" if problem.formulation == "ww" else ""
@@ -119,6 +157,9 @@ def _require_fit(problem: MulticlassProblem, memory: int) -> None:
             f"`solver='newton'` takes at most {most} weights at a time: features, the intercept "
             f"included, for 'ww' times classes; got {problem.size}{times}. Use solver='dual'."
         )
+
+
+def _require_fit(problem: MulticlassProblem, memory: int) -> None:
     if not fits(problem, memory):
         raise ValueError(
             f"`solver='newton'` needs {bytes_needed(problem) / 2**20:.0f} MiB for "
@@ -127,7 +168,8 @@ def _require_fit(problem: MulticlassProblem, memory: int) -> None:
         )
 
 
-def _descend(state: _State, monitor: MulticlassMonitor) -> MulticlassSolution:
+def descend(state: NewtonState, monitor: MulticlassMonitor) -> MulticlassSolution:
+    """Take steps until the gap is small enough."""
     steps, outcome = 0, None
     while outcome is None:
         at = state.evaluate()
@@ -148,24 +190,57 @@ def _descend(state: _State, monitor: MulticlassMonitor) -> MulticlassSolution:
     return MulticlassSolution(state.weights(), state.duals(), state.certificate, outcome, steps)
 
 
-class _State:
-    """Where the solver is, and the best it has seen."""
+class Losses(Protocol):
+    """Rounded losses, wherever their rows are."""
+
+    def evaluate(self, w: Array, width: float) -> Evaluation:
+        """Evaluate at weights that sum to zero."""
+        ...
+
+    def look_along(self, direction: Array) -> None:
+        """Prepare for slopes along a direction from the weights evaluated last."""
+        ...
+
+    def slope(self, step: float, width: float) -> float:
+        """Return the derivative of the losses a step along the direction."""
+        ...
+
+    def take_over(self) -> None:
+        """Make the implied multipliers the multipliers."""
+        ...
+
+
+class NewtonDirections(Protocol):
+    """Newton directions of rounded losses, wherever their rows are."""
+
+    def find(self, gradient: Array, width: float) -> Array | None:
+        """Return the direction; None where rounding leaves a matrix without a factor."""
+        ...
+
+
+class NewtonState:
+    """Where the solver is, and the best it has seen.
+
+    Parameters
+    ----------
+    losses : Losses
+        Rounded losses of all rows.
+    directions : NewtonDirections
+        Newton directions of these.
+    w : array of shape (n_classes, size)
+        Weights to start from.
+    total : float
+        Sum of the multipliers to start from.
+    """
 
     def __init__(
-        self, problem: MulticlassProblem, engine: Engine, start: sp.csr_array | None
+        self, losses: Losses, directions: NewtonDirections, w: Array, total: float
     ) -> None:
-        self.problem = problem
         self.width = FIRST_WIDTH  # also from multipliers: narrower rounds cost more steps
-        self.losses = SmoothedLosses(problem, engine)
-        self.w, total = np.zeros((problem.n_classes, problem.size)), problem.lost_anyway
-        if start is not None:
-            pull, total = self.losses.start_from(feasible(start, problem))
-            self.w = centred(-pull)
-        coupled = problem.formulation == "ww"
-        self.directions = CoupledDirections(self.losses) if coupled else Directions(self.losses)
-        self._best = self.w
+        self.losses, self.directions = losses, directions
+        self.w = self._best = w
         # Dual objectives of the multipliers and of those implied last.
-        self._known, self._implied = total - 0.5 * float(np.vdot(self.w, self.w)), -np.inf
+        self._known, self._implied = total - 0.5 * float(np.vdot(w, w)), -np.inf
         self.certificate = Certificate(np.inf, self._known)
 
     def evaluate(self) -> Evaluation:
@@ -200,9 +275,27 @@ class _State:
         """Return the weights with the lowest objective."""
         return self._best
 
+    def duals(self) -> Any:
+        """Return the multipliers; None where they stay with the rows."""
+        return None
+
+
+class _State(NewtonState):
+    """The state of rows in this memory."""
+
+    def __init__(
+        self, problem: MulticlassProblem, engine: Engine, start: sp.csr_array | None
+    ) -> None:
+        self.problem, self._rounded = problem, SmoothedLosses(problem, engine)
+        w, total = np.zeros((problem.n_classes, problem.size)), problem.lost_anyway
+        if start is not None:
+            pull, total = self._rounded.start_from(feasible(start, problem))
+            w = centred(-pull)
+        super().__init__(self._rounded, directions_of(self._rounded), w, total)
+
     def duals(self) -> sp.csr_array:
         """Return the multipliers: the round's or those implied, whichever are better."""
-        losses, problem = self.losses, self.problem
+        losses, problem = self._rounded, self.problem
         share = losses.multiplier if self._known > self._implied else losses.implied
         # Rows of zeros have no part in the weights; no solver gives them multipliers.
         scale = np.where(problem.squared_norms > 0, problem.bound, 0.0)

@@ -32,6 +32,19 @@ def keeps_products(problem: MulticlassProblem) -> bool:
     return problem.size <= SMALL_SIZE and 8 * problem.n_rows * pairs <= PRODUCTS_BYTES
 
 
+def coupled_direction(grams: Array, gradient: Array, width: float) -> Array | None:
+    """Return the direction, given sums over rows by their class and that they are curved for.
+
+    None where rounding leaves a matrix without a factor.
+    """
+    try:
+        factor = scipy.linalg.cho_factor(_hessian(grams / width), lower=True, overwrite_a=True)
+        step = scipy.linalg.cho_solve(factor, gradient.ravel())
+    except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+        return None
+    return np.asarray(-step.reshape(gradient.shape))
+
+
 class CoupledDirections:
     """Newton directions of rounded losses that compare classes."""
 
@@ -50,14 +63,12 @@ class CoupledDirections:
 
     def find(self, gradient: Array, width: float) -> Array | None:
         """Return the direction; None where rounding leaves a matrix without a factor."""
+        return coupled_direction(self.grams(), gradient, width)
+
+    def grams(self) -> Array:
+        """Return sums over rows by their class and the class that they are curved for."""
         gram_of = self._chosen_gram if self._products is None else self._gram_of_products
-        gram = np.array(self.losses.engine.map(list(range(len(gradient))), gram_of)) / width
-        try:
-            factor = scipy.linalg.cho_factor(_hessian(gram), lower=True, overwrite_a=True)
-            step = scipy.linalg.cho_solve(factor, gradient.ravel())
-        except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
-            return None
-        return np.asarray(-step.reshape(gradient.shape))
+        return np.array(self.losses.engine.map(list(range(len(self._members))), gram_of))
 
     def _weighted(self, rows: NDArray[np.int64]) -> Array:
         return self.losses.rows(rows) * self._root[rows, None]

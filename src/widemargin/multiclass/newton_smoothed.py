@@ -56,6 +56,15 @@ class Evaluation:
         return 0.5 * float(np.vdot(self.gradient, self.gradient))
 
 
+def evaluation(w: Array, loss: float, total: float, pull: Array) -> Evaluation:
+    """Evaluate weights, given sums over all rows."""
+    pull = pull - pull.mean(axis=0)  # minus the weights that the implied multipliers have
+    certificate = Certificate(
+        0.5 * float(np.vdot(w, w)) + loss, total - 0.5 * float(np.vdot(pull, pull))
+    )
+    return Evaluation(w + pull, certificate)
+
+
 class SmoothedLosses:
     """The losses of all rows for all classes but their own.
 
@@ -109,6 +118,10 @@ class SmoothedLosses:
 
     def evaluate(self, w: Array, width: float) -> Evaluation:
         """Evaluate at weights that sum to zero."""
+        return evaluation(w, *self.sums(w, width))
+
+    def sums(self, w: Array, width: float) -> tuple[float, float, Array]:
+        """Return sums over all rows: losses, implied multipliers, and rows by these."""
 
         def evaluate_block(block: slice) -> tuple[float, float, Array]:
             X, bound = self.rows(block), self.problem.bound[block]
@@ -126,11 +139,7 @@ class SmoothedLosses:
             return loss, total, self._pull(implied * bound[:, None], X, block)
 
         loss, total, pull = self.total(evaluate_block)
-        pull -= pull.mean(axis=0)  # minus the weights that the implied multipliers have
-        certificate = Certificate(
-            0.5 * float(np.vdot(w, w)) + loss, total - 0.5 * float(np.vdot(pull, pull))
-        )
-        return Evaluation(w + pull, certificate)
+        return loss, total, pull
 
     def look_along(self, direction: Array) -> None:
         """Prepare for slopes along a direction from the weights evaluated last."""
