@@ -287,7 +287,12 @@ def resolve_gamma(gamma: float | str, X: Any, weights: Array) -> float:
         return 1.0 / float(features)
     share = weights / weights.sum()
     mean = float(share @ row_sums(X)) / features
-    variance = float(share @ _squared_deviations(X, mean)) / features
+    variance = float(share @ squared_deviations(X, mean)) / features
+    return scaled_gamma(features, mean, variance)
+
+
+def scaled_gamma(features: int, mean: float, variance: float) -> float:
+    """Return what ``"scale"`` stands for, given mean and variance of all entries."""
     rounding = (4 * np.finfo(np.float64).eps * mean) ** 2
     return float(1.0 / (features * variance)) if variance > rounding else 1.0
 
@@ -305,7 +310,7 @@ def _sums_of_stored(X: Any, values: NDArray[Any]) -> Array:
     return np.asarray(np.bincount(row, values, minlength=X.shape[0]), dtype=np.float64)
 
 
-def _squared_deviations(X: Any, mean: float) -> Array:
+def squared_deviations(X: Any, mean: float) -> Array:
     """Sum (entry − mean)² over each row, in float64."""
     if sp.issparse(X):
         stored = (X.data.astype(np.float64) - mean) ** 2
@@ -325,6 +330,10 @@ def rounding_of_distances(kernel: Kernel, X: Any) -> float:
     """
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return 0.0
-    # A bound may be rounded itself.
+    return kernel.gamma * largest_square(X) * float(np.finfo(np.float32).eps)
+
+
+def largest_square(X: Any) -> float:
+    """Return the largest squared norm of some rows, rounded as they are."""
     squares = _sums_of_stored(X, X.data**2) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return kernel.gamma * float(squares.max()) * float(np.finfo(np.float32).eps)
+    return float(squares.max())

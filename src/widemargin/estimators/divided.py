@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,17 +43,13 @@ MEASURED = (
 
 
 @dataclass(frozen=True)
-class DividedProblem:
-    """A binary problem after its last level.
+class SolvedLevels:
+    """What a run through the levels came to, wherever its rows are.
 
     Attributes
     ----------
-    net_dual : array of shape (n_rows,)
-        Duals as the level's model weighs them; divided where it is a mean.
-    part : array of shape (n_rows,)
-        Part of each row; −1 for rows that were dropped.
     level : Level
-        The level.
+        The last level.
     plan : Plan
         The levels there were.
     rows : int
@@ -64,8 +60,6 @@ class DividedProblem:
         Why it is the last; None after an interrupt.
     """
 
-    net_dual: Array
-    part: NDArray[np.int32]
     level: Level
     plan: Plan
     rows: int
@@ -91,6 +85,22 @@ class DividedProblem:
     def exact(self) -> bool:
         """Whether the level is the whole problem, so that its gap certifies the model."""
         return self.level.number == 0 and self.level.summary.rows == self.rows
+
+
+@dataclass(frozen=True)
+class DividedProblem(SolvedLevels):
+    """The same, with the duals of all rows in this process.
+
+    Attributes
+    ----------
+    net_dual : array of shape (n_rows,)
+        Duals as the level's model weighs them; divided where it is a mean.
+    part : array of shape (n_rows,)
+        Part of each row; −1 for rows that were dropped.
+    """
+
+    net_dual: Array
+    part: NDArray[np.int32]
 
 
 def resolve_strategy(strategy: Any, n_rows: int, name: str) -> Strategy | None:
@@ -138,7 +148,7 @@ def fit_divided(
         samples = merged.samples
         start = None if start is None else merged.merge(start)
     plan = strategy.plan(samples.n_rows, method.last_level)
-    check_memory(plan, samples.n_rows, samples, engine, settings.memory)
+    check_memory(plan, samples.n_rows, RowSize.of(samples), engine, settings.memory)
     whole = whole_on(engine, samples, start)
 
     def result(level: Level, stop: Stop | None) -> DividedProblem:
@@ -149,7 +159,7 @@ def fit_divided(
                 rows = merged.first[level.router.basis_rows]
                 level = replace(level, router=replace(level.router, basis_rows=rows))
         records = list(loop.records)
-        return DividedProblem(net_dual, part, level, plan, samples.n_rows, records, stop)
+        return DividedProblem(level, plan, samples.n_rows, records, stop, net_dual, part)
 
     level_judge: Judge | None = None
     if judge is not None:
@@ -201,25 +211,46 @@ def whole_on(engine: Engine, samples: Samples, start: Array | None) -> Whole:
     return Whole(engine.scatter(blocks), len(blocks), samples.n_rows)
 
 
+@dataclass(frozen=True)
+class RowSize:
+    """What a row takes: bytes of one of its values, of all of them, and if these are the kernel."""
+
+    itemsize: int
+    row_bytes: int
+    pairwise: bool = False
+
+    @classmethod
+    def of(cls, samples: Samples) -> RowSize:
+        """Measure the rows of a training set."""
+        return cls(int(samples.X.dtype.itemsize), samples.row_bytes, samples.pairwise)
+
+
 def check_memory(
-    plan: Plan, n_rows: int, rows: Samples | OwnedRows, engine: Engine, memory: int
+    plan: Plan,
+    n_rows: int,
+    row: RowSize,
+    engine: Engine,
+    memory: int,
+    *,
+    largest: float = 1.0,
+    setting: str = "memory_limit",
 ) -> None:
     """Refuse a memory limit that some level will not do with, before any is solved.
 
-    ``rows`` are some of the rows, to tell their size by.
+    ``largest`` is how many times its share of the rows a part may have, ``setting`` what the limit
+    is called.
     """
     for level in range(plan.levels, plan.stop_level - 1, -1):
         parts = plan.parts(level)
-        largest = -(-n_rows // parts)
+        rows = min(n_rows, int(np.ceil(largest * n_rows / parts)))
         sharers = engine.share(parts).sharers
-        X = rows.take(np.zeros(0, dtype=np.int64)).X
-        needed = sharers * least_memory(largest, int(X.dtype.itemsize), rows.pairwise)
+        needed = sharers * least_memory(rows, row.itemsize, row.pairwise)
         if not engine.in_process:  # rows come along, and are copied on the way
-            needed += COPIES_IN_A_TASK * rows.row_bytes * largest
+            needed += COPIES_IN_A_TASK * row.row_bytes * rows
         if needed > memory:
             raise ValueError(
-                f"`memory_limit` must be at least {needed} bytes for level {level}, where "
-                f"{sharers} parts of {largest} rows share it; got {memory}. Raise it, or stop at a "
+                f"`{setting}` must be at least {needed} bytes for level {level}, where "
+                f"{sharers} parts of {rows} rows share it; got {memory}. Raise it, or stop at a "
                 "higher level."
             )
 
@@ -238,7 +269,7 @@ def _gathered(
     return net_dual, number
 
 
-def level_history(problems: list[DividedProblem]) -> dict[str, NDArray[Any]]:
+def level_history(problems: Sequence[SolvedLevels]) -> dict[str, NDArray[Any]]:
     """Lay the records of all binary problems out as arrays of equal length."""
     rows = [{"problem": k, **record} for k, p in enumerate(problems) for record in p.records]
     return {
@@ -247,7 +278,24 @@ def level_history(problems: list[DividedProblem]) -> dict[str, NDArray[Any]]:
     }
 
 
-def warn_of_levels(problems: list[DividedProblem], tol: float, estimator: str) -> None:
+def level_attributes(done: Sequence[SolvedLevels], n_problems: int) -> dict[str, Any]:
+    """Return the fitted attributes that tell how all binary problems went."""
+    complete = len(done) == n_problems
+    exact = complete and all(problem.exact for problem in done)
+    gaps = [p.level.summary.primal - p.level.summary.dual for p in done]
+    worst = [p.level.summary.worst_gap for p in done]
+    return {
+        "dual_gap_": float(np.sum(gaps)) if exact else np.nan,
+        "relative_gap_": float(np.max(worst)) if exact else np.nan,
+        "history_": level_history(done),
+        "n_iter_": max([p.level.summary.iterations for p in done], default=0),
+        "converged_": complete and all(p.converged for p in done),
+        "solver_": done[0].level.summary.solver if done else "",
+        "level_": max([p.level.number for p in done], default=0),
+    }
+
+
+def warn_of_levels(problems: Sequence[SolvedLevels], tol: float, estimator: str) -> None:
     """Say what time ended early, or did not converge; once for all binary problems."""
     late = [p for p in problems if p.stop is Stop.TIME]
     if late:

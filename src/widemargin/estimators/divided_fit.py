@@ -14,7 +14,7 @@ from ..part_solver import PartSettings
 from ..progress import FitProgress
 from ..solvers import Monitor
 from ..strategies import Strategy
-from .divided import DividedProblem, fit_divided, level_history, warn_of_levels
+from .divided import DividedProblem, fit_divided, level_attributes, warn_of_levels
 from .exact_fit import FitInputs
 from .routing import Routing, routing_attribute
 from .validation import ValidationSet
@@ -130,20 +130,9 @@ class DividedFit:
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that tell how the fit went."""
         done = self.results
-        complete = len(done) == len(self.inputs.tasks)
-        exact = complete and all(problem.exact for problem in done)
-        gaps = [p.level.summary.primal - p.level.summary.dual for p in done]
         return {
-            "dual_gap_": float(np.sum(gaps)) if exact else np.nan,
-            "relative_gap_": (
-                float(np.max([p.level.summary.worst_gap for p in done])) if exact else np.nan
-            ),
-            "history_": level_history(done),
-            "n_iter_": max([p.level.summary.iterations for p in done], default=0),
-            "converged_": complete and all(p.converged for p in done),
-            "solver_": done[0].level.summary.solver if done else "",
+            **level_attributes(done, len(self.inputs.tasks)),
             "strategy_": self.strategy.method().name,
-            "level_": max([p.level.number for p in done], default=0),
             "support_part_": self.part if any(p.divided for p in done) else None,
             "routing_": self._routing(),
         }

@@ -33,6 +33,7 @@ from .divided import resolve_strategy
 from .divided_fit import DividedFit
 from .earlier_fit import earlier_fit_kept
 from .exact_fit import ExactFit, FitInputs
+from .expansion import Expansion, set_expansion
 from .feature_scales import warn_if_one_feature_dominates
 from .kernel_model import KernelModel
 from .multiclass import binary_tasks
@@ -319,20 +320,21 @@ class KernelMachine(KernelModel):
     def _set_fitted(self, inputs: FitInputs, fit: ExactFit | DividedFit) -> None:
         training, coef = inputs.training, fit.coef
         support = np.flatnonzero(np.any(coef != 0, axis=0))
-        n_classes = len(training.classes)
-        self.classes_ = training.classes
-        self.gamma_ = None if inputs.kernel.name == "precomputed" else inputs.kernel.gamma
-        self.support_ = training.given_numbers(support)
-        self.support_vectors_ = training.X[support, :0] if self._pairwise else training.X[support]
-        self.support_class_ = training.codes[support].astype(np.int32)
-        self.n_support_ = np.bincount(self.support_class_, minlength=n_classes).astype(np.int32)
-        self.dual_coef_ = coef[:, support]
         attributes = fit.attributes()
-        for name, value in attributes.items():
-            setattr(self, name, value)
         part = attributes["support_part_"]
-        self.support_part_ = None if part is None else np.ascontiguousarray(part[:, support])
-        # Where clusters are asked alone, each has a constant of its own, which is in its kernel.
-        constant = 0.0 if attributes["routing_"] is not None else inputs.kernel.constant
-        self.intercept_ = constant * coef.sum(axis=1) + 0.0  # no -0.0
-        self.n_samples_fit_ = training.n_given
+        attributes["support_part_"] = (
+            None if part is None else np.ascontiguousarray(part[:, support])
+        )
+        set_expansion(
+            self,
+            inputs.kernel,
+            Expansion(
+                classes=training.classes,
+                support=training.given_numbers(support),
+                vectors=training.X[support, :0] if self._pairwise else training.X[support],
+                codes=training.codes[support],
+                coef=coef[:, support],
+                n_samples=training.n_given,
+            ),
+            attributes,
+        )

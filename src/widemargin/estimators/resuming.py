@@ -22,6 +22,17 @@ def checkpoints_of(
     seed: int,
 ) -> Checkpoints:
     """Find the folder by all that shapes the levels: data, settings, seed."""
+    settings = shaping_settings(estimator, strategy, seed)
+    arrays = [inputs.rows, inputs.training.codes, inputs.weights]
+    if inputs.previous is not None:
+        arrays.append(inputs.previous)
+    if validation is not None:
+        arrays += [validation.X, validation.codes]
+    return Checkpoints(estimator.checkpoint, identity_of(arrays, settings))
+
+
+def shaping_settings(estimator: Any, strategy: Strategy, seed: int) -> dict[str, Any]:
+    """Return the settings that shape the levels of a fit."""
     settings = estimator.get_params(deep=False)
     for name in NO_MATTER:
         del settings[name]
@@ -31,10 +42,4 @@ def checkpoints_of(
     settings["random_state"] = seed
     if callable(estimator.kernel):
         settings["kernel"] = "function"  # what it computes is among the data
-    settings = {**settings, "estimator": inputs.estimator, "version": __version__}
-    arrays = [inputs.rows, inputs.training.codes, inputs.weights]
-    if inputs.previous is not None:
-        arrays.append(inputs.previous)
-    if validation is not None:
-        arrays += [validation.X, validation.codes]
-    return Checkpoints(estimator.checkpoint, identity_of(arrays, settings))
+    return {**settings, "estimator": type(estimator).__name__, "version": __version__}

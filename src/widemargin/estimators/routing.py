@@ -24,9 +24,14 @@ def routing_attribute(
     router: NearestGroup, rows: NDArray[np.int64], training: TrainingSet, pairwise: bool
 ) -> Routing:
     """Return what is kept of a router whose basis is some training rows."""
+    return routing_of(router, training.given_numbers(rows), None if pairwise else training.X[rows])
+
+
+def routing_of(router: NearestGroup, rows: NDArray[np.int64], basis: Any) -> Routing:
+    """Return what is kept of a router, given the numbers and the values of its basis rows."""
     return {
-        "rows": training.given_numbers(rows),
-        "basis": None if pairwise else training.X[rows],
+        "rows": rows,
+        "basis": basis,
         "coef": router.coef,
         "group_start": router.group_start,
         "offset": router.offset,

@@ -21,6 +21,8 @@ except ImportError as error:
         "'widemargin[spark]'"
     ) from error
 
+from .kernel_classifier import SparkODMClassifier, SparkSVMClassifier
+from .kernel_model import SparkODMModel, SparkSVMModel
 from .linear_classifier import SparkLinearODMClassifier, SparkLinearSVMClassifier
 from .linear_model import SparkLinearODMModel, SparkLinearSVMModel
 
@@ -29,4 +31,8 @@ __all__ = [
     "SparkLinearODMModel",
     "SparkLinearSVMClassifier",
     "SparkLinearSVMModel",
+    "SparkODMClassifier",
+    "SparkODMModel",
+    "SparkSVMClassifier",
+    "SparkSVMModel",
 ]

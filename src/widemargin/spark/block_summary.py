@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,14 @@ DENSE_SHARE = 0.5
 MOST_CLASSES_WITH_GAPS = 100
 
 
+class BlockMark(NamedTuple):
+    """What tells a block: number of the part, rows, checksum of these."""
+
+    number: int
+    rows: int
+    sign: int
+
+
 @dataclass(frozen=True)
 class Summary:
     """What blocks tell of their rows.
@@ -42,6 +50,8 @@ class Summary:
         Rows of each class, and their weights.
     empty : tuple of int
         Numbers of parts that have no rows.
+    blocks : tuple of BlockMark
+        Of the parts, in the order of their numbers.
     spread : Spread or None
         Of the features; None if there are too many of them.
     problem : str or None
@@ -57,6 +67,7 @@ class Summary:
     counts: NDArray[np.int64]
     weights: Array
     empty: tuple[int, ...]
+    blocks: tuple[BlockMark, ...]
     spread: Spread | None
     problem: str | None
 
@@ -72,6 +83,7 @@ class Summary:
             _added(self.counts, other.counts),
             _added(self.weights, other.weights),
             self.empty + other.empty,
+            self.blocks + other.blocks,
             joined_spread(self.spread, other.spread),
             self.problem or other.problem,
         )
@@ -96,6 +108,7 @@ def summary_of(block: SourceBlock) -> Summary:
         counts=np.bincount(block.codes),
         weights=np.bincount(block.codes, weight).astype(np.float64),
         empty=() if there else (block.number,),
+        blocks=(BlockMark(block.number, block.n_rows, block.sign),),
         spread=spread_of(block.X),
         problem=block.problem,
     )

@@ -39,11 +39,14 @@ class SourceBlock(RowBlock):
         Rows that were left out as invalid; told by the last block of a partition.
     problem : str or None
         What is wrong with the partition, which has no other blocks after this one.
+    sign : int
+        Checksum of the rows.
     """
 
     number: int = 0
     skipped: int = 0
     problem: str | None = None
+    sign: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class BlocksOfPartition:
         if weight is not None and np.all(weight == 1.0):
             weight = None
         name = f"{self.fit}-{number:x}-{sign:08x}"
-        return SourceBlock(name, X, codes, weight, number, skipped, problem)
+        return SourceBlock(name, X, codes, weight, number, skipped, problem, sign)
 
 
 @dataclass

@@ -52,12 +52,20 @@ class PlacedRows:
 
 
 def place(
-    engine: SparkEngine, dataset: Any, columns: Columns, *, skip: bool, n_parts: int | None
+    engine: SparkEngine,
+    dataset: Any,
+    columns: Columns,
+    *,
+    skip: bool,
+    n_parts: int | None,
+    sorted_rows: bool = False,
 ) -> PlacedRows:
     """Put the rows of a DataFrame into blocks, which the engine keeps until it is told otherwise.
 
     With ids rows are placed by the hash of theirs and sorted, so that blocks do not depend on how
     the DataFrame is partitioned. Without, rows stay where they are, unless ``n_parts`` is given.
+    ``sorted_rows`` are sorted by a hash of their contents then, so that a partition that is
+    computed again has its rows in the same order.
     """
     chosen = columns.selected(dataset)
     if columns.identity is not None:
@@ -71,6 +79,8 @@ def place(
         chosen = chosen.sortWithinPartitions(IDENTITY)
     elif n_parts is not None:
         chosen = chosen.repartition(n_parts)
+    if sorted_rows and columns.identity is None:
+        chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, summary_of)
     # Read once: a source that is drawn at random would divide its rows otherwise each time.
     made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))

@@ -1,8 +1,8 @@
-"""Decisions of a linear model as a column of a DataFrame."""
+"""Decisions of a model as a column of a DataFrame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
-from ..estimators.linear_prediction import decisions_of
 from ..losses import Array
 from .columns import column
 from .vector_arrays import ColumnError, vectors_of
@@ -23,20 +22,22 @@ DECISIONS = pa.list_(pa.float64())
 
 @dataclass(frozen=True)
 class Decide:
-    """Multiplies vectors with the weights of every binary problem.
+    """Gives the decisions of vectors.
 
     Attributes
     ----------
-    coef, intercept : array
-        Weights, as (problems, features) and (problems,).
+    score : callable
+        Gives those of rows, as (rows, problems).
+    n_features : int
+        Features that it takes.
     name : str
         Of the column, for messages.
     skip : bool
         Whether invalid vectors get null; else they are an error.
     """
 
-    coef: Array
-    intercept: Array
+    score: Callable[[Any], Array]
+    n_features: int
     name: str
     skip: bool
 
@@ -50,16 +51,15 @@ class Decide:
                 "null or holds null, NaN or infinity. Fill them in, or leave such rows out with "
                 "handleInvalid='skip'."
             )
-        n_problems, n_features = self.coef.shape
-        if n_valid and vectors.X.shape[1] != n_features:
+        if n_valid and vectors.X.shape[1] != self.n_features:
             raise ColumnError(
-                f"column {self.name!r} must hold vectors of {n_features} features, as the model "
-                f"was trained on; got {vectors.X.shape[1]}."
+                f"column {self.name!r} must hold vectors of {self.n_features} features, as the "
+                f"model was trained on; got {vectors.X.shape[1]}."
             )
         if n_valid == 0:
             return pa.nulls(len(valid), DECISIONS)
-        decisions = decisions_of(vectors.X, self.coef, self.intercept)
-        ends = np.cumsum(np.concatenate([[0], n_problems * valid]), dtype=np.int32)
+        decisions = self.score(vectors.X)
+        ends = np.cumsum(np.concatenate([[0], decisions.shape[1] * valid]), dtype=np.int32)
         lists = pa.ListArray.from_arrays(pa.array(ends), pa.array(decisions.ravel()))
         if n_valid == len(valid):
             return lists

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from pyspark import keyword_only
-from pyspark.ml.classification import Classifier
-from pyspark.ml.util import MLReadable, MLWritable
 
 from ..engines.spark import SparkEngine
 from ..estimators.outcomes import warn_of_unconverged
@@ -15,42 +13,17 @@ from ..estimators.training_set import class_factors
 from ..linear.divided_fit import DividedFit, DividedInputs, DividedSettings
 from ..linear.problem import LossConstants
 from ..resources import memory_bytes
-from .accessors import add_accessors, setter
-from .block_summary import check_classes
-from .blocks import PlacedRows, place
+from .blocks import PlacedRows
+from .classifier_stage import ClassifierStage
 from .columns import Columns
-from .feature_spread import warn_if_one_dominates
 from .fit_log import FitLog
 from .linear_model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
 from .linear_params import LinearODMParams, LinearParams, LinearSVMParams
-from .storage import StageReader, StageWriter
 from .validation import DividedValidation, ValidatedFit
 
 
-class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # type: ignore[misc]
+class LinearClassifier(ClassifierStage, LinearParams):
     """A linear classifier: all but its Params."""
-
-    _model_class: ClassVar[type[LinearModel]]
-    _input_kwargs: dict[str, Any]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give every Param a setter."""
-        super().__init_subclass__(**kwargs)
-        add_accessors(cls, "set", setter)
-
-    def setParams(self, **params: Any) -> Self:
-        """Set several Params at once; None leaves one as it is."""
-        self._set(**{name: value for name, value in params.items() if value is not None})
-        return self
-
-    def write(self) -> StageWriter:
-        """Return a writer: ``write().overwrite().save(path)``."""
-        return StageWriter(self)
-
-    @classmethod
-    def read(cls) -> StageReader:
-        """Return a reader: ``read().load(path)``."""
-        return StageReader(cls)
 
     def _fit(self, dataset: Any) -> LinearModel:
         local, columns = self._local_estimator(), self._columns()
@@ -69,45 +42,23 @@ class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # typ
         ended = fit.ended if isinstance(fit, ValidatedFit) else []
         cut_short = [result for result in fit.results if result not in ended]
         warn_of_unconverged(cut_short, local.tol, name, stacklevel=4)
-        model = self._model_class(local)._resetUid(self.uid)
-        return self._copyValues(model)  # type: ignore[no-any-return]
+        model: LinearModel = self._model(local)
+        return model
 
     def _fitted(
         self, engine: SparkEngine, dataset: Any, columns: Columns, local: Any, told: FitLog
     ) -> DividedFit:
-        rows = self._place(engine, dataset, columns, told)
+        rows = self._place(engine, dataset, columns, told, n_parts=self._value("nParts"))
         inputs, settings = self._inputs(local, rows), self._settings(local, told)
         if rows.validation is None:
             fit = DividedFit(inputs, settings)
         else:
-            fit = self._validated(inputs, settings, rows.validation, columns)
+            beside = rows.validation
+            validation = DividedValidation(engine, beside.parts, beside.summary.rows, inputs)
+            fit = ValidatedFit(inputs, settings, validation)
         told.doing(f"training by {fit.settings.solver}")
         fit.fit_problems()
         return fit
-
-    def _columns(self) -> Columns:
-        return Columns(
-            self.getFeaturesCol(),
-            self.getLabelCol(),
-            self._value("weightCol"),
-            self._value("validationIndicatorCol"),
-            self._value("idCol"),
-        )
-
-    def _place(
-        self, engine: SparkEngine, dataset: Any, columns: Columns, told: FitLog
-    ) -> PlacedRows:
-        told.doing("placing rows")
-        skip, n_parts = self.getHandleInvalid() == "skip", self._value("nParts")
-        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts)
-        check_classes(rows.summary, columns)
-        warn_if_one_dominates(rows.summary.spread, columns.features, stacklevel=5)
-        told.tell(
-            f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
-            f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
-            f"{rows.summary.stored / 1e6:,.1f} MB"
-        )
-        return rows
 
     def _inputs(self, local: Any, rows: PlacedRows) -> DividedInputs:
         totals = rows.summary.weights
@@ -137,23 +88,6 @@ class LinearClassifier(Classifier, LinearParams, MLReadable, MLWritable):  # typ
             seed=local.random_state,
             listener=told.iteration,
         )
-
-    def _validated(
-        self, inputs: DividedInputs, settings: DividedSettings, rows: PlacedRows, columns: Columns
-    ) -> ValidatedFit:
-        if rows.n_features != inputs.n_features:
-            raise ValueError(
-                f"column {columns.features!r} must hold vectors of one size; got "
-                f"{inputs.n_features} in the rows to train on and {rows.n_features} in those of "
-                f"{columns.validation!r}."
-            )
-        if len(rows.summary.counts) > inputs.n_classes:
-            raise ValueError(
-                f"column {columns.label!r} has label {len(rows.summary.counts) - 1} in the rows of "
-                f"{columns.validation!r} alone; rows to train on need it too."
-            )
-        validation = DividedValidation(rows.engine, rows.parts, rows.summary.rows, inputs)
-        return ValidatedFit(inputs, settings, validation)
 
 
 class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import uuid
-from copy import deepcopy
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from pyspark.ml.classification import ClassificationModel
-from pyspark.ml.functions import array_to_vector
 from pyspark.ml.linalg import DenseMatrix, DenseVector
-from pyspark.ml.util import MLReadable, MLWritable
-from pyspark.sql import functions as F
-from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.linear_prediction import decisions_of
-from .columns import check_features, refuse_existing
-from .decisions import Decide, with_decisions
-from .linear_params import LOCAL_NAMES, LinearODMParams, LinearParams, LinearSVMParams
-from .storage import ModelReader, ModelWriter
+from ..losses import Array
+from .linear_params import LinearODMParams, LinearParams, LinearSVMParams
+from .model_stage import ModelStage
 
 
-class LinearModel(ClassificationModel, LinearParams, MLReadable, MLWritable):  # type: ignore[misc]
+@dataclass(frozen=True)
+class LinearScore:
+    """Multiplies rows with the weights of every binary problem."""
+
+    coef: Array
+    intercept: Array
+
+    def __call__(self, X: Any) -> Array:
+        """Return decisions, as (rows, problems)."""
+        return decisions_of(X, self.coef, self.intercept)
+
+
+class LinearModel(ModelStage, LinearParams):
     """A fitted linear classifier: all but its Params."""
 
-    def __init__(self, fitted: Any) -> None:
-        super().__init__()
-        self._fitted = _checked(fitted, self._local_class)
-
-    def setHandleInvalid(self, value: str) -> Self:
-        """Set what to do with invalid vectors: 'error', or 'skip' to leave their rows out."""
-        self._set(handleInvalid=value)
-        return self
-
-    @property
-    def numFeatures(self) -> int:
-        """Number of features."""
-        return int(self._fitted.n_features_in_)
-
-    @property
-    def numClasses(self) -> int:
-        """Number of classes."""
-        return len(self._fitted.classes_)
+    def _score(self) -> LinearScore:
+        return LinearScore(self._fitted.coef_, self._fitted.intercept_)
 
     @property
     def coefficients(self) -> DenseVector:
@@ -67,130 +54,6 @@ class LinearModel(ClassificationModel, LinearParams, MLReadable, MLWritable):  #
         """Added to the decisions, one for each row of the matrix."""
         return DenseVector(self._fitted.intercept_)
 
-    @property
-    def relativeGap(self) -> float:
-        """Largest relative duality gap of the binary problems."""
-        return float(self._fitted.relative_gap_)
-
-    @property
-    def dualGap(self) -> float:
-        """Duality gap, summed over the binary problems."""
-        return float(self._fitted.dual_gap_)
-
-    @property
-    def nIter(self) -> int:
-        """Largest number of iterations of the binary problems."""
-        return int(self._fitted.n_iter_)
-
-    @property
-    def converged(self) -> bool:
-        """Whether every binary problem is within ``tol``."""
-        return bool(self._fitted.converged_)
-
-    @property
-    def solverUsed(self) -> str:
-        """What 'auto' chose."""
-        return str(self._fitted.solver_)
-
-    @property
-    def history(self) -> dict[str, NDArray[Any]]:
-        """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more."""
-        return deepcopy(self._fitted.history_)
-
-    def predictRaw(self, value: Any) -> DenseVector:
-        """Return the decision for each class.
-
-        Parameters
-        ----------
-        value : Vector
-            Features.
-        """
-        row = np.atleast_2d(np.asarray(value.toArray(), dtype=np.float64))
-        if row.shape[1] != self.numFeatures:
-            raise ValueError(
-                f"the model takes vectors of {self.numFeatures} features; got {row.shape[1]}."
-            )
-        (decisions,) = decisions_of(row, self._fitted.coef_, self._fitted.intercept_)
-        two = self.numClasses == 2
-        return DenseVector([-decisions[0], decisions[0]] if two else decisions)
-
-    def predict(self, value: Any) -> float:
-        """Predict the label of one vector.
-
-        Parameters
-        ----------
-        value : Vector
-            Features.
-        """
-        # The first of equal decisions, as everywhere.
-        return float(np.argmax(self.predictRaw(value).toArray()))
-
-    def _transform(self, dataset: Any) -> Any:
-        features, schema = self.getFeaturesCol(), dataset.schema
-        check_features(schema, features)
-        raw, prediction = self._value("rawPredictionCol"), self._value("predictionCol")
-        for param, name in (("rawPredictionCol", raw), ("predictionCol", prediction)):
-            if name is not None:
-                refuse_existing(schema, param, name)
-        skip = self.getHandleInvalid() == "skip"
-        decide = Decide(self._fitted.coef_, self._fitted.intercept_, features, skip)
-        own = f"decisions_{uuid.uuid4().hex}"
-        found = with_decisions(dataset, decide, own)
-        if skip:
-            found = found.where(F.col(own).isNotNull())
-        if self.numClasses == 2:
-            decisions = F.array(-F.col(own)[0], F.col(own)[0])
-            label = F.when(F.col(own)[0] > 0, 1.0).otherwise(0.0)
-        else:
-            decisions = F.col(own)
-            label = (F.array_position(own, F.array_max(own)) - 1).cast("double")
-        if raw is not None:
-            found = found.withColumn(raw, array_to_vector(decisions))
-        if prediction is not None:
-            found = found.withColumn(prediction, label)
-        return found.drop(own)
-
-    def toLocal(self) -> Any:
-        """Return the scikit-learn estimator, fitted; it predicts the same without Spark.
-
-        Returns
-        -------
-        LinearODMClassifier or LinearSVMClassifier
-            A copy, with classes 0, 1, ….
-        """
-        return deepcopy(self._fitted)
-
-    @classmethod
-    def fromLocal(cls, estimator: Any) -> Self:
-        """Make a model of a fitted scikit-learn estimator.
-
-        Parameters
-        ----------
-        estimator : LinearODMClassifier or LinearSVMClassifier
-            Fitted on labels 0, 1, …, as Spark has them.
-        """
-        model = cls(deepcopy(estimator))
-        for name in cls._local_params():
-            value = getattr(estimator, LOCAL_NAMES.get(name, name))
-            if value is not None and not (name == "seed" and not isinstance(value, int)):
-                model._set(**{name: value})
-        return model
-
-    def write(self) -> ModelWriter:
-        """Return a writer: ``model.write().overwrite().save(path)``."""
-        return ModelWriter(self)
-
-    @classmethod
-    def read(cls) -> ModelReader:
-        """Return a reader: ``read().load(path)``."""
-        return ModelReader(cls)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}: uid={self.uid}, numClasses={self.numClasses}, "
-            f"numFeatures={self.numFeatures}"
-        )
-
     def _require_two_classes(self, name: str, other: str) -> None:
         if self.numClasses != 2:
             raise ValueError(
@@ -205,17 +68,3 @@ class SparkLinearODMModel(LinearModel, LinearODMParams):
 
 class SparkLinearSVMModel(LinearModel, LinearSVMParams):
     """A fitted :class:`SparkLinearSVMClassifier`."""
-
-
-def _checked(fitted: Any, kind: type[Any]) -> Any:
-    if type(fitted) is not kind:
-        raise TypeError(f"a fitted {kind.__name__} is required; got {type(fitted).__name__}.")
-    check_is_fitted(fitted)
-    classes = fitted.classes_
-    if classes.dtype.kind not in "iuf" or np.any(classes != np.arange(len(classes))):
-        raise ValueError(
-            f"Spark's labels are 0, 1, …; the estimator was fitted on {classes.tolist()}. Fit it "
-            "on the labels' numbers (sklearn.preprocessing.LabelEncoder), and turn predictions "
-            "back with IndexToString."
-        )
-    return fitted

@@ -1,74 +1,18 @@
-"""Params of the linear classifiers and their models.
-
-Their values, defaults and ranges are those of the local estimators, under Spark's names.
-"""
+"""Params of the linear classifiers and their models."""
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pyspark.ml.param import Param, Params, TypeConverters
-from pyspark.ml.param.shared import (
-    HasFitIntercept,
-    HasHandleInvalid,
-    HasMaxIter,
-    HasSeed,
-    HasSolver,
-    HasTol,
-    HasValidationIndicatorCol,
-    HasWeightCol,
-)
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
+from pyspark.ml.param import TypeConverters
 
 from ..estimators.linear import LinearODMClassifier, LinearSVMClassifier
-from .accessors import add_accessors, getter
-
-# Spark's names of the local estimators' parameters, where they differ.
-LOCAL_NAMES = {
-    "fitIntercept": "fit_intercept",
-    "interceptScaling": "intercept_scaling",
-    "maxIter": "max_iter",
-    "maxTime": "max_time",
-    "nParts": "n_parts",
-    "seed": "random_state",
-    "memoryLimit": "memory_limit",
-    "classWeight": "class_weight",
-}
+from .stage_params import ODMLoss, StageParams, SVMLoss, param, to_memory
 
 
-def to_class_weight(value: Any) -> Any:
-    """Read class weights: "balanced", or a map whose keys may be text, as in JSON."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, dict):
-        raise TypeError(f"expected 'balanced' or a dict of weights by label; got {value!r}")
-    return {int(float(label)): float(weight) for label, weight in value.items()}
-
-
-def to_memory(value: Any) -> Any:
-    """Read a memory limit: bytes, or a size as text."""
-    return value if isinstance(value, str) else TypeConverters.toInt(value)
-
-
-def _param(name: str, doc: str, convert: Any) -> Any:
-    return Param(Params._dummy(), name, doc, typeConverter=convert)
-
-
-class LinearParams(
-    HasWeightCol,  # type: ignore[misc]
-    HasValidationIndicatorCol,  # type: ignore[misc]
-    HasHandleInvalid,  # type: ignore[misc]
-    HasFitIntercept,  # type: ignore[misc]
-    HasSolver,  # type: ignore[misc]
-    HasTol,  # type: ignore[misc]
-    HasMaxIter,  # type: ignore[misc]
-    HasSeed,  # type: ignore[misc]
-):
+class LinearParams(StageParams):
     """Params that all linear classifiers have."""
 
-    _local_class: ClassVar[type[Any]]
-    _loss_params: ClassVar[tuple[str, ...]]
     _shared_params: ClassVar[tuple[str, ...]] = (
         "C",
         "fitIntercept",
@@ -82,154 +26,52 @@ class LinearParams(
         "memoryLimit",
         "classWeight",
     )
+    _without_default = ("nParts",)
 
-    weightCol = _param(
-        "weightCol",
-        "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1.",
-        TypeConverters.toString,
-    )
-    validationIndicatorCol = _param(
-        "validationIndicatorCol",
-        "column that is true for rows to choose the best iterate by; they are not trained on.",
-        TypeConverters.toString,
-    )
-    idCol = _param(
-        "idCol",
-        "column that tells rows apart. If set, rows are placed by it, and the same seed gives the "
-        "same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
-        TypeConverters.toString,
-    )
-    handleInvalid = _param(
-        "handleInvalid",
-        "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'.",
-        TypeConverters.toString,
-    )
-    C = _param(
-        "C",
-        "weight of a row's loss (> 0): larger fits the training data more closely.",
-        TypeConverters.toFloat,
-    )
-    fitIntercept = _param(
+    fitIntercept = param(
         "fitIntercept",
         "whether to add a constant feature, whose weight is penalised as the others are.",
         TypeConverters.toBoolean,
     )
-    interceptScaling = _param(
+    interceptScaling = param(
         "interceptScaling",
         "value of the constant feature (> 0): larger penalises the intercept less.",
         TypeConverters.toFloat,
     )
-    solver = _param(
+    solver = param(
         "solver",
         "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
         "one task and larger ones by 'newton'; the local solvers ('dual', 'dual_then_newton', "
         "'svrg', 'csvrg', 'pegasos') bring all rows into one task.",
         TypeConverters.toString,
     )
-    tol = _param("tol", "relative duality gap to reach (> 0).", TypeConverters.toFloat)
-    maxIter = _param(
+    maxIter = param(
         "maxIter",
         "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",
         TypeConverters.toInt,
     )
-    maxTime = _param(
-        "maxTime",
-        "seconds allowed for training (> 0), once rows are in place. Unset: no limit.",
-        TypeConverters.toFloat,
-    )
-    nParts = _param(
+    nParts = param(
         "nParts",
         "parts that rows are moved to (>= 1), those of 'dsvrg' among others. Unset: 16 if idCol is "
         "set, else rows stay in the DataFrame's partitions.",
         TypeConverters.toInt,
     )
-    seed = _param("seed", "for solvers that draw rows.", TypeConverters.toInt)
-    memoryLimit = _param(
+    seed = param("seed", "for solvers that draw rows.", TypeConverters.toInt)
+    memoryLimit = param(
         "memoryLimit",
         "bytes that rows may take in one task, or a size such as '500MB': solvers that bring all "
         "rows together are refused beyond it.",
         to_memory,
     )
-    classWeight = _param(
-        "classWeight",
-        "factors of C by class: a map from label to weight, or 'balanced'. Unset: all 1.",
-        to_class_weight,
-    )
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._setDefault(handleInvalid="error", seed=0)
-        signature = inspect.signature(self._local_class).parameters
-        for name in self._local_params():
-            default = signature[LOCAL_NAMES.get(name, name)].default
-            if default is not None and name != "nParts":
-                self._setDefault(**{name: default})
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give every Param a getter, as pyspark's own have."""
-        super().__init_subclass__(**kwargs)
-        add_accessors(cls, "get", getter)
-
-    @classmethod
-    def _local_params(cls) -> tuple[str, ...]:
-        """Return Spark's names of what the local estimator takes."""
-        return (*cls._loss_params, *cls._shared_params)
-
-    def _value(self, name: str) -> Any:
-        """Return the value of a Param; None if it has none, or is empty."""
-        value = self.getOrDefault(name) if self.isDefined(name) else None
-        return None if value == "" else value
-
-    def _local_values(self) -> dict[str, Any]:
-        """Return the values of what the local estimator takes, under Spark's names."""
-        return {name: self._value(name) for name in self._local_params()}
-
-    def _local_estimator(self) -> Any:
-        """Return the local estimator with these values, unfitted; raise if they are wrong."""
-        values = self._local_values()
-        constraints = {
-            name: [*self._local_class._parameter_constraints[LOCAL_NAMES.get(name, name)], None]
-            for name in values
-        }
-        constraints["handleInvalid"] = [StrOptions({"error", "skip"})]
-        checked = {**values, "handleInvalid": self.getHandleInvalid()}
-        validate_parameter_constraints(constraints, checked, type(self).__name__)
-        given = {LOCAL_NAMES.get(k, k): v for k, v in values.items() if v is not None}
-        estimator = self._local_class(**given)
-        estimator._check_parameters()
-        return estimator
 
 
-class LinearODMParams(LinearParams):
+class LinearODMParams(ODMLoss, LinearParams):
     """Params of the ODM."""
 
     _local_class = LinearODMClassifier
-    _loss_params = ("lam", "upsilon", "theta")
-
-    lam = _param(
-        "lam",
-        "the papers' λ (> 0), the weight of the mean loss; if set it replaces C by "
-        "λ / (Σ weights · (1 − θ)²).",
-        TypeConverters.toFloat,
-    )
-    upsilon = _param(
-        "upsilon",
-        "weight of margins that are too large, relative to those too small; in (0, 1].",
-        TypeConverters.toFloat,
-    )
-    theta = _param(
-        "theta",
-        "deviations of the margin from 1 up to this cost nothing; in [0, 1).",
-        TypeConverters.toFloat,
-    )
 
 
-class LinearSVMParams(LinearParams):
+class LinearSVMParams(SVMLoss, LinearParams):
     """Params of the SVM."""
 
     _local_class = LinearSVMClassifier
-    _loss_params = ("loss",)
-
-    loss = _param(
-        "loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.", TypeConverters.toString
-    )

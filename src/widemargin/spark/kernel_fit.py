@@ -1,0 +1,248 @@
+"""Kernel machines trained by divide and conquer where the rows of a DataFrame are."""
+
+from __future__ import annotations
+
+import operator
+import time
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..checkpoints import identity_of
+from ..divide_and_conquer import DivideAndConquer, Level, Whole
+from ..estimators.divided import (
+    SolvedLevels,
+    check_memory,
+    level_attributes,
+    resolve_strategy,
+    warn_of_levels,
+)
+from ..estimators.expansion import Expansion, set_expansion
+from ..estimators.resuming import shaping_settings
+from ..estimators.routing import Routing, routing_of
+from ..estimators.training_set import class_factors
+from ..kernels import Kernel
+from ..part_solver import PartSettings
+from ..partition.kernel_kmeans import LARGEST
+from ..resources import memory_bytes
+from ..strategies import Strategy, Stratified
+from .blocks import PlacedRows
+from .cluster_checkpoints import ClusterCheckpoints
+from .fit_log import FitLog
+from .kernel_rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted, facts_of
+from .level_support import RightRows, Support, level_model, stacked, support_of
+
+
+class KernelFit:
+    """Takes the binary problems one after another through the levels of a strategy.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator, for messages.
+    local : ODMClassifier or SVMClassifier
+        The settings; not fitted.
+    rows : PlacedRows
+        The training set.
+    told : FitLog
+        Told of what is done.
+    max_model_rows : int
+        Support vectors that may come to the driver.
+    checkpoint : str or None
+        Folder for finished levels.
+
+    Attributes
+    ----------
+    results : list of SolvedLevels
+        Of the problems that are solved.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        local: Any,
+        rows: PlacedRows,
+        told: FitLog,
+        *,
+        max_model_rows: int,
+        checkpoint: str | None,
+    ) -> None:
+        self.name, self.local, self.rows, self.told = name, local, rows, told
+        self.max_model_rows = max_model_rows
+        self.engine, self.n_rows = rows.engine, rows.summary.rows
+        self.n_classes = len(rows.summary.counts)
+        self.numbering = Numbering.of(rows.summary.blocks)
+        self.seed = local._seed()
+        found = resolve_strategy(local.strategy, self.n_rows, name)
+        self.exact = found is None
+        self.strategy: Strategy = Stratified(levels=0) if found is None else found
+        self.method = self.strategy.row(local._loss().name)
+        self.plan = self.strategy.plan(self.n_rows, self.method.last_level)
+        self.memory = memory_bytes(local.memory_limit)
+        self.results: list[SolvedLevels] = []
+        self.support: list[Support] = []
+        self.checkpoints = None if checkpoint is None else self._checkpoints(checkpoint)
+
+    def _checkpoints(self, folder: str) -> ClusterCheckpoints:
+        """Find the folder by all that shapes the levels: rows, settings, seed."""
+        settings = shaping_settings(self.local, self.strategy, self.seed)
+        beside = self.rows.validation
+        marks = [self.rows.summary.blocks, () if beside is None else beside.summary.blocks]
+        arrays = [np.array(each, dtype=np.int64).reshape(-1, 3) for each in marks]
+        settings["features"], settings["classes"] = self.rows.n_features, self.n_classes
+        return ClusterCheckpoints(self.engine.session, folder, identity_of(arrays, settings))
+
+    @cached_property
+    def facts(self) -> RowFacts:
+        """What the rows are like."""
+        found: RowFacts = self.engine.reduce(self.rows.parts, facts_of, RowFacts.plus)
+        return found
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel, resolved."""
+        local = self.local
+        constant = 1.0 if local.fit_intercept else 0.0
+        gamma = self.facts.gamma(local.gamma, self.rows.n_features)
+        return Kernel(local.kernel, gamma, float(local.coef0), int(local.degree), constant)
+
+    @cached_property
+    def form(self) -> RowForm:
+        """The form that rows are trained in."""
+        dense = self.rows.summary.dense
+        return RowForm.of(self.facts, self.kernel, self.n_rows, self.rows.n_features, dense)
+
+    def fit_problems(self) -> None:
+        """Solve the problems one after another, and bring here what their models need."""
+        local, totals = self.local, self.rows.summary.weights
+        factors = class_factors(local.class_weight, np.arange(self.n_classes), totals)
+        row_weight = local._row_weight(float(totals.sum()))
+        size = self.form.size(self.n_rows, self.rows.n_features, self.facts.nonzero)
+        largest = LARGEST if self.method.routed else 1.0  # clusters are not of one size
+        check_memory(
+            self.plan,
+            self.n_rows,
+            size,
+            self.engine,
+            self.memory,
+            largest=largest,
+            setting="memoryLimit",
+        )
+        settings = PartSettings(
+            total=float(row_weight * totals @ factors),
+            tol=local.tol,
+            max_iter=local.max_iter,
+            solver=local.solver,
+            seed=self.seed,
+            memory=self.memory,
+            threads=1,
+            root=False,
+            deadline=None if local.max_time is None else time.time() + local.max_time,
+        )
+        for k in range(1 if self.n_classes == 2 else self.n_classes):
+            positive = 1 if self.n_classes == 2 else k
+            pose = AsPart(
+                self.numbering,
+                self.form,
+                self.kernel,
+                local._loss(),
+                positive,
+                row_weight,
+                factors,
+            )
+            self._fit_problem(k, pose, settings)
+
+    def _fit_problem(self, k: int, pose: AsPart, settings: PartSettings) -> None:
+        parts = self.engine.map(self.rows.parts, pose)
+        whole = Whole(parts, len(parts), self.n_rows)
+
+        def announce(number: int, n_parts: int) -> None:
+            self.told.tell(f"problem {k}: level {number}, {n_parts} parts")
+            self.told.doing(f"problem {k}, level {number}, {n_parts} parts")
+
+        loop = DivideAndConquer(
+            whole,
+            self.method,
+            self.plan,
+            self.engine,
+            settings,
+            judge=None if self.rows.validation is None else lambda at: self._score(at, pose),
+            store=None if self.checkpoints is None else self.checkpoints.for_problem(k),
+            announce=announce,
+        )
+        stop = loop.run()
+        assert loop.complete is not None
+        done = SolvedLevels(loop.complete, self.plan, self.n_rows, loop.records, stop)
+        self.results.append(done)
+        self._refuse_large_model(done.level)
+        mean = not self.method.routed
+        self.support.append(support_of(self.engine, done.level, mean=mean))
+        self.engine.release(done.level.parts)
+        self.engine.release(parts)
+
+    def _refuse_large_model(self, level: Level) -> None:
+        if level.summary.support > self.max_model_rows:
+            raise ValueError(
+                f"the model has {level.summary.support:,} support vectors, more than "
+                f"`maxModelRows` ({self.max_model_rows:,}). Raise it if the driver and the tasks "
+                "have room for them."
+            )
+
+    def _score(self, level: Level, pose: AsPart) -> float:
+        """Score a level's model of a binary problem on the validation rows."""
+        validation = self.rows.validation
+        assert validation is not None
+        self._refuse_large_model(level)
+        mean = not self.method.routed
+        support = support_of(self.engine, level, mean=mean, with_vectors=True)
+        question = RightRows(level_model(self.kernel, level, support), pose.positive)
+        right: int = self.engine.reduce(validation.parts, question, operator.add)
+        return right / validation.summary.rows
+
+    def set_fitted(self) -> None:
+        """Make the local estimator the fitted one."""
+        routers = [result.router for result in self.results]
+        basis = [router.basis_rows for router in routers if router is not None]
+        support = np.unique(np.concatenate([each.rows for each in self.support]))
+        wanted = np.unique(np.concatenate([support, *basis]))
+        question = RowsWanted(wanted, self.numbering)
+        found = self.engine.reduce(self.rows.parts, question, operator.add)
+        vectors = stacked([X for X, _ in found])
+        codes = np.concatenate([own for _, own in found])
+        coef = np.zeros((len(self.support), support.size))
+        part = np.full(coef.shape, -1, dtype=np.int32)
+        for k, each in enumerate(self.support):
+            at = np.searchsorted(support, each.rows)
+            coef[k, at], part[k, at] = each.coef, each.part
+        routing: list[Routing | None] = [
+            None
+            if router is None
+            else routing_of(
+                router,
+                router.basis_rows,
+                vectors[np.searchsorted(wanted, router.basis_rows)],
+            )
+            for router in routers
+        ]
+        at = np.searchsorted(wanted, support)
+        expansion = Expansion(
+            classes=np.arange(self.n_classes),
+            support=support,
+            vectors=vectors[at],
+            codes=codes[at],
+            coef=coef,
+            n_samples=self.n_rows,
+        )
+        attributes = {
+            **level_attributes(self.results, len(self.support)),
+            "strategy_": "exact" if self.exact else self.method.name,
+            "support_part_": part if any(each.divided for each in self.results) else None,
+            "routing_": routing if any(each is not None for each in routing) else None,
+        }
+        set_expansion(self.local, self.kernel, expansion, attributes)
+        self.local.n_features_in_ = self.rows.n_features
+
+    def warn(self) -> None:
+        """Say what time ended early, or did not converge."""
+        warn_of_levels(self.results, self.local.tol, self.name)

@@ -1,0 +1,200 @@
+"""Params that all classifiers and their models have, and what they stand for locally.
+
+Their values, defaults and ranges are those of the local estimators, under Spark's names.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import (
+    HasFitIntercept,
+    HasHandleInvalid,
+    HasMaxIter,
+    HasSeed,
+    HasSolver,
+    HasTol,
+    HasValidationIndicatorCol,
+    HasWeightCol,
+)
+from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
+
+from .accessors import add_accessors, getter
+
+# Spark's names of the local estimators' parameters, where they differ.
+LOCAL_NAMES = {
+    "fitIntercept": "fit_intercept",
+    "interceptScaling": "intercept_scaling",
+    "maxIter": "max_iter",
+    "maxTime": "max_time",
+    "nParts": "n_parts",
+    "seed": "random_state",
+    "memoryLimit": "memory_limit",
+    "classWeight": "class_weight",
+}
+
+
+def to_class_weight(value: Any) -> Any:
+    """Read class weights: "balanced", or a map whose keys may be text, as in JSON."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise TypeError(f"expected 'balanced' or a dict of weights by label; got {value!r}")
+    return {int(float(label)): float(weight) for label, weight in value.items()}
+
+
+def to_memory(value: Any) -> Any:
+    """Read a memory limit: bytes, or a size as text."""
+    return value if isinstance(value, str) else TypeConverters.toInt(value)
+
+
+def param(name: str, doc: str, convert: Any) -> Any:
+    """Declare a Param."""
+    return Param(Params._dummy(), name, doc, typeConverter=convert)
+
+
+class StageParams(
+    HasWeightCol,  # type: ignore[misc]
+    HasValidationIndicatorCol,  # type: ignore[misc]
+    HasHandleInvalid,  # type: ignore[misc]
+    HasFitIntercept,  # type: ignore[misc]
+    HasSolver,  # type: ignore[misc]
+    HasTol,  # type: ignore[misc]
+    HasMaxIter,  # type: ignore[misc]
+    HasSeed,  # type: ignore[misc]
+):
+    """Params that all classifiers have; a subclass names those that its local estimator takes."""
+
+    _local_class: ClassVar[type[Any]]
+    _loss_params: ClassVar[tuple[str, ...]]
+    _shared_params: ClassVar[tuple[str, ...]]
+    # Of Params that the local estimator lacks, or takes more of.
+    _own_constraints: ClassVar[dict[str, list[Any]]] = {
+        "handleInvalid": [StrOptions({"error", "skip"})]
+    }
+    # Params that are unset until somebody sets them, whatever the local default is.
+    _without_default: ClassVar[tuple[str, ...]] = ()
+
+    weightCol = param(
+        "weightCol",
+        "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1.",
+        TypeConverters.toString,
+    )
+    validationIndicatorCol = param(
+        "validationIndicatorCol",
+        "column that is true for rows to choose the best iterate by; they are not trained on.",
+        TypeConverters.toString,
+    )
+    idCol = param(
+        "idCol",
+        "column that tells rows apart. If set, rows are placed by it, and the same seed gives the "
+        "same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
+        TypeConverters.toString,
+    )
+    handleInvalid = param(
+        "handleInvalid",
+        "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'.",
+        TypeConverters.toString,
+    )
+    C = param(
+        "C",
+        "weight of a row's loss (> 0): larger fits the training data more closely.",
+        TypeConverters.toFloat,
+    )
+    tol = param("tol", "relative duality gap to reach (> 0).", TypeConverters.toFloat)
+    maxTime = param(
+        "maxTime",
+        "seconds allowed for training (> 0), once rows are in place. Unset: no limit.",
+        TypeConverters.toFloat,
+    )
+    classWeight = param(
+        "classWeight",
+        "factors of C by class: a map from label to weight, or 'balanced'. Unset: all 1.",
+        to_class_weight,
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._setDefault(handleInvalid="error", seed=0)
+        signature = inspect.signature(self._local_class).parameters
+        for name in self._local_params():
+            default = signature[LOCAL_NAMES.get(name, name)].default
+            if default is not None and name not in self._without_default:
+                self._setDefault(**{name: default})
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Give every Param a getter, as pyspark's own have."""
+        super().__init_subclass__(**kwargs)
+        add_accessors(cls, "get", getter)
+
+    @classmethod
+    def _local_params(cls) -> tuple[str, ...]:
+        """Return Spark's names of what the local estimator takes."""
+        return (*cls._loss_params, *cls._shared_params)
+
+    def _value(self, name: str) -> Any:
+        """Return the value of a Param; None if it has none, or is empty."""
+        value = self.getOrDefault(name) if self.isDefined(name) else None
+        return None if value == "" else value
+
+    def _local_values(self) -> dict[str, Any]:
+        """Return the values of what the local estimator takes, under Spark's names."""
+        return {name: self._value(name) for name in self._local_params()}
+
+    @classmethod
+    def _values_of(cls, estimator: Any) -> dict[str, Any]:
+        """Return what Params the settings of a local estimator are."""
+        values = {n: getattr(estimator, LOCAL_NAMES.get(n, n)) for n in cls._local_params()}
+        if not isinstance(values["seed"], int):
+            del values["seed"]
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _local_estimator(self) -> Any:
+        """Return the local estimator with these values, unfitted; raise if they are wrong."""
+        values = self._local_values()
+        constraints = {
+            name: [*self._local_class._parameter_constraints[LOCAL_NAMES.get(name, name)], None]
+            for name in values
+        }
+        constraints.update(self._own_constraints)
+        checked = {**values, **{name: self._value(name) for name in self._own_constraints}}
+        validate_parameter_constraints(constraints, checked, type(self).__name__)
+        given = {LOCAL_NAMES.get(k, k): v for k, v in values.items() if v is not None}
+        estimator = self._local_class(**given)
+        estimator._check_parameters()
+        return estimator
+
+
+class ODMLoss(Params):  # type: ignore[misc]
+    """Params of the margin-distribution loss."""
+
+    _loss_params: ClassVar[tuple[str, ...]] = ("lam", "upsilon", "theta")
+
+    lam = param(
+        "lam",
+        "the papers' λ (> 0), the weight of the mean loss; if set it replaces C by "
+        "λ / (Σ weights · (1 − θ)²).",
+        TypeConverters.toFloat,
+    )
+    upsilon = param(
+        "upsilon",
+        "weight of margins that are too large, relative to those too small; in (0, 1].",
+        TypeConverters.toFloat,
+    )
+    theta = param(
+        "theta",
+        "deviations of the margin from 1 up to this cost nothing; in [0, 1).",
+        TypeConverters.toFloat,
+    )
+
+
+class SVMLoss(Params):  # type: ignore[misc]
+    """Params of the losses of a support vector machine."""
+
+    _loss_params: ClassVar[tuple[str, ...]] = ("loss",)
+
+    loss = param(
+        "loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.", TypeConverters.toString
+    )
