@@ -199,7 +199,7 @@ def test_summaries_add_up():
 def of_classes(*counts):
     counts = np.array(counts)
     weights = counts.astype(float)
-    return Summary(1, 8, 1, 0, (1,), frozenset([False]), counts, weights, (), None, None)
+    return Summary(1, 8, 1, 0, (1,), frozenset([False]), counts, weights, (), (), None, None)
 
 
 def test_one_class_is_an_error():

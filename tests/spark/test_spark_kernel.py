@@ -78,3 +78,33 @@ def test_saved(frame, tmp_path):
     assert labels(SparkODMModel.load(str(tmp_path / "m")).transform(frame)) == labels(
         model.transform(frame)
     )
+
+
+@pytest.mark.parametrize("strategy", ["sodm", "dc"])
+def test_a_model_that_stays_on_the_cluster(spark, moons, frame, strategy, tmp_path):
+    X, _ = moons
+    classifier = SparkODMClassifier(
+        strategy=strategy, levels=2, fanIn=2, stopLevel=1, fitIntercept=True, idCol="id", **SETTINGS
+    )
+    small = classifier.fit(frame)
+    large = classifier.copy().setMaxModelRows(50).fit(frame)
+    assert large.distributed
+    assert not small.distributed
+    assert large.numSupportVectors == small.numSupportVectors
+    expected = small.toLocal().decision_function(X)
+    scored = large.transform(frame)
+    assert scored.columns == [*frame.columns, "rawPrediction", "prediction"]
+    raw = [row[1] for row in labels(scored, "rawPrediction")]
+    np.testing.assert_allclose(raw, expected, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(labels(scored), labels(small.transform(frame)))
+    large.write().overwrite().save(str(tmp_path / "model"))
+    large.unpersist()
+    loaded = SparkODMModel.load(str(tmp_path / "model"))
+    with pytest.raises(ValueError, match=r"more than `maxModelRows` \(50\)"):
+        loaded.toLocal()
+    local = loaded.setMaxModelRows(1000).toLocal()
+    np.testing.assert_allclose(local.decision_function(X), expected, rtol=0, atol=1e-10)
+    fewer = loaded.compress(60)
+    assert fewer.numSupportVectors <= 60
+    assert fewer.compression["n_support_before"] == small.numSupportVectors
+    assert np.mean(fewer.toLocal().predict(X) == (expected > 0)) > 0.9

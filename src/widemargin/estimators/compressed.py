@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,19 @@ from ..resources import memory_bytes, thread_count
 WORTH_A_WARNING = 0.9
 
 
-def compressed(model: Any, n_basis: int, seed: int) -> Any:
-    """Return a copy of a fitted model whose support vectors are a basis of the old ones."""
+def compressed(
+    model: Any,
+    n_basis: int,
+    seed: int,
+    *,
+    decide: Callable[[NDArray[np.int64]], Array] | None = None,
+    n_support: int | None = None,
+) -> Any:
+    """Return a copy of a fitted model whose support vectors are a basis of the old ones.
+
+    Where the model has some of the ``n_support`` support vectors only, ``decide`` gives the
+    decisions of them all at the rows of these, as (problems, rows) and without the intercept.
+    """
     if model._pairwise:
         raise ValueError(
             "A model of a precomputed kernel keeps no rows to compress on. Fit with a kernel by "
@@ -28,22 +40,22 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
         )
     if not hasattr(model, "support_class_"):
         raise ValueError("This model was saved by an older version; fit it again to compress it.")
-    n_support = len(model.support_)
+    here = len(model.support_)
     if not isinstance(n_basis, int | np.integer) or n_basis < 1:
         raise ValueError(f"`n_basis` must be a number of points, at least 1; got {n_basis!r}.")
-    n_basis = min(int(n_basis), n_support)
+    n_basis = min(int(n_basis), here)
     vectors = model.support_vectors_
 
-    def decide(rows: NDArray[np.int64]) -> Array:
+    def own(rows: NDArray[np.int64]) -> Array:
         return np.ascontiguousarray((model._decisions(vectors[rows]) - model.intercept_).T)
 
     kernel, rows = model._fitted_kernel(), vectors
     if callable(model.kernel):
-        needed = 8 * n_support**2
+        needed = 8 * here**2
         if needed > memory_bytes(model.memory_limit):
             raise ValueError(
                 f"A function as kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
-                f"{n_support} support vectors; `memory_limit` is {model.memory_limit!r}."
+                f"{here} support vectors; `memory_limit` is {model.memory_limit!r}."
             )
         kernel, rows = Kernel("precomputed"), evaluate_callable(model.kernel, vectors, vectors)
     threads = thread_count(model.n_jobs)
@@ -51,7 +63,7 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
         kernel,
         rows,
         model.dual_coef_,
-        decide,
+        decide or own,
         int(n_basis),
         seed,
         threads,
@@ -73,7 +85,7 @@ def compressed(model: Any, n_basis: int, seed: int) -> Any:
     )
     small.compression_ = {
         "n_basis": len(result.basis),
-        "n_support_before": n_support,
+        "n_support_before": here if n_support is None else n_support,
         "error": result.error,
         "largest_error": result.largest_error,
         "same_labels": float(np.mean(before == after)),

@@ -89,7 +89,7 @@ def _cell(strata_of: Callable[[Part], Numbers], part: Part) -> NumberOfRows:
     return part.rows, (2 * strata_of(part) + positive).astype(np.int32)
 
 
-def per_row(engine: Engine, parts: Any, fn: Callable[[Part], NumberOfRows]) -> NDArray[np.int32]:
+def per_row(engine: Engine, parts: Any, fn: Callable[[Any], NumberOfRows]) -> NDArray[np.int32]:
     """Bring a number of every row here, in the order of the rows' numbers.
 
     ``fn`` gives them for a part's rows or for some of these, as (rows, numbers); rows it leaves

@@ -44,9 +44,9 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         """Return a reader: ``read().load(path)``."""
         return StageReader(cls)
 
-    def _model(self, fitted: Any) -> Any:
+    def _model(self, *fitted: Any) -> Any:
         """Return the model of what was fitted, with these Params."""
-        return self._copyValues(self._model_class(fitted)._resetUid(self.uid))
+        return self._copyValues(self._model_class(*fitted)._resetUid(self.uid))
 
     def _columns(self) -> Columns:
         return Columns(

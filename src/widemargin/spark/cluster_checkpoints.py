@@ -8,6 +8,7 @@ numbers under a checksum: reading them runs no code.
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from typing import Any
@@ -18,6 +19,8 @@ from pyspark.sql import functions as F
 
 from ..checkpoints import LevelStore
 from ..engines.spark_tasks import CHUNK_BYTES
+
+log = logging.getLogger("widemargin.spark")
 
 FILES = pa.schema(
     [
@@ -94,6 +97,7 @@ class ClusterCheckpoints:
         for written in sorted({row["written"] for row in rows}, reverse=True):
             own = sorted((r for r in rows if r["written"] == written), key=lambda r: r["chunk"])
             if [row["chunk"] for row in own] == list(range(own[0]["chunks"])):
+                log.info("found %s in %s, and go on from there", name, self.folder)
                 return b"".join(bytes(row["data"]) for row in own)
         raise OSError("it was not written to its end")
 

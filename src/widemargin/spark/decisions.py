@@ -10,42 +10,40 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..losses import Array
 from .columns import column
-from .vector_arrays import ColumnError, vectors_of
+from .vector_arrays import ColumnError, Vectors, vectors_of
 
 DECISIONS = pa.list_(pa.float64())
 
 
 @dataclass(frozen=True)
-class Decide:
-    """Gives the decisions of vectors.
+class VectorChecks:
+    """Checks vectors that are to be classified.
 
     Attributes
     ----------
-    score : callable
-        Gives those of rows, as (rows, problems).
     n_features : int
-        Features that it takes.
+        Features that the model takes.
     name : str
         Of the column, for messages.
     skip : bool
         Whether invalid vectors get null; else they are an error.
     """
 
-    score: Callable[[Any], Array]
     n_features: int
     name: str
     skip: bool
 
-    def __call__(self, column: pa.Array) -> pa.Array:
-        """Return one list of decisions for each vector of a batch."""
+    def vectors(self, column: pa.Array) -> Vectors:
+        """Check the vectors of a batch."""
         vectors = vectors_of(column, self.name)
-        valid, n_valid = vectors.valid, int(np.count_nonzero(vectors.valid))
-        if n_valid < len(valid) and not self.skip:
+        n_valid = int(np.count_nonzero(vectors.valid))
+        if n_valid < len(vectors.valid) and not self.skip:
             raise ColumnError(
                 f"column {self.name!r} must hold finite numbers in every row; got a vector that is "
                 "null or holds null, NaN or infinity. Fill them in, or leave such rows out with "
@@ -56,21 +54,46 @@ class Decide:
                 f"column {self.name!r} must hold vectors of {self.n_features} features, as the "
                 f"model was trained on; got {vectors.X.shape[1]}."
             )
-        if n_valid == 0:
-            return pa.nulls(len(valid), DECISIONS)
-        decisions = self.score(vectors.X)
-        ends = np.cumsum(np.concatenate([[0], decisions.shape[1] * valid]), dtype=np.int32)
-        lists = pa.ListArray.from_arrays(pa.array(ends), pa.array(decisions.ravel()))
-        if n_valid == len(valid):
-            return lists
-        return pc.if_else(pa.array(valid), lists, pa.nulls(len(valid), DECISIONS))
+        return vectors
+
+
+@dataclass(frozen=True)
+class Decide:
+    """Gives the decisions of vectors.
+
+    Attributes
+    ----------
+    score : callable
+        Gives those of rows, as (rows, problems).
+    checks : VectorChecks
+        Of the vectors.
+    """
+
+    score: Callable[[Any], Array]
+    checks: VectorChecks
+
+    def __call__(self, column: pa.Array) -> pa.Array:
+        """Return one list of decisions for each vector of a batch."""
+        vectors = self.checks.vectors(column)
+        if not vectors.valid.any():
+            return pa.nulls(len(vectors.valid), DECISIONS)
+        return listed(vectors.valid, self.score(vectors.X))
+
+
+def listed(valid: NDArray[np.bool_], decisions: Array) -> pa.Array:
+    """Return one list of decisions for each row of a batch; null for those that are not valid."""
+    ends = np.cumsum(np.concatenate([[0], decisions.shape[1] * valid]), dtype=np.int32)
+    lists = pa.ListArray.from_arrays(pa.array(ends), pa.array(decisions.ravel()))
+    if valid.all():
+        return lists
+    return pc.if_else(pa.array(valid), lists, pa.nulls(len(valid), DECISIONS))
 
 
 def with_decisions(dataset: Any, decide: Decide, name: str) -> Any:
     """Add a column of decisions, an array of one number per binary problem."""
     if hasattr(F, "arrow_udf"):  # pyspark 4.1 and newer
         udf = F.arrow_udf(_array_function(decide), ArrayType(DoubleType()))
-        return dataset.withColumn(name, udf(column(decide.name)))
+        return dataset.withColumn(name, udf(column(decide.checks.name)))
     fields = [*dataset.schema.fields, StructField(name, ArrayType(DoubleType()))]
     return dataset.mapInArrow(partial(_appended, decide, name), StructType(fields))
 
@@ -88,7 +111,7 @@ def _appended(
     decide: Decide, name: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        decisions = decide(batch.column(decide.name))
+        decisions = decide(batch.column(decide.checks.name))
         yield pa.RecordBatch.from_arrays(
             [*batch.columns, decisions], names=[*batch.schema.names, name]
         )

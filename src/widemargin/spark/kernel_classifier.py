@@ -40,12 +40,12 @@ class KernelClassifier(ClassifierStage, KernelParams):
                     checkpoint=self._value("checkpointDir"),
                 )
                 fit.fit_problems()
-                fit.set_fitted()
+                large = fit.set_fitted()
             finally:
                 engine.release_all()
-            told.tell(f"{len(local.support_):,} support vectors, level {local.level_}")
         fit.warn()
-        model: KernelModel = self._model(local)
+        model: KernelModel = self._model(local, large)
+        told.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
         return model
 
 

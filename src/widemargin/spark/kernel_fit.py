@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import time
 from functools import cached_property
+from functools import reduce as fold
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,23 @@ from ..estimators.divided import (
 )
 from ..estimators.expansion import Expansion, set_expansion
 from ..estimators.resuming import shaping_settings
-from ..estimators.routing import Routing, routing_of
+from ..estimators.routing import routing_of
 from ..estimators.training_set import class_factors
 from ..kernels import Kernel
 from ..part_solver import PartSettings
+from ..partition.division import per_row
 from ..partition.kernel_kmeans import LARGEST
 from ..resources import memory_bytes
+from ..samples import Part
 from ..strategies import Strategy, Stratified
+from . import support_table
 from .blocks import PlacedRows
 from .cluster_checkpoints import ClusterCheckpoints
 from .fit_log import FitLog
 from .kernel_rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted, facts_of
+from .large_expansion import LargeExpansion
 from .level_support import RightRows, Support, level_model, stacked, support_of
+from .support_table import AsTable, Gathered, nothing_gathered
 
 
 class KernelFit:
@@ -81,7 +87,10 @@ class KernelFit:
         self.plan = self.strategy.plan(self.n_rows, self.method.last_level)
         self.memory = memory_bytes(local.memory_limit)
         self.results: list[SolvedLevels] = []
+        # Of each problem, one of these: what few rows there are, or a table on the cluster.
+        self.may_be_large = self.n_rows > max_model_rows
         self.support: list[Support] = []
+        self.tables: list[Any] = []
         self.checkpoints = None if checkpoint is None else self._checkpoints(checkpoint)
 
     def _checkpoints(self, folder: str) -> ClusterCheckpoints:
@@ -175,74 +184,105 @@ class KernelFit:
         assert loop.complete is not None
         done = SolvedLevels(loop.complete, self.plan, self.n_rows, loop.records, stop)
         self.results.append(done)
-        self._refuse_large_model(done.level)
-        mean = not self.method.routed
-        self.support.append(support_of(self.engine, done.level, mean=mean))
+        if self.may_be_large:
+            self.tables.append(self._table(k, done.level))
+        else:
+            mean = not self.method.routed
+            self.support.append(support_of(self.engine, done.level, mean=mean))
         self.engine.release(done.level.parts)
         self.engine.release(parts)
 
-    def _refuse_large_model(self, level: Level) -> None:
-        if level.summary.support > self.max_model_rows:
-            raise ValueError(
-                f"the model has {level.summary.support:,} support vectors, more than "
-                f"`maxModelRows` ({self.max_model_rows:,}). Raise it if the driver and the tasks "
-                "have room for them."
-            )
+    def _table(self, k: int, level: Level) -> Any:
+        """Turn a level into a table of support vectors, which Spark keeps."""
+        order = {number: i for i, number in enumerate(self.engine.numbers(level.parts))}
+        total: float | None = None
+        if not self.method.routed:
+            total = self.engine.reduce(level.parts, _mass, operator.add)
+        codes = None
+        if self.n_classes > 2:
+            codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
+        task = AsTable(k, order, total, codes)
+        frame = level.parts.frame.mapInArrow(task, support_table.DDL).persist()
+        frame.count()  # made now, while the parts are there
+        return frame
 
     def _score(self, level: Level, pose: AsPart) -> float:
         """Score a level's model of a binary problem on the validation rows."""
         validation = self.rows.validation
         assert validation is not None
-        self._refuse_large_model(level)
+        if level.summary.support > self.max_model_rows:
+            raise ValueError(
+                f"level {level.number} has {level.summary.support:,} support vectors to validate, "
+                f"more than `maxModelRows` ({self.max_model_rows:,}). Raise it if the driver and "
+                "the tasks have room for them, or set `stopLevel` instead of "
+                "`validationIndicatorCol`."
+            )
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
         question = RightRows(level_model(self.kernel, level, support), pose.positive)
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 
-    def set_fitted(self) -> None:
-        """Make the local estimator the fitted one."""
+    def set_fitted(self) -> LargeExpansion | None:
+        """Make the local estimator the fitted one; return its support vectors if they stay."""
+        large, found = self._gathered()
         routers = [result.router for result in self.results]
-        basis = [router.basis_rows for router in routers if router is not None]
-        support = np.unique(np.concatenate([each.rows for each in self.support]))
-        wanted = np.unique(np.concatenate([support, *basis]))
-        question = RowsWanted(wanted, self.numbering)
-        found = self.engine.reduce(self.rows.parts, question, operator.add)
-        vectors = stacked([X for X, _ in found])
-        codes = np.concatenate([own for _, own in found])
-        coef = np.zeros((len(self.support), support.size))
-        part = np.full(coef.shape, -1, dtype=np.int32)
-        for k, each in enumerate(self.support):
-            at = np.searchsorted(support, each.rows)
-            coef[k, at], part[k, at] = each.coef, each.part
-        routing: list[Routing | None] = [
-            None
-            if router is None
-            else routing_of(
-                router,
-                router.basis_rows,
-                vectors[np.searchsorted(wanted, router.basis_rows)],
-            )
-            for router in routers
-        ]
-        at = np.searchsorted(wanted, support)
         expansion = Expansion(
             classes=np.arange(self.n_classes),
-            support=support,
-            vectors=vectors[at],
-            codes=codes[at],
-            coef=coef,
+            support=found.rows,
+            vectors=found.vectors,
+            codes=found.codes,
+            coef=found.coef,
             n_samples=self.n_rows,
         )
+        routing = [
+            None if router is None else routing_of(router, router.basis_rows, router.basis)
+            for router in routers
+        ]
         attributes = {
-            **level_attributes(self.results, len(self.support)),
+            **level_attributes(self.results, len(self.results)),
             "strategy_": "exact" if self.exact else self.method.name,
-            "support_part_": part if any(each.divided for each in self.results) else None,
+            "support_part_": found.part if any(each.divided for each in self.results) else None,
             "routing_": routing if any(each is not None for each in routing) else None,
         }
         set_expansion(self.local, self.kernel, expansion, attributes)
         self.local.n_features_in_ = self.rows.n_features
+        return large
+
+    def _gathered(self) -> tuple[LargeExpansion | None, Gathered]:
+        """Bring support vectors here; those of a large model stay, and none are here then."""
+        n_problems = len(self.results)
+        n_support = sum(result.level.summary.support for result in self.results)
+        if not self.may_be_large:
+            return None, self._with_vectors(self.support)
+        frame = fold(lambda one, other: one.unionByName(other), self.tables)
+        large = LargeExpansion(frame, n_support, self.tables)
+        if n_support > self.max_model_rows:
+            empty = np.zeros((0, self.rows.n_features), dtype=self.form.dtype)
+            return large, nothing_gathered(n_problems, empty)
+        found = large.collected(n_problems)
+        large.unpersist()
+        return None, found
+
+    def _with_vectors(self, support: list[Support]) -> Gathered:
+        """Bring the rows that have a dual in some problem here, as they were given."""
+        rows = np.unique(np.concatenate([each.rows for each in support]))
+        if rows.size == 0:
+            return nothing_gathered(len(support), np.zeros((0, self.rows.n_features)))
+        coef = np.zeros((len(support), rows.size))
+        part = np.full(coef.shape, -1, dtype=np.int32)
+        for k, each in enumerate(support):
+            at = np.searchsorted(rows, each.rows)
+            coef[k, at], part[k, at] = each.coef, each.part
+        question = RowsWanted(rows, self.numbering)
+        found = self.engine.reduce(self.rows.parts, question, operator.add)
+        codes = np.concatenate([own for _, own in found])
+        return Gathered(rows, codes, stacked([X for X, _ in found]), coef, part)
 
     def warn(self) -> None:
         """Say what time ended early, or did not converge."""
         warn_of_levels(self.results, self.local.tol, self.name)
+
+
+def _mass(part: Part) -> float:
+    return part.mass

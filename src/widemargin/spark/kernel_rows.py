@@ -140,6 +140,10 @@ class Numbering:
         first = self.first[block.number]
         return np.arange(first, first + block.n_rows)
 
+    def classes(self, block: SourceBlock) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the numbers of a block's rows, and their classes."""
+        return self.numbers(block), block.codes
+
 
 @dataclass(frozen=True)
 class AsPart:

@@ -91,8 +91,5 @@ class RightRows:
 
     def __call__(self, block: SourceBlock) -> int:
         """Pass over the rows."""
-        X = block.X.astype(self.model.basis.dtype, copy=False)
-        if sp.issparse(X) != sp.issparse(self.model.basis):
-            X = sp.csr_matrix(X) if sp.issparse(self.model.basis) else X.toarray()
-        decision = self.model.decide(X)
+        decision = self.model.decide(block.X.astype(self.model.basis.dtype, copy=False))
         return int(np.count_nonzero((decision > 0) == (block.codes == self.positive)))

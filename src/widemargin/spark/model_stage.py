@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..losses import Array
 from .columns import check_features, refuse_existing
-from .decisions import Decide, with_decisions
+from .decisions import Decide, VectorChecks, with_decisions
 from .stage_params import StageParams
 from .storage import ModelReader, ModelWriter
 
@@ -115,9 +115,8 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
             if name is not None:
                 refuse_existing(schema, param, name)
         skip = self.getHandleInvalid() == "skip"
-        decide = Decide(self._score(), self.numFeatures, features, skip)
         own = f"decisions_{uuid.uuid4().hex}"
-        found = with_decisions(dataset, decide, own)
+        found = self._with_decisions(dataset, features, skip, own)
         if skip:
             found = found.where(F.col(own).isNotNull())
         if self.numClasses == 2:
@@ -131,6 +130,11 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         if prediction is not None:
             found = found.withColumn(prediction, label)
         return found.drop(own)
+
+    def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
+        """Add a column of decisions, null where vectors are skipped."""
+        checks = VectorChecks(self.numFeatures, features, skip)
+        return with_decisions(dataset, Decide(self._score(), checks), name)
 
     def toLocal(self) -> Any:
         """Return the scikit-learn estimator, fitted; it predicts the same without Spark.

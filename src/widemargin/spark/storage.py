@@ -1,8 +1,8 @@
 """Estimators and models on the file system of a cluster, written and read by Spark.
 
 A folder ``metadata`` holds one line of JSON, as all of pyspark's stages have it; that of a model
-also a folder ``data``, a Parquet table of the bytes of its ``.wm`` file. Loading runs no code of
-either, and checks both.
+also a folder ``data``, a Parquet table of the bytes of its ``.wm`` file, and one that stays on the
+cluster a folder ``support`` with its support vectors. Loading runs no code of any, and checks them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, 
 
 from ..engines.spark_tasks import CHUNK_BYTES
 from ..persistence import ModelFileError, dumps, loads
+from . import support_table
+from .large_expansion import LargeExpansion
 
 # Where classes are looked up, whatever the file that defines them.
 PACKAGE = "widemargin.spark"
@@ -48,17 +50,22 @@ class StageWriter(MLWriter):  # type: ignore[misc]
 
 
 class ModelWriter(StageWriter):
-    """Writes a model: its Params, and the bytes of its ``.wm`` file."""
+    """Writes a model: its Params, the bytes of its ``.wm`` file, a table of support vectors."""
 
     def saveImpl(self, path: str) -> None:
         """Write the model to a folder."""
+        more: dict[str, Any] = {}
+        large = getattr(self.stage, "_large", None)
+        if large is not None:
+            large.frame.write.mode(self._mode).parquet(f"{path}/support")
+            more["supportRows"] = large.n_support
         data = dumps(self.stage._fitted)
         chunks = [data[k : k + CHUNK_BYTES] for k in range(0, len(data), CHUNK_BYTES)]
         table = pa.table({"chunk": range(len(chunks)), "data": chunks}, schema=CHUNKS)
         frame = self.sparkSession.createDataFrame(table).coalesce(1)
         frame.write.mode(self._mode).parquet(f"{path}/data")
         # Last, and with the digest, so that a folder cut short is never taken for a model.
-        self._write_metadata(path, {"sha256": hashlib.sha256(data).hexdigest()})
+        self._write_metadata(path, {"sha256": hashlib.sha256(data).hexdigest(), **more})
 
 
 class StageReader(MLReader):  # type: ignore[misc]
@@ -97,7 +104,21 @@ class ModelReader(StageReader):
         rows = self.sparkSession.read.parquet(f"{path}/data").collect()
         data = b"".join(bytes(row["data"]) for row in sorted(rows, key=lambda row: row["chunk"]))
         if hashlib.sha256(data).hexdigest() != metadata.get("sha256"):
-            raise ModelFileError(
-                f"the model in {path!r} is damaged or was not written to its end. Save it again."
-            )
-        return self._with_params(self.kind(loads(data)), metadata)
+            raise _damaged(path)
+        more = [] if "supportRows" not in metadata else [self._large(path, metadata)]
+        return self._with_params(self.kind(loads(data), *more), metadata)
+
+    def _large(self, path: str, metadata: dict[str, Any]) -> LargeExpansion:
+        """Find the support vectors of a model that stays on the cluster."""
+        frame = self.sparkSession.read.schema(support_table.DDL).parquet(f"{path}/support")
+        n_support = metadata["supportRows"]
+        # What each row of the table holds is checked when it is used.
+        if frame.agg({"n": "sum"}).first()[0] != n_support:
+            raise _damaged(path)
+        return LargeExpansion(frame, n_support)
+
+
+def _damaged(path: str) -> ModelFileError:
+    return ModelFileError(
+        f"the model in {path!r} is damaged or was not written to its end. Save it again."
+    )
