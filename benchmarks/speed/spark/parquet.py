@@ -53,8 +53,16 @@ def write_vectors(X: Any, y: np.ndarray, folder: Path, files: int = 2) -> None:
             ],
             fields=list(VECTOR),
         )
-        label = pa.array((y[rows] > 0).astype(np.float64))
-        pq.write_table(pa.table([vectors, label], schema=schema), folder / f"{number}.parquet")
+        columns = [vectors, _zero_or_one(y[rows])]
+        pq.write_table(pa.table(columns, schema=schema), folder / f"{number}.parquet")
+
+
+def write_arrays(X: np.ndarray, y: np.ndarray, folder: Path, files: int = 2) -> None:
+    """Write dense rows as arrays of floats, and labels 0 and 1; a file for each partition."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, rows in enumerate(np.array_split(np.arange(len(y)), files)):
+        columns = {"features": _lists(X[rows]), "label": _zero_or_one(y[rows])}
+        pq.write_table(pa.table(columns), folder / f"{number}.parquet")
 
 
 def write_generated(rows: int, folder: Path, chunk: int = CHUNK_ROWS) -> None:
@@ -65,13 +73,12 @@ def write_generated(rows: int, folder: Path, chunk: int = CHUNK_ROWS) -> None:
         if path.exists():
             continue
         first = number * chunk
-        features = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
         table = pa.table(
             {
                 "id": pa.array(np.arange(first, first + len(label))),
-                "features": features.cast(pa.list_(pa.float32())),
-                "label": pa.array((label > 0).astype(np.float64)),
-                "linear_label": pa.array((linear > 0).astype(np.float64)),
+                "features": _lists(X),
+                "label": _zero_or_one(label),
+                "linear_label": _zero_or_one(linear),
             }
         )
         unfinished = path.with_suffix(".part")
@@ -96,3 +103,12 @@ def _with_linear_rule(rows: int, number: int) -> tuple[np.ndarray, np.ndarray, n
     score = X @ (rule / np.linalg.norm(rule))
     score += NOISE * np.random.default_rng([number + 1, rows, 1]).normal(size=rows)
     return X, y, np.where(score > 0, 1, -1)
+
+
+def _lists(X: np.ndarray) -> pa.Array:
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+    return rows.cast(pa.list_(pa.float32()))
+
+
+def _zero_or_one(y: np.ndarray) -> pa.Array:
+    return pa.array((y == y.max()).astype(np.float64))

@@ -12,16 +12,19 @@ from widemargin.engines.spark import SparkEngine
 
 # Those that wait for a job; others only say what is to be done.
 WAITING = ("keep_noted", "numbers", "reduce", "visit", "together", "scatter")
+WORKING = ("map", "regroup", "reduce", "visit", "together")
 
 
 @contextmanager
-def verbs_timed() -> Iterator[dict[str, list[float]]]:
+def verbs_timed(
+    engine: type[Any] = SparkEngine, names: tuple[str, ...] = WAITING
+) -> Iterator[dict[str, list[float]]]:
     """Yield the seconds of every call by verb, as they are made.
 
     A verb that another one calls counts for that one.
     """
     seconds: dict[str, list[float]] = {}
-    before = {name: getattr(SparkEngine, name) for name in WAITING}
+    before = {name: getattr(engine, name) for name in names}
     inside: list[str] = []
 
     def timed(name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,12 +43,12 @@ def verbs_timed() -> Iterator[dict[str, list[float]]]:
         return call
 
     for name, verb in before.items():
-        setattr(SparkEngine, name, timed(name, verb))
+        setattr(engine, name, timed(name, verb))
     try:
         yield seconds
     finally:
         for name, verb in before.items():
-            setattr(SparkEngine, name, verb)
+            setattr(engine, name, verb)
 
 
 def totals(seconds: dict[str, list[float]]) -> dict[str, dict[str, float]]:

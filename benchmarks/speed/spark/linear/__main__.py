@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from benchmarks.speed.arguments import CommandLine, measure_or_fail
+from benchmarks.speed.spark.command import measure_or_render
 
 from . import tables
 from .parts import PARTS, run
 
-COMMAND_LINE = CommandLine("spark.linear", str(__doc__), PARTS, (), "the median")
-
 
 def main(arguments: list[str] | None = None) -> None:
-    parser, _ = COMMAND_LINE.parser()
-    options = COMMAND_LINE.parsed(parser, arguments)
-    if options.command == "render":
-        tables.write(options.results, options.to)
-        return
-    measure_or_fail(
-        options, lambda results: run(results, options.only, options.repeats, options.quick)
-    )
+    measure_or_render("spark.linear", str(__doc__), PARTS, run, tables.write, arguments)
 
 
 if __name__ == "__main__":
