@@ -20,7 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.papers.results import Results
 from benchmarks.speed import measuring
-from benchmarks.speed.spark import parquet, processes, verbs
+from benchmarks.speed.spark import metrics, parquet, processes, verbs
+from benchmarks.speed.spark.kernel import cases as kernel_cases
+from benchmarks.speed.spark.kernel import cost_model
+from benchmarks.speed.spark.kernel import parts as kernel_parts
+from benchmarks.speed.spark.kernel import tables as kernel_tables
+from benchmarks.speed.spark.kernel.__main__ import main as kernel_main
 from benchmarks.speed.spark.linear import beside_mllib, parts, tables
 from benchmarks.speed.spark.linear.__main__ import main
 
@@ -187,3 +192,75 @@ def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path
 def test_nothing_measured_leaves_the_tables_open(tmp_path):
     tables.write(tmp_path / "none.json", tmp_path)
     assert table(tmp_path / "spark_linear_fits.csv")[0]["Contestant"] == "–"
+
+
+# ------------------------------------------------------------------------------------ kernel
+
+
+def test_metrics_are_read_as_spark_shows_them():
+    several = "total (min, med, max (stageId: taskId))\n1.5 m (1.1 s, 1.3 s (stage 2.0: task 3))"
+    assert metrics.number(several) == 90.0
+    assert metrics.number("334 ms") == 0.334
+    assert metrics.number("total (min, med, max)\n1,562.5 KiB (781.3 KiB)") == pytest.approx(1.6)
+    assert metrics.number("2.0 GiB") == pytest.approx(2147.483648)
+    with pytest.raises(ValueError, match="unit"):
+        metrics.number("many")
+
+
+def test_the_cost_model_gives_back_what_was_measured():
+    model = cost_model.CostModel(seconds=60.0, work=100.0, parts=40, shuffled=2.5e9)
+    assert model.fixed == 10.0
+    assert model.on(2) == 60.0
+    assert model.on(1) == 110.0
+    assert model.speed_up(16) == pytest.approx(110.0 / (10.0 + 100.0 * 3 / 40))
+    # 80 cores have 40 parts to work on, and four fifths of the rows cross the network.
+    assert model.on(80) == pytest.approx(10.0 + 2.5 + 2.0 / 5 * 0.8)
+    idle = cost_model.CostModel(seconds=10.0, work=30.0, parts=4, shuffled=0.0)
+    assert idle.fixed == 0.0  # clocks of tasks may add up to more than two cores have
+
+
+def test_the_machines_have_the_same_settings():
+    case = kernel_cases.CASES["ijcnn1"]
+    for method in (kernel_cases.SODM, kernel_cases.DC):
+        local = kernel_cases.local_machine(method, case)
+        there = kernel_cases.spark_machine(method, case)._local_estimator()
+        assert type(there) is type(local)
+        for name in ("C", "gamma", "tol", "random_state"):
+            assert getattr(there, name) == getattr(local, name)
+        assert there.strategy.get_params() == local.strategy.get_params()
+
+
+def kernel_cell(engine, seconds, predicted):
+    counted = dict.fromkeys(kernel_tables.COUNTED, 1.0) | {"python_worker_seconds": 2 * seconds}
+    fit = {"seconds": seconds, "accuracy": 0.9, "predicted": predicted, "counted": counted}
+    return {"rows": 900, "start_seconds": 8.0, "fits": {"SODM": [fit, fit, fit]}}
+
+
+def test_kernel_tables_show_ratios_agreement_and_the_model(monkeypatch, tmp_path):
+    def fits(engine, job):
+        if engine == kernel_parts.CLUSTER:
+            raise measuring.FitFailed("no luck")
+        local = engine == kernel_parts.LOCAL_ENGINE
+        return kernel_cell(engine, 10.0 if local else 16.0, "ff" if local else "fe")
+
+    def on_large(rows):
+        counted = dict.fromkeys(kernel_tables.COUNTED, 1.0)
+        fit = {"seconds": 100.0, "accuracy": 0.85, "support": 7, "counted": counted}
+        fit |= {"parts": 4, "predict_seconds": 3.0}
+        return {"fits": {str(rows[-1]): fit}, "driver_python_mb": 1.0, "driver_java_mb": 2.0}
+
+    monkeypatch.setattr(kernel_parts, "fits", fits)
+    monkeypatch.setattr(kernel_parts, "large", on_large)
+    path = tmp_path / "spark_kernel.json"
+    names = ["cod-rna", kernel_parts.LARGE]
+    assert kernel_parts.run(Results(path), names, 3, quick=False) == ["cod-rna/cluster: no luck"]
+    kernel_main(["render", "--results", str(path), "--to", str(tmp_path)])
+    rows = table(tmp_path / "spark_kernel_fits.csv")
+    assert [row["÷ local engine"] for row in rows] == ["–", "**1.60**"]
+    assert rows[1]["Predictions as the local engine's (%)"] == "87.50"
+    assert table(tmp_path / "spark_kernel_large.csv")[0]["Rows"] == "5,000,000"
+    model = {row["Data set"]: row for row in table(tmp_path / "spark_kernel_model.csv")}
+    assert model["cod-rna"]["Published, 80 cores"] == "55.4"
+    assert model["cod-rna"]["2"] == "16"
+    assert model["cod-rna"]["4"] == "8"
+    assert model["5,000,000 × 18 (SUSY)"]["Published, 80 cores"] == "1004"
