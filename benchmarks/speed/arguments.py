@@ -46,8 +46,10 @@ class CommandLine:
         run.add_argument("--repeats", type=int, default=3, help=f"rounds; {self.rounds} counts")
         run.add_argument("--quick", action="store_true", help="a few rows, to try the harness")
         run.add_argument("--again", action="store_true", help="measure what is there anew")
-        peers = list(self.peers)
-        run.add_argument("--without", nargs="+", choices=peers, default=[], help="leave one out")
+        if peers := list(self.peers):
+            run.add_argument(
+                "--without", nargs="+", choices=peers, default=[], help="leave one out"
+            )
         render = parser.add_argument_group("render")
         render.add_argument("--to", type=Path, default=TABLES, help="folder of the tables")
         return parser, run
@@ -61,9 +63,10 @@ class CommandLine:
             parser.error(f"--repeats must be at least 1; got {options.repeats}.")
         # Quick runs try the harness on a few rows; their figures never get into the documentation.
         folder = Path("build/speed_quick") if options.quick else Path(__file__).parent / "results"
-        options.results = options.results or folder / f"{self.name}.json"
+        file = f"{self.name.replace('.', '_')}.json"
+        options.results = options.results or folder / file
         options.repeats = 1 if options.quick else options.repeats
-        options.without = tuple(options.without)
+        options.without = tuple(getattr(options, "without", ()))
         return options
 
 

@@ -1,0 +1,14 @@
+"""What training on Spark costs: beside MLlib, beside the local engine, on a cluster.
+
+::
+
+    WIDEMARGIN_DATA=folder python -m benchmarks.speed.spark.linear [--only PART ...] [--quick]
+    WIDEMARGIN_DATA=folder python -m benchmarks.speed.spark.kernel [--only PART ...] [--quick]
+    python -m benchmarks.speed.spark.linear render
+    python -m benchmarks.speed.spark.kernel render
+
+:mod:`.sessions` starts Spark on two cores, or a cluster of separate processes; :mod:`.parquet` puts
+rows where Spark reads them; :mod:`.verbs` tells what a fit spends in each of the engine's verbs,
+:mod:`.transport` what it costs to bring rows to Python, and :mod:`.processes` how much memory the
+driver and the executors take.
+"""

@@ -1,0 +1,29 @@
+"""The command that both benchmarks on Spark share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.papers.results import Results
+from benchmarks.speed.arguments import CommandLine, measure_or_fail
+
+
+def measure_or_render(
+    name: str,
+    description: str,
+    parts: Sequence[str],
+    run: Callable[[Results, Sequence[str], int, bool], list[str]],
+    write: Callable[[Path, Path], None],
+    arguments: list[str] | None,
+) -> None:
+    """Measure the parts that are missing, or write the tables of what there is."""
+    command_line = CommandLine(name, description, parts, (), "the median")
+    parser, _ = command_line.parser()
+    options = command_line.parsed(parser, arguments)
+    if options.command == "render":
+        write(options.results, options.to)
+        return
+    measure_or_fail(
+        options, lambda results: run(results, options.only, options.repeats, options.quick)
+    )

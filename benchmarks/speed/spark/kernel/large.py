@@ -1,0 +1,78 @@
+"""SODM on millions of rows from Parquet on a cluster, stopped at the leaves.
+
+``python -m`` this module is the driver; it reads a job.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed.large_sets import LAM, PART_ROWS
+from benchmarks.speed.spark import parquet
+from benchmarks.speed.spark.metrics import Counted
+from benchmarks.speed.spark.processes import driver_peaks
+from benchmarks.speed.spark.sessions import session_on
+from benchmarks.speed.spark.transport import reading_seconds, transfer_seconds
+from benchmarks.speed.spark.verbs import totals, verbs_timed
+
+GAMMA, TEST_ROWS = 0.05, 5_000
+
+
+def main() -> None:
+    for result in train(json.loads(sys.stdin.read())):
+        print(json.dumps(result), flush=True)
+
+
+def train(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what has been measured so far, after every number of rows."""
+    result: dict[str, Any] = {"fits": {}}
+    with (
+        tempfile.TemporaryDirectory() as name,
+        session_on(job["master"], Path(name)) as (session, started),
+    ):
+        result |= started
+        X, y, _ = parquet.held_out(TEST_ROWS)
+        test_rows = Path(job["folder"]) / "test"
+        parquet.write_arrays(X, y, test_rows)
+        test = session.read.parquet(str(test_rows))
+        for rows in job["rows"]:
+            frame = session.read.parquet(str(Path(job["folder"]) / str(rows)))
+            frame = frame.select("features", "label")
+            result["fits"][str(rows)] = _fit(session, frame, test, rows)
+            result |= driver_peaks()
+            yield result
+        result["finished"] = True
+        yield result
+
+
+def _fit(session: Any, frame: Any, test: Any, rows: int) -> dict[str, Any]:
+    from widemargin.spark import SparkODMClassifier
+
+    found: dict[str, Any] = {"read_seconds": reading_seconds(frame)}
+    found["transfer_seconds"] = transfer_seconds(frame)
+    parts = max(2, rows // PART_ROWS)
+    classifier = SparkODMClassifier(
+        lam=LAM, gamma=GAMMA, strategy="sodm", levels=1, fanIn=parts, stopLevel=1
+    )
+    counted = Counted(session)
+    with verbs_timed() as seconds:
+        began = time.perf_counter()
+        model = classifier.fit(frame)
+        found["seconds"] = time.perf_counter() - began
+    found |= {"verbs": totals(seconds), "counted": counted.totals(), "parts": parts}
+    found["support"] = model.numSupportVectors
+    began = time.perf_counter()
+    predicted = model.transform(test).select("label", "prediction").collect()
+    found["predict_seconds"] = time.perf_counter() - began
+    found["accuracy"] = sum(row.label == row.prediction for row in predicted) / len(predicted)
+    return found
+
+
+if __name__ == "__main__":
+    main()
