@@ -87,6 +87,7 @@ class Folders:
             "row_square": float(self.X.shape[1] + 1),
             "C": 0.1,
             "sync": False,
+            "heartbeat": 0.3,
             **self.settings,
         }
         if neighbours is None:

@@ -72,7 +72,7 @@ def test_a_mean_network_and_kills_change_no_result(tmp_path: Path) -> None:
     with MeanNetwork(folders, loss=0.2, repeat=0.2, delay=0.1) as mean, Processes(folders) as sites:
         sites.start()
         sites.until(lambda found: all(s["rounds"] > 2 for s in found))
-        for _ in range(6):
+        for _ in range(4):
             k = rng.randrange(4)
             sites.kill(k)
             check_mass(sites)
