@@ -92,8 +92,10 @@ def test_reload_tells_what_changed(run, tmp_path):
 
 def test_missing_transport_is_named(run, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for command in (["site", "init", "--name", "x"], ["site", "run"], ["gossip", "demo"]):
-        code, _, err = run(*command)
+    commands = ["site init --name x", "site run", "site status", "site model -o m", "site reload"]
+    commands += ["site stop", "site add-neighbour a b c", "gossip demo", "gossip watch x"]
+    for command in commands:
+        code, _, err = run(*command.split())
         assert code == 2
         assert 'pip install "widemargin[gossip]"' in err
 
