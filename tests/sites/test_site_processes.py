@@ -146,12 +146,7 @@ def test_ten_thousand_hostile_frames_of_a_neighbour(tmp_path: Path) -> None:
     with Processes(folders) as sites, zmq.Context() as context:
         sites.start(0)
         started = sites.status(0)
-        dealer = context.socket(zmq.DEALER)
-        dealer.curve_publickey = folders.keys[1].encode()
-        dealer.curve_secretkey = read_secret_key(folders.folder(1)).encode()
-        dealer.curve_serverkey = folders.keys[0].encode()
-        dealer.sndhwm = 20_000
-        dealer.connect(folders.address(0))
+        dealer = enemy(context, folders)
         memory = resident(started["pid"])
         sound = Frame(
             Kind.EXCHANGE,
@@ -197,10 +192,21 @@ def test_ten_thousand_hostile_frames_of_a_neighbour(tmp_path: Path) -> None:
         dealer.close(0)
 
 
+def enemy(context: zmq.Context[zmq.Socket[bytes]], folders: Folders) -> zmq.Socket[bytes]:
+    """Return a connection to site 0 of one who has the keys of site 1."""
+    dealer: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+    dealer.curve_publickey = folders.keys[1].encode()
+    dealer.curve_secretkey = read_secret_key(folders.folder(1)).encode()
+    dealer.curve_serverkey = folders.keys[0].encode()
+    dealer.sndhwm, dealer.linger = 20_000, 0
+    dealer.connect(folders.address(0))
+    return dealer
+
+
 def resident(pid: int) -> int:
-    """Return the bytes of memory that a process uses."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * 4096
+    """Return the bytes of memory that a process uses, where the system tells."""
+    path = Path(f"/proc/{pid}/statm")
+    return int(path.read_text().split()[1]) * 4096 if path.exists() else 0
 
 
 def test_neighbours_are_reloaded(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -98,6 +99,7 @@ class ControlServer:
     ) -> None:
         self._path, self._answer = socket_path(folder), answer
         self._places = threading.Semaphore(_MOST_CLIENTS)
+        self._lock = _locked(Path(folder))
         self._listening = self._listen(Path(folder))
         self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
         self._thread.start()
@@ -110,20 +112,11 @@ class ControlServer:
         self._thread.join(1.0)
         with suppress(OSError):
             self._path.unlink()
+        os.close(self._lock)
 
     def _listen(self, folder: Path) -> socket.socket:
-        try:
-            _connected(folder, 1.0).close()
-        except (FileNotFoundError, ConnectionError):
-            with suppress(FileNotFoundError):
-                self._path.unlink()  # left behind by a site that was killed
-        except TimeoutError:
-            pass
-        if self._path.exists():
-            raise ControlError(
-                f"A site runs in {folder} already. Stop it with `widemargin site stop`, or give "
-                "this one a folder of its own."
-            )
+        with suppress(FileNotFoundError):
+            self._path.unlink()  # left behind by a site that was killed
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with _within(folder) as name:
             mask = os.umask(0o177)
@@ -162,6 +155,23 @@ class ControlServer:
             return {"ok": True, **self._answer(question)}
         except (ValueError, OSError) as error:
             return {"ok": False, "error": str(error)}
+
+
+def _locked(folder: Path) -> int:
+    """Take the lock of a folder, which the system lets go when the process ends, however it does.
+
+    Two processes with one state would tell neighbours different things under one name.
+    """
+    lock = os.open(folder / "site.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise ControlError(
+            f"A site runs in {folder} already. Stop it with `widemargin site stop`, or give this "
+            "one a folder of its own."
+        ) from None
+    return lock
 
 
 def _connected(folder: str | os.PathLike[str], timeout: float) -> socket.socket:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from zmq.utils import z85
+
 __all__ = ["DOMAIN", "ENDPOINT", "Gate", "TokenBucket"]
 
 # Where libzmq asks, by ZeroMQ's RFC 27.
@@ -70,8 +72,6 @@ class Gate:
 
     def answer(self, question: list[bytes]) -> list[bytes]:
         """Answer one question of libzmq."""
-        from zmq.utils import z85
-
         if len(question) < 6:
             return [b"1.0", question[1] if len(question) > 1 else b"", b"500", b"", b"", b""]
         version, number, _, address, _, mechanism, *credentials = question

@@ -6,6 +6,9 @@ import os
 import struct
 from pathlib import Path
 
+import zmq
+from zmq.utils import z85
+
 __all__ = ["SECRET_MODE", "check_public_key", "make_keys", "read_public_key", "read_secret_key"]
 
 SECRET_MODE = 0o600
@@ -30,8 +33,6 @@ def make_keys(folder: str | os.PathLike[str]) -> str:
     FileExistsError
         If there is a secret key: neighbours would no longer know the site by a new one.
     """
-    import zmq
-
     public, secret = zmq.curve_keypair()
     place = Path(folder)
     path = place / "secret.key"
@@ -74,8 +75,6 @@ def check_public_key(key: object) -> str:
             f"a public key must be a text of {_LENGTH} characters, the contents of the neighbour's "
             f"`public.key`; got {found}."
         )
-    from zmq.utils import z85
-
     try:
         decoded = z85.decode(key.encode("ascii"))
     except (KeyError, ValueError, struct.error):  # the last if five characters are too much

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..resources import memory_bytes
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .data import read_rows
@@ -77,7 +78,7 @@ class Site:
 
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
         self._listener = listener
-        self._stopping = False
+        self._stopping = self._disk_failed = False
         self._started = time.monotonic()
         self._wake = threading.Event()
         self._questions: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = (
@@ -123,9 +124,10 @@ class Site:
     def _round(self) -> None:
         part, was = self._taking_part, self._pace.resting
         self._pace.begin_round()
-        for key, frame in part.round().items():
+        for key, frame in self._frames().items():
             part.links.by_key[key].sent += self._transport.send(key, frame)
         self._pace.end_round()
+        self._transport.check_memory()
         if self._pace.resting != was:
             event = "awake" if was else "resting"
             self._listener(event, steps=int(part.site.steps), agreed=self._pace.agreed)
@@ -136,6 +138,20 @@ class Site:
                     "the model grew beyond all bounds: scale the features, or take "
                     "`model.solver` = 'consensus'. Remove `state.wms` before you start it again."
                 )
+
+    def _frames(self) -> dict[str, bytes]:
+        """Work once. What cannot be saved must not be sent: the network does without it."""
+        try:
+            frames = self._taking_part.round()
+        except OSError as error:
+            if not self._disk_failed:
+                self._listener("state_not_saved", error=str(error))
+            self._disk_failed = True
+            return {}
+        if self._disk_failed:
+            self._listener("state_saved_again")
+        self._disk_failed = False
+        return frames
 
     def _read(self) -> None:
         for key, data in self._transport.take():
@@ -152,6 +168,7 @@ class Site:
             secret_key=read_secret_key(config.folder),
             frame_bytes=frame + ENCRYPTION,
             rate_limit=config.rate_limit,
+            max_memory=memory_bytes(config.max_memory),
             neighbours=config.neighbours,
             arrived=self._wake,
             listener=self._listener,

@@ -8,6 +8,7 @@ does so silently: what matters is acknowledged by the messages themselves.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -64,6 +65,8 @@ class Transport:
         Size of the largest frame; a connection that brings a larger one is closed.
     rate_limit : float
         Frames a second of a neighbour that are read; the others are dropped.
+    max_memory : int
+        Bytes by which the process may grow before all connections are made anew.
     neighbours : sequence of Neighbour
         Whom to talk to.
     arrived : threading.Event
@@ -85,6 +88,7 @@ class Transport:
         secret_key: str,
         frame_bytes: int,
         rate_limit: float,
+        max_memory: int,
         neighbours: Sequence[Neighbour],
         arrived: threading.Event,
         listener: Callable[..., None],
@@ -92,25 +96,29 @@ class Transport:
         self._arrived = arrived
         self.bytes_sent = self.bytes_received = 0
         self._keys = (public_key.encode(), secret_key.encode())
-        self._frame_bytes, self._rate = frame_bytes, rate_limit
-        self._context = zmq.Context()
+        self._listen, self._frame_bytes, self._rate = listen, frame_bytes, rate_limit
+        self._most_memory = resident_bytes() + max_memory
         self._gate = Gate(listener)
         self._inboxes: dict[str, _Inbox] = {}
         self._lock = threading.Lock()
         self._senders: dict[str, _Sender] = {}
         self._listener = listener
+        self._open(neighbours)
+
+    def _open(self, neighbours: Sequence[Neighbour]) -> None:
         self._ended = threading.Event()
+        self._context = zmq.Context()
         self._answering: zmq.Socket[bytes] = self._context.socket(zmq.REP)
         self._answering.bind(ENDPOINT)
         # Before anybody can ask: who is refused once does not try again for a while.
         self.set_neighbours(neighbours)
         try:
-            self._receiving = self._router(listen)
+            self._receiving = self._router()
         except zmq.ZMQError as error:
             self._context.destroy(0)
             raise OSError(
-                f"cannot listen at {listen}: {error}. Set `listen` to an address of this machine "
-                "and a free port."
+                f"cannot listen at {self._listen}: {error}. Set `listen` to an address of this "
+                "machine and a free port."
             ) from None
         self._watching = self._receiving.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -174,15 +182,31 @@ class Transport:
         box = self._inboxes.get(key)
         return 0 if box is None else box.dropped
 
+    def check_memory(self) -> None:
+        """Make all connections anew if the process has grown too much.
+
+        All queues are bounded, but libzmq takes in a message of any number of parts before it
+        hands over the first. A neighbour that sends parts without end is stopped here.
+        """
+        if resident_bytes() <= self._most_memory:
+            return
+        self._listener("memory_exceeded", bytes=resident_bytes(), limit=self._most_memory)
+        neighbours = [sender.neighbour for sender in self._senders.values()]
+        self.close()
+        self._open(neighbours)
+        # What the process does not give back to the system is not taken for an attack again.
+        self._most_memory = max(self._most_memory, resident_bytes() + self._frame_bytes)
+
     def close(self) -> None:
         """Close all connections; what waits is dropped."""
         self._ended.set()
         self._thread.join()
         for sender in self._senders.values():
             sender.socket.close(0)
+        self._senders.clear()
         self._context.destroy(0)
 
-    def _router(self, listen: str) -> zmq.Socket[bytes]:
+    def _router(self) -> zmq.Socket[bytes]:
         router: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         router.curve_server = True
         router.curve_secretkey = self._keys[1]
@@ -192,7 +216,7 @@ class Transport:
         router.handshake_ivl = _HANDSHAKE_MILLISECONDS
         _keep_alive(router)
         try:
-            router.bind(listen)
+            router.bind(self._listen)
         except zmq.ZMQError:
             router.close(0)
             raise
@@ -262,3 +286,12 @@ def _keep_alive(socket: zmq.Socket[bytes]) -> None:
     """Have a connection end that is cut without a word."""
     socket.heartbeat_ivl = _HEARTBEAT_MILLISECONDS
     socket.heartbeat_timeout = 3 * _HEARTBEAT_MILLISECONDS
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process has, as far as the system tells; else 0."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
