@@ -19,7 +19,6 @@ from widemargin.cli.messages import (
     print_json,
     usage_error,
 )
-
 from widemargin.cli.site_control import check_transport
 
 if TYPE_CHECKING:

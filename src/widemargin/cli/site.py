@@ -88,7 +88,7 @@ def _next_steps(folder: Path, given: dict[str, Any]) -> str:
     steps = [f"Set {', '.join(wanted)} in {folder / 'site.toml'}."] if wanted else []
     steps += [
         "Tell neighbours the name, address and public key of this site, and add theirs:\n"
-        f"     widemargin site add-neighbour --folder {folder} NAME tcp://HOST:PORT KEY",
+        f"     widemargin site add-neighbour --folder {folder} NAME tcp://HOST:PORT --key 'KEY'",
         f"Run it: widemargin site run --config {folder / 'site.toml'}",
         f"Or keep it running: {folder / 'widemargin-site.service'} says how.",
     ]

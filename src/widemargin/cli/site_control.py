@@ -115,9 +115,8 @@ def stop(folder: FolderOption = Path()) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
     address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
-    public_key: Annotated[
-        str, typer.Argument(help="Its public key, 40 characters.", show_default=False)
-    ],
+    # No argument: it may begin with a hyphen.
+    public_key: Annotated[str, typer.Option("--key", help="Its public key, 40 characters.")],
     folder: FolderOption = Path(),
 ) -> None:
     """Add a neighbour to site.toml; `widemargin site reload` tells a running site.
