@@ -23,7 +23,7 @@ from .config import Neighbour, write_template
 from .control import ControlError, ask
 from .keys import make_keys
 
-__all__ = ["LocalFleet", "SiteProcess"]
+__all__ = ["LocalFleet", "SiteProcess", "free_ports"]
 
 SECONDS_FOR_A_STATUS = 5.0
 SECONDS_TO_STOP = 15.0
@@ -72,7 +72,7 @@ class LocalFleet:
         for site in self.sites:
             site.folder.mkdir(mode=0o700)
             keys.append(make_keys(site.folder))
-        addresses = [f"tcp://127.0.0.1:{port}" for port in _free_ports(len(parts))]
+        addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(len(parts))]
         network = _agreed_on(parts, topology)
         for k, (site, (X, y)) in enumerate(zip(self.sites, parts, strict=True)):
             data = site.folder / "rows.npz"
@@ -175,7 +175,7 @@ def _agreed_on(parts: Sequence[tuple[Any, Any]], topology: Topology) -> dict[str
     }
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Find ports that nobody listens on now; all are held until the last is found.
 
     They are below those that systems give to outgoing connections: while a site is down, one of
