@@ -54,8 +54,8 @@ def two_sites(tmp_path):
     site("add-neighbour", "two", address, "--key", keys[1], "--folder", folders[0])
     running = []
     for folder in folders:
-        command = [*COMMAND, "run", "--config", str(folder / "site.toml")]
-        running.append(subprocess.Popen(command, stderr=open(folder / "log", "wb")))  # noqa: SIM115
+        files = ["--config", folder / "site.toml", "--log", folder / "log"]
+        running.append(subprocess.Popen([*COMMAND, "run", *files]))
     try:
         yield folders, ports, keys, running
     finally:
