@@ -1,7 +1,7 @@
 """Types of the native core; see native/bindings.cpp."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -316,11 +316,9 @@ class NetworkOptions:
         threads: int,
     ) -> None: ...
 
-class _GossipNetwork:
+class _GossipMethods:
     @classmethod
-    def consensus(
-        cls, *arguments: Any, rho: float, relaxation: float, epochs: int
-    ) -> _GossipNetwork: ...
+    def consensus(cls, *arguments: Any, rho: float, relaxation: float, epochs: int) -> Self: ...
     @classmethod
     def gradient(
         cls,
@@ -334,7 +332,9 @@ class _GossipNetwork:
         exchange: str,
         clip: float,
         trim: int,
-    ) -> _GossipNetwork: ...
+    ) -> Self: ...
+
+class _GossipNetwork(_GossipMethods):
     @classmethod
     def average(cls, *arguments: Any, values: NDArray[np.float64]) -> _GossipNetwork: ...
     def run(self, rounds: int, stopping: Callable[[], bool] | None = None) -> int: ...
@@ -366,25 +366,7 @@ class SiteSettings:
         stopping: StoppingRule,
     ) -> None: ...
 
-class _GossipSite:
-    @classmethod
-    def consensus(
-        cls, *arguments: Any, rho: float, relaxation: float, epochs: int
-    ) -> _GossipSite: ...
-    @classmethod
-    def gradient(
-        cls,
-        *arguments: Any,
-        tracking: bool,
-        batch: int,
-        offset: float,
-        decay: float,
-        radius: float,
-        averaging: bool,
-        exchange: str,
-        clip: float,
-        trim: int,
-    ) -> _GossipSite: ...
+class _GossipSite(_GossipMethods):
     def step(self) -> None: ...
     def prepare(self, fraction: NDArray[np.float64]) -> None: ...
     def write(self, link: int) -> NDArray[np.float64]: ...

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from widemargin import LinearSVMClassifier
 from widemargin.sites.config import Neighbour, SiteConfig, read_config, write_template
 from widemargin.sites.keys import make_keys
+from widemargin.sites.state import SavedState
 
 
 def generated_rows(n_rows: int, n_features: int, seed: int = 0) -> tuple[Any, Any]:
@@ -38,6 +39,24 @@ def save_rows(path: Path, X: Any, y: Any) -> None:
         return np.savez(path, X=X, y=y)
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
     return np.savez(path, y=y, **parts)
+
+
+def on_the_way(states: list[SavedState]) -> list[float]:
+    """Return the mass that is on its way, link by link, where both ends know each other."""
+    ends = {}
+    for each in states:
+        masses = each.header["masses"]
+        for link in each.header["links"]:
+            slot = link["slot"]
+            ends[each.header["public_key"], link["public_key"]] = (
+                (masses["sent"][slot], masses["received"][slot]),
+                (link["epoch"], link["their_epoch"]),
+            )
+    return [
+        sent - ends[b, a][0][1]
+        for (a, b), ((sent, _), epochs) in ends.items()
+        if epochs == ends[b, a][1][::-1]
+    ]
 
 
 @dataclass
@@ -87,6 +106,7 @@ class Folders:
             "row_square": float(self.X.shape[1] + 1),
             "C": 0.1,
             "sync": False,
+            "heartbeat": 0.3,
             **self.settings,
         }
         if neighbours is None:

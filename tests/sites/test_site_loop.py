@@ -1,0 +1,101 @@
+"""The loop of a site, in a thread of this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from site_folders import Folders, generated_rows
+
+from widemargin.sites import state
+from widemargin.sites.control import ask
+from widemargin.sites.site import run_site
+from widemargin.sites.status import MOST_POINTS, History
+
+ROWS = generated_rows(120, 4)
+
+
+@contextmanager
+def running(folders: Folders, k: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    events: list[tuple[str, dict[str, Any]]] = []
+    thread = threading.Thread(
+        target=run_site,
+        args=(folders.config(k),),
+        kwargs={"listener": lambda event, **fields: events.append((event, fields))},
+    )
+    thread.start()
+    until(lambda: (folders.folder(k) / "control.sock").exists())
+    try:
+        yield events
+    finally:
+        ask(folders.folder(k), "stop", timeout=60)
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def until(happens: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_what_cannot_be_saved_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = Folders(tmp_path, *ROWS, n_sites=2)
+    writing, full = state.write_atomically, [False]
+
+    def write(path: Any, data: bytes, **options: Any) -> None:
+        if full[0] and Path(path).parent == folders.folder(0):
+            raise OSError(28, "No space left on device")
+        writing(path, data, **options)
+
+    monkeypatch.setattr(state, "write_atomically", write)
+    with running(folders, 0) as events, running(folders, 1):
+
+        def link_of_1() -> dict[str, Any]:
+            return dict(ask(folders.folder(1), "status")["links"][0])
+
+        until(lambda: link_of_1()["received"] > 3)
+        full[0] = True
+        until(lambda: "state_not_saved" in [event for event, _ in events])
+        time.sleep(0.3)
+        before, status = link_of_1()["received"], ask(folders.folder(0), "status")
+        time.sleep(1.5)
+        assert link_of_1()["received"] == before
+        assert ask(folders.folder(0), "status")["steps"] > status["steps"]  # it lives
+        full[0] = False
+        until(lambda: link_of_1()["received"] > before + 3)
+        assert [event for event, _ in events].count("state_not_saved") == 1
+        assert "state_saved_again" in [event for event, _ in events]
+
+
+def test_rows_of_another_length_are_told(tmp_path: Path) -> None:
+    folders = Folders(tmp_path, *ROWS, n_sites=2, settings={"row_square": 1e3})
+    with running(folders, 0) as events:
+        until(lambda: "row_square_unlike" in [event for event, _ in events])
+    fields = dict(events)["row_square_unlike"]
+    assert fields["here"] == pytest.approx((ROWS[0][::2] ** 2).sum(axis=1).mean() + 1)
+    assert events[-1][0] == "stopped"
+
+
+def test_history_stays_short(tmp_path: Path) -> None:
+    folders = Folders(tmp_path, *ROWS, n_sites=2)
+    from widemargin.sites.data import read_rows
+    from widemargin.sites.local_site import LocalSite
+
+    local = LocalSite(folders.config(0), read_rows(folders.config(0)))
+    site, history = local.native(1), History()
+    site.step()
+    for _ in range(3 * MOST_POINTS):
+        history.note(site, local.problem)
+    assert MOST_POINTS / 2 <= len(history.points) <= MOST_POINTS
+    times = [point[0] for point in history.points]
+    assert times == sorted(times)
+    assert history.accuracy is not None
+    assert 0.5 < history.accuracy <= 1.0
+    assert not history.due
