@@ -144,16 +144,20 @@ def test_loss_delay_repetition_and_order_change_no_result(tmp_path: Path) -> Non
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     seed=st.integers(0, 2**32 - 1),
-    actions=st.lists(st.tuples(st.integers(0, 3), st.sampled_from("rrrrdddkl")), max_size=80),
+    actions=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from("rrrrdddkl")), min_size=20, max_size=80
+    ),
 )
 def test_mass_is_exact_whatever_happens(
     tmp_path_factory: pytest.TempPathFactory, seed: int, actions: list[tuple[int, str]]
 ) -> None:
-    sites = network(tmp_path_factory.mktemp("mass"), seed, loss=0.3, repeat=0.3, delay=0.5)
+    sites = network(tmp_path_factory.mktemp("mass"), seed)
+    sites.all_round(3)  # they know each other, and share
+    sites.faults = {"loss": 0.2, "repeat": 0.3, "delay": 0.4}
     for k, action in actions:
         if action == "r":
             sites.round(k)
@@ -180,6 +184,26 @@ def test_a_restarted_site_goes_on_bit_for_bit(tmp_path: Path) -> None:
         assert one == two
     np.testing.assert_array_equal(before.site.model(), after.site.model())
     assert before.site.save() == after.site.save()
+
+
+def test_what_was_told_is_on_disk_before(tmp_path: Path) -> None:
+    sites = network(tmp_path)
+    sites.all_round(5)
+    sites.round(0)
+    sites.deliver()
+    for k in (1, 2, 3):
+        sites.round(k)  # they have read it, and that is on their disks
+    sites.check_mass()
+    told = {
+        key: sites.members[sites.folders.keys.index(key)].site.links()
+        for key in sites.members[0].links.by_key
+    }
+    sites.kill(0)
+    written = sites.members[0].site.links()
+    for key, theirs in told.items():
+        back = sites.members[sites.folders.keys.index(key)].links.by_key[sites.folders.keys[0]]
+        slot = sites.members[0].links.by_key[key].slot
+        assert written[slot, 3] == theirs[back.slot, 4]  # the last number that it wrote, and read
 
 
 @pytest.mark.parametrize("solver", ["consensus", "gadget", "tracking"])
