@@ -76,7 +76,7 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
         "neighbour",
         "address",
         "state",
-        right=("heard", "sent", "received", "rejected", "apart", "epoch"),
+        right=("heard", "sent", "received", "rejected", "apart"),
     )
     for link in status.get("links", ()):
         connected = bool(link["connected"])
@@ -89,7 +89,6 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
             f"{link['received']:,}",
             f"{link['rejected']:,}",
             number(link.get("distance"), ".1e"),
-            str(link.get("epoch", "–")),
         )
     return Group(facts, "", links)
 
