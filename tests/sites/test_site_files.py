@@ -331,15 +331,15 @@ def test_a_site_is_asked(tmp_path: Path) -> None:
 
 def test_nonsense_on_the_socket_is_answered(tmp_path: Path) -> None:
     server = ControlServer(tmp_path, lambda question: {})
-    try:
-        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        link.connect(str(socket_path(tmp_path)))
-        with link, link.makefile("rb") as lines:
-            for nonsense in (b"hello", b"[1]", b"\xff\xfe", b'{"command"'):
-                link.sendall(nonsense + b"\n")
-                assert json.loads(lines.readline())["ok"] is False
-            link.sendall(b'{"command": "status"}\n')
-            assert json.loads(lines.readline()) == {"ok": True}
-    finally:
-        server.close()
-    assert threading.active_count() < 20
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.connect(str(socket_path(tmp_path)))
+    with link, link.makefile("rb") as lines:
+        for nonsense in (b"hello", b"[1]", b"\xff\xfe", b'{"command"'):
+            link.sendall(nonsense + b"\n")
+            assert json.loads(lines.readline())["ok"] is False
+        link.sendall(b'{"command": "status"}\n')
+        assert json.loads(lines.readline()) == {"ok": True}
+        before = threading.active_count()
+        server.close()  # ends the conversation, too
+        assert lines.readline() == b""
+        assert threading.active_count() == before - 2

@@ -99,6 +99,7 @@ class ControlServer:
     ) -> None:
         self._path, self._answer = socket_path(folder), answer
         self._places = threading.Semaphore(_MOST_CLIENTS)
+        self._clients: dict[socket.socket, threading.Thread] = {}
         self._lock = _locked(Path(folder))
         self._listening = self._listen(Path(folder))
         self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
@@ -110,6 +111,11 @@ class ControlServer:
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self._thread.join(1.0)
+        # Answers under way are given, and no more questions are heard.
+        for link, thread in list(self._clients.items()):
+            with suppress(OSError):
+                link.shutdown(socket.SHUT_RD)
+            thread.join(1.0)
         with suppress(OSError):
             self._path.unlink()
         os.close(self._lock)
@@ -136,7 +142,9 @@ class ControlServer:
             if not self._places.acquire(blocking=False):
                 link.close()
                 continue
-            threading.Thread(target=self._converse, args=(link,), daemon=True).start()
+            thread = threading.Thread(target=self._converse, args=(link,), daemon=True)
+            self._clients[link] = thread
+            thread.start()
 
     def _converse(self, link: socket.socket) -> None:
         try:
@@ -145,6 +153,7 @@ class ControlServer:
                 while question := lines.readline(_LONGEST_QUESTION):
                     link.sendall(json.dumps(self._reply(question)).encode() + b"\n")
         finally:
+            self._clients.pop(link, None)
             self._places.release()
 
     def _reply(self, line: bytes) -> Answer:

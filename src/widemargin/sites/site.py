@@ -78,7 +78,8 @@ class Site:
 
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
         self._listener = listener
-        self._stopping = self._disk_failed = False
+        self._stopping = self._ended = self._disk_failed = False
+        self._asking = threading.Lock()
         self._started = time.monotonic()
         self._wake = threading.Event()
         self._questions: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = (
@@ -91,6 +92,7 @@ class Site:
             self._taking_part = Participant(local, read_public_key(config.folder), listener)
             self._transport = self._connected()
         except BaseException:
+            self._ended = True
             self._control.close()
             raise
         self._pace = Pace(self._taking_part)
@@ -115,10 +117,11 @@ class Site:
                     self._round()
             part.save()
         finally:
-            self._stopping = True
+            with self._asking:
+                self._ended = True
+            self._answer()  # those who still wait for one
             self._control.close()
             self._transport.close()
-            self._answer()  # those who still wait for one
             self._listener("stopped", steps=int(part.site.steps), rounds=part.rounds)
 
     def _round(self) -> None:
@@ -179,7 +182,10 @@ class Site:
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Pass a question to the loop, and wait for the answer; runs in other threads."""
         future: Future[dict[str, Any]] = Future()
-        self._questions.put((question, future))
+        with self._asking:
+            if self._ended:
+                raise ValueError("the site is stopping.")
+            self._questions.put((question, future))
         self._wake.set()
         return future.result(60.0)
 
