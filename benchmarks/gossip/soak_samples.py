@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from widemargin.sites.fleet import LocalFleet, SiteProcess
-from widemargin.sites.state import read_state
+from widemargin.sites.state import StateError, read_state
 
 # A process that has just begun still imports and reads its rows, on a machine that may be busy.
 SECONDS_TO_BEGIN = 60.0
@@ -34,6 +34,9 @@ class Samples:
         Longest time that each site ran without a round, in seconds, beyond its beginning.
     ended : list
         Sites that ended by themselves, with what they said.
+    account : dict
+        Of the states on disk at all samples: how many were read, how many were damaged, and by how
+        much what a site holds, plus what it sent, minus what it received, was off 1 at most.
     """
 
     def __init__(self, fleet: LocalFleet) -> None:
@@ -44,6 +47,7 @@ class Samples:
         self._last: Mapping[str, Mapping[str, Any] | None] = {}
         self.stalls = {site.name: 0.0 for site in fleet.sites}
         self.ended: list[dict[str, Any]] = []
+        self.account = {"states_read": 0, "damaged": 0, "largest_error": 0.0}
 
     @property
     def seconds(self) -> float:
@@ -63,9 +67,21 @@ class Samples:
             course.resident_bytes.append(_resident_bytes(site))
             course.rounds.append(int(status["rounds"]) if status else None)
             course.estimated_gap.append(status["estimated_gap"] if status else None)
+            self._check_state(site)
             if site.name not in expected_down:
                 self._watch(site, status)
         return self._last
+
+    def _check_state(self, site: SiteProcess) -> None:
+        try:
+            error = abs(read_state(site.folder).total_mass - 1.0)
+        except FileNotFoundError:
+            return  # it has just begun
+        except StateError:
+            self.account["damaged"] += 1
+            return
+        self.account["states_read"] += 1
+        self.account["largest_error"] = max(self.account["largest_error"], error)
 
     def _watch(self, site: SiteProcess, status: Mapping[str, Any] | None) -> None:
         now = time.monotonic()
@@ -125,6 +141,7 @@ class Samples:
         return {
             "stalls_seconds": self.stalls,
             "ended_by_themselves": self.ended,
+            "account": self.account,
             "courses": {name: vars(course) for name, course in self._courses.items()},
         }
 

@@ -6,7 +6,7 @@ import pytest
 from pretended import KEY, status
 from rich.console import Console
 
-from widemargin.sites.status_table import age, fleet_table, progress_of, site_view, size
+from widemargin.cli.status_table import age, fleet_table, progress_of, site_view
 
 
 def drawn(renderable, width=140):
@@ -44,13 +44,3 @@ def test_words():
 )
 def test_time_spans(seconds, text):
     assert age(seconds) == text
-
-
-def test_sizes():
-    assert [size(n) for n in (0, 999, 1500, 2.5e6, 3e12)] == [
-        "0 B",
-        "999 B",
-        "1.5 kB",
-        "2.5 MB",
-        "3000.0 GB",
-    ]

@@ -14,6 +14,7 @@ GOOD = {
     },
     "stalls_seconds": {"site-0": 5.0, "site-1": 0.0},
     "ended_by_themselves": [],
+    "account": {"states_read": 9, "damaged": 0, "largest_error": 1e-12},
     "final": {
         "agreed_after_seconds": 12.0,
         "excess": [0.001, -1e-6],
@@ -44,8 +45,10 @@ def test_a_good_run():
         ("no site ended by itself", ("ended_by_themselves",), [{"site": "site-1", "said": "oh"}]),
         ("all agreed in the end", ("final", "agreed_after_seconds"), None),
         ("models within 1 % of the pooled optimum", ("final", "excess"), [0.0, 0.011]),
-        ("mass exact", ("final", "mass", "total"), 1.999),
-        ("mass exact", ("final", "mass", "least_between"), -0.001),
+        ("mass exact throughout", ("account", "damaged"), 1),
+        ("mass exact throughout", ("account", "largest_error"), 1e-3),
+        ("mass exact in the end", ("final", "mass", "total"), 1.999),
+        ("mass exact in the end", ("final", "mass", "least_between"), -0.001),
     ],
 )
 def test_what_is_wrong_is_found(criterion, place, value):

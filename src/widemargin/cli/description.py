@@ -11,7 +11,7 @@ from widemargin.cli.network_description import (
     network_parameters,
 )
 
-__all__ = ["describe", "described_lines"]
+__all__ = ["describe", "described_lines", "size"]
 
 
 def describe(estimator: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Lay a description out for reading; keys that a command lacks are left out."""
     lines = []
     if "model" in summary:
-        lines.append(("model", f"{summary['model']} ({_size(summary['file_bytes'])})"))
+        lines.append(("model", f"{summary['model']} ({size(summary['file_bytes'])})"))
     classes = summary["classes"]
     gap = summary["relative_gap"]
     lines.append(("estimator", summary["estimator"]))
@@ -174,10 +174,11 @@ def _per_class(classes: list[Any], counts: list[int], at_most: int = 10) -> str:
     return shown + (", …" if len(classes) > at_most else "")
 
 
-def _size(n_bytes: int) -> str:
-    size = float(n_bytes)
+def size(n_bytes: float) -> str:
+    """Write a number of bytes in the unit that suits it."""
+    value = float(n_bytes)
     for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"

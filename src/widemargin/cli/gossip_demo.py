@@ -19,6 +19,7 @@ from widemargin.cli.messages import (
     print_json,
     usage_error,
 )
+from widemargin.cli.site_control import check_transport
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -60,8 +61,6 @@ def demo(
     to two neighbours over 127.0.0.1. Takes less than a minute. Exit code 1 if a site's model is
     more than 1 % above the objective of the model of all rows. Ctrl-C ends all processes.
     """
-    from widemargin.cli.site import check_transport
-
     check_transport()
     if keep is not None and keep.exists():
         raise usage_error(f"--keep {keep}: must be a new folder; there is something already.")
@@ -171,14 +170,14 @@ class _Screen:
         from rich.console import Group
         from rich.text import Text
 
-        from widemargin.sites.status_table import fleet_table
+        from widemargin.cli.status_table import fleet_table
 
         news = Text("\n".join(self._news[-LINES_OF_NEWS:]), style="dim")
         return Group(fleet_table(statuses), "", news)
 
 
 def _line(seconds: float, statuses: Mapping[str, Mapping[str, Any] | None]) -> str:
-    from widemargin.sites.status_table import number, progress_of
+    from widemargin.cli.status_table import number, progress_of
 
     words = [
         f"{name} {progress_of(status)}"

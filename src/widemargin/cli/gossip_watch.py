@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from widemargin.cli.messages import faults_reported, usage_error
+from widemargin.cli.site_control import check_transport
 
 __all__ = ["watch"]
 
@@ -25,6 +26,7 @@ def watch(
     It listens on 127.0.0.1 alone and holds neither rows nor weights. From another machine, reach it
     through ssh: `ssh -L PORT:127.0.0.1:PORT HOST`.
     """
+    check_transport()
     with faults_reported():
         from widemargin.sites.local_http import HOST, LocalServer
         from widemargin.sites.watch import Watcher, page_of

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from widemargin.cli.messages import aligned, faults_reported, print_json, usage_error
-from widemargin.cli.site_control import add, model, reload, status, stop
+from widemargin.cli.site_control import add, check_transport, model, reload, status, stop
 
-__all__ = ["check_transport", "site"]
+__all__ = ["site"]
 
 site = typer.Typer(name="site", no_args_is_help=True, rich_markup_mode=None)
 
@@ -88,7 +88,7 @@ def _next_steps(folder: Path, given: dict[str, Any]) -> str:
     steps = [f"Set {', '.join(wanted)} in {folder / 'site.toml'}."] if wanted else []
     steps += [
         "Tell neighbours the name, address and public key of this site, and add theirs:\n"
-        f"     widemargin site add-neighbour --folder {folder} NAME tcp://HOST:PORT KEY",
+        f"     widemargin site add-neighbour --folder {folder} NAME tcp://HOST:PORT --key 'KEY'",
         f"Run it: widemargin site run --config {folder / 'site.toml'}",
         f"Or keep it running: {folder / 'widemargin-site.service'} says how.",
     ]
@@ -132,17 +132,6 @@ def run(
                 )
                 listener("metrics_served", url=f"http://127.0.0.1:{settings.metrics_port}/metrics")
             run_site(settings, listener=listener)
-
-
-def check_transport() -> None:
-    """End with a usage error unless what sites talk through is installed."""
-    from importlib.util import find_spec
-
-    if find_spec("zmq") is None:
-        raise usage_error(
-            "Sites talk through pyzmq, which is not installed. Get it with "
-            '`pip install "widemargin[gossip]"`.'
-        )
 
 
 for command in (status, model, reload, stop):

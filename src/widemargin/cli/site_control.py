@@ -15,7 +15,7 @@ from widemargin.cli.messages import BAD_FILE, faults_reported, print_json, say, 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["add", "model", "reload", "status", "stop"]
+__all__ = ["add", "check_transport", "model", "reload", "status", "stop"]
 
 FolderOption = Annotated[
     Path, typer.Option("--folder", "-f", help="Folder of the site, where its site.toml is.")
@@ -43,6 +43,7 @@ def status(
 
     With several folders, a line for each site. Exit code 1 if one of them does not answer.
     """
+    check_transport()
     folders = [Path()] if folder is None else folder
     with faults_reported():
         from rich.console import Console
@@ -71,6 +72,7 @@ def model(
     folder: FolderOption = Path(),
 ) -> None:
     """Save the model that a running site has now; the site goes on."""
+    check_transport()
     with faults_reported():
         check_output(output, "--output", ())
         # The site writes the file, from a folder of its own.
@@ -80,6 +82,7 @@ def model(
 
 def reload(folder: FolderOption = Path()) -> None:
     """Have a running site read its site.toml again: neighbours come and go."""
+    check_transport()
     with faults_reported():
         answer = _asked(folder, "reload")
     changes = [
@@ -92,6 +95,7 @@ def reload(folder: FolderOption = Path()) -> None:
 
 def stop(folder: FolderOption = Path()) -> None:
     """Stop a running site; its state is saved first."""
+    check_transport()
     from widemargin.sites.control import ControlError
 
     with faults_reported():
@@ -111,15 +115,15 @@ def stop(folder: FolderOption = Path()) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
     address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
-    public_key: Annotated[
-        str, typer.Argument(help="Its public key, 40 characters.", show_default=False)
-    ],
+    # No argument: it may begin with a hyphen.
+    public_key: Annotated[str, typer.Option("--key", help="Its public key, 40 characters.")],
     folder: FolderOption = Path(),
 ) -> None:
     """Add a neighbour to site.toml; `widemargin site reload` tells a running site.
 
     The neighbour must add this site as well. Keys have characters that shells read: quote them.
     """
+    check_transport()
     with faults_reported():
         from widemargin.sites.config import Neighbour
         from widemargin.sites.neighbours import add_neighbour
@@ -127,6 +131,17 @@ def add(
         path = folder / "site.toml"
         add_neighbour(path, Neighbour(name, address, public_key))
     typer.echo(f"added {name} to {path}; tell a running site by `widemargin site reload`.")
+
+
+def check_transport() -> None:
+    """End with a usage error unless what sites talk through is installed."""
+    from importlib.util import find_spec
+
+    if find_spec("zmq") is None:
+        raise usage_error(
+            "Sites talk through pyzmq, which is not installed. Get it with "
+            '`pip install "widemargin[gossip]"`.'
+        )
 
 
 def _asked(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
@@ -151,7 +166,7 @@ def _statuses(folders: Sequence[Path]) -> Statuses:
 
 
 def _drawn(statuses: Statuses) -> RenderableType:
-    from widemargin.sites.status_table import fleet_table, site_view
+    from widemargin.cli.status_table import fleet_table, site_view
 
     answers = list(statuses.values())
     if len(answers) == 1 and answers[0] is not None:

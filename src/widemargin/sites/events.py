@@ -21,9 +21,11 @@ __all__ = ["EventLog"]
 # What an operator should look at.
 WARNINGS = {
     "frame_rejected",
+    "memory_exceeded",
     "refused",
     "row_square_unlike",
     "state_behind",
+    "state_not_saved",
     "state_set_aside",
     "unreachable",
 }

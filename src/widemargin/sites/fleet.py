@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from .config import Neighbour, write_template
 from .control import ControlError, ask
 from .keys import make_keys
 
-__all__ = ["LocalFleet", "SiteProcess"]
+__all__ = ["LocalFleet", "SiteProcess", "free_ports"]
 
 SECONDS_FOR_A_STATUS = 5.0
 SECONDS_TO_STOP = 15.0
@@ -73,7 +72,7 @@ class LocalFleet:
         for site in self.sites:
             site.folder.mkdir(mode=0o700)
             keys.append(make_keys(site.folder))
-        addresses = [f"tcp://127.0.0.1:{port}" for port in _free_ports(len(parts))]
+        addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(len(parts))]
         network = _agreed_on(parts, topology)
         for k, (site, (X, y)) in enumerate(zip(self.sites, parts, strict=True)):
             data = site.folder / "rows.npz"
@@ -152,12 +151,7 @@ class LocalFleet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.stop()
         finally:  # a second Ctrl-C must not leave processes behind
@@ -181,7 +175,7 @@ def _agreed_on(parts: Sequence[tuple[Any, Any]], topology: Topology) -> dict[str
     }
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Find ports that nobody listens on now; all are held until the last is found.
 
     They are below those that systems give to outgoing connections: while a site is down, one of

@@ -56,6 +56,8 @@ RestrictSUIDSGID=yes
 LockPersonality=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
+# Above max_memory of site.toml, the rows and 300 MB, this is a second bound:
+# MemoryMax=4G
 # A core dump would hold the secret key and rows.
 LimitCORE=0
 

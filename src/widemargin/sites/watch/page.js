@@ -78,7 +78,7 @@ function drawNetwork(sites) {
     const side = Math.cos(angle);
     const anchor = side > 0.25 ? "start" : side < -0.25 ? "end" : "middle";
     const out = radius + 9;
-    const down = anchor === "middle" ? (Math.sin(angle) > 0 ? 12 : -14) : 0;
+    const down = anchor === "middle" ? (Math.sin(angle) > 0 ? 12 : -14) : 8 * Math.sin(angle);
     group.append(svg("circle", { cx: x, cy: y, r: radius }));
     const label = { x: x + out * side, y: y + out * Math.sin(angle) + down, "text-anchor": anchor };
     const shown = name.length > 18 ? name.slice(0, 17) + "…" : name;

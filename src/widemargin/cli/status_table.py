@@ -11,7 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["age", "fleet_table", "number", "progress_of", "site_view", "size"]
+from widemargin.cli.description import size
+
+__all__ = ["age", "fleet_table", "number", "progress_of", "site_view"]
 
 DOWN = "down"
 STYLES = {
@@ -74,7 +76,7 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
         "neighbour",
         "address",
         "state",
-        right=("heard", "sent", "received", "rejected", "apart", "epoch"),
+        right=("heard", "sent", "received", "rejected", "apart"),
     )
     for link in status.get("links", ()):
         connected = bool(link["connected"])
@@ -87,7 +89,6 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
             f"{link['received']:,}",
             f"{link['rejected']:,}",
             number(link.get("distance"), ".1e"),
-            str(link.get("epoch", "–")),
         )
     return Group(facts, "", links)
 
@@ -135,13 +136,3 @@ def age(seconds: Any) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-
-
-def size(n_bytes: Any) -> str:
-    """Write a number of bytes in the unit that suits it."""
-    value = float(n_bytes)
-    for unit in ("B", "kB", "MB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} GB"
