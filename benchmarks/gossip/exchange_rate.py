@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 import zmq
-from widemargin.sites.wire import HEADER_BYTES
 
 from widemargin.gossip import graph_of
 from widemargin.sites.fleet import LocalFleet
+from widemargin.sites.wire import HEADER_BYTES
 
 DIMENSIONS = (123, 20_000)
 ROWS = 100

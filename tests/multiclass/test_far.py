@@ -81,11 +81,11 @@ def test_weights_in_lists_take_up_the_same_classes(small_blocks):
     X = sp.random(300, 400, 0.03, "csr", random_state=rng)
     y = rng.integers(0, 40, 300)
     y[:40] = np.arange(40)
-    here, there = both("ww", "tournament", X, y, memory_limit=40 * 401 * 8)
+    here, there = both("ww", "tournament", X, y, memory_limit=2 * 40 * 401 * 8 - 2)
     assert there.density_ == here.density_
     assert np.abs(there.coef_ - here.coef_).max() <= 1e-9
-    dense = np.ascontiguousarray(X.toarray())
-    both("ww", "tournament", dense, y, memory_limit=40 * 401 * 8)
+    dense = np.ascontiguousarray(X.toarray()[:120])  # fewer, as two bundles must fit the limit
+    both("ww", "tournament", dense, y[:120], memory_limit=2 * 40 * 401 * 8 - 2)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
@@ -137,6 +137,12 @@ def test_what_needs_one_task_is_refused_beyond_the_memory_limit(formulation, adv
     X, y = rows()
     with pytest.raises(ValueError, match=rf"needs all rows in one task.*{advice}.*raise the limit"):
         model(formulation, "dual", CarryingEngine(), memory_limit=1000).fit(X, y)
+
+
+def test_matches_larger_than_a_task_are_refused():
+    X, y = rows()
+    with pytest.raises(ValueError, match=r"two bundles of classes in one task.*Raise the limit"):
+        model("ww", "tournament", CarryingEngine(), memory_limit=5000).fit(X, y)
 
 
 def test_auto_leaves_large_sets_where_they_are(monkeypatch):

@@ -13,13 +13,21 @@ from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import StandardScaler
 from pyspark.sql import SparkSession
 
-from spark.frames import two_classes, vector_frame
-from widemargin import Clustered, LinearODMClassifier, ODMClassifier, Stratified
+from spark.frames import three_classes, two_classes, vector_frame
+from widemargin import (
+    Clustered,
+    LinearODMClassifier,
+    MulticlassSVMClassifier,
+    ODMClassifier,
+    Stratified,
+)
 from widemargin.engines.spark import SparkEngine
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearODMModel,
     SparkLinearSVMClassifier,
+    SparkMulticlassSVMClassifier,
+    SparkMulticlassSVMModel,
     SparkODMClassifier,
     SparkODMModel,
 )
@@ -54,6 +62,7 @@ def main(folder: Path) -> None:
     with pytest.raises(ValueError, match="`weightCol` must name a column"):
         SparkLinearODMClassifier(weightCol="nowhere").fit(frame)
     kernel_machines(frame, X, y, folder)
+    all_classes_together(spark, folder)
     print("done", flush=True)
 
 
@@ -78,6 +87,27 @@ def kernel_machines(frame: Any, X: Any, y: Any, folder: Path) -> None:
             assert loaded.distributed == (fit is large)
             found = {r["id"]: r["prediction"] for r in loaded.transform(frame).collect()}
             np.testing.assert_array_equal([found[i] for i in range(len(y))], local.predict(X))
+
+
+def all_classes_together(spark: Any, folder: Path) -> None:
+    """The same with several classes in one problem, solved where rows lie and in one task."""
+    X, y = three_classes()
+    frame = vector_frame(spark, X, y).persist()
+    for formulation, solver, most in (
+        ("ww", "tournament", 1),
+        ("llw", "newton", 100),
+        ("cs", "auto", 100),
+    ):
+        settings = {"C": 0.1, "solver": solver, "tol": 0.1}
+        local = MulticlassSVMClassifier(formulation, random_state=0, max_iter=most, **settings)
+        local.fit(X, y)
+        model = SparkMulticlassSVMClassifier(formulation=formulation, maxIter=most, **settings)
+        path = str(folder / f"classes-{formulation}")
+        model.fit(frame).write().overwrite().save(path)
+        loaded = SparkMulticlassSVMModel.load(path)
+        np.testing.assert_allclose(loaded.toLocal().coef_, local.coef_, rtol=0, atol=1e-9)
+        found = {r["id"]: r["prediction"] for r in loaded.transform(frame).collect()}
+        np.testing.assert_array_equal([found[i] for i in range(len(y))], local.predict(X))
 
 
 if __name__ == "__main__":

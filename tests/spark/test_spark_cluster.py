@@ -27,6 +27,7 @@ from widemargin.estimators import linear_divided
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearSVMClassifier,
+    SparkMulticlassSVMClassifier,
     SparkODMClassifier,
     SparkSVMClassifier,
 )
@@ -130,6 +131,14 @@ STAGES = {
         ),
         "level 1",
     ),
+    "classes by newton": (
+        SparkMulticlassSVMClassifier(formulation="llw", solver="newton", idCol="id"),
+        "iteration 1",
+    ),
+    "tournament": (
+        SparkMulticlassSVMClassifier(solver="tournament", C=1e-5, maxIter=5, tol=1e-9, idCol="id"),
+        "iteration 1",
+    ),
 }
 
 
@@ -166,6 +175,7 @@ class Killer(logging.Handler):
             self.killed.append(process)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_fit_of_a_table_survives_the_death_of(

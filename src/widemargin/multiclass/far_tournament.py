@@ -75,6 +75,7 @@ class FarBundles:
             class_rows[: len(counts)] += counts
             starts.append(starts[-1] + int(counts.sum()))
         bundles = tuple(dealt(class_rows))
+        _require_room([int(class_rows[classes].sum()) for classes in bundles], rows)
         dense = 8 * self.pose.size * self.pose.n_classes <= rows.memory // 2
         self.layout = Layout(bundles, self.pose.size, dense)
         deal = Deal(self.pose, self.layout, tuple(starts[:-1]))
@@ -162,6 +163,19 @@ class FarTournament:
             if what.stopping():
                 break
         return loss, gain
+
+
+def _require_room(bundle_rows: list[int], rows: RowsOnEngine) -> None:
+    """Raise if the largest match is larger than a task may be."""
+    share = sum(sorted(bundle_rows)[-2:]) / max(1, sum(bundle_rows))
+    needed = share * rows.stored_bytes
+    if needed > rows.memory:
+        raise ValueError(
+            f"`solver='tournament'` needs the rows of two bundles of classes in one task: "
+            f"{needed / 1e6:,.0f} MB, and the memory limit is {rows.memory / 1e6:,.0f} MB. Raise "
+            "the limit if tasks have as much, or use solver='newton' or SparkLinearSVMClassifier, "
+            "which go by smaller blocks."
+        )
 
 
 def class_counts(block: RowBlock) -> list[Any]:
