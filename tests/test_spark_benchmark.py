@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.papers.results import Results
 from benchmarks.speed import measuring
-from benchmarks.speed.spark import metrics, parquet, processes, verbs
+from benchmarks.speed.spark import command, metrics, parquet, processes, verbs
 from benchmarks.speed.spark.kernel import cases as kernel_cases
 from benchmarks.speed.spark.kernel import cost_model
 from benchmarks.speed.spark.kernel import parts as kernel_parts
@@ -168,6 +168,10 @@ def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path
         failures = parts.run(Results(path), parts.PARTS, repeats=3, quick=False)
         assert failures == ["generated: no luck"]
     assert [job["case"] for job in fake.jobs] == ["a9a", "generated", "generated"]
+    late = Results(path)
+    late.cells["a9a"]["out_of_time"] = True
+    command.drop_unfinished(late)
+    assert list(late.cells) == ["large"]
     main(["render", "--results", str(path), "--to", str(tmp_path)])
     ratios = table(tmp_path / "spark_linear_ratios.csv")
     shown = [row["Ours ÷ MLlib, seconds"] for row in ratios]
