@@ -2,6 +2,8 @@
 
 import csv
 import json
+import operator
+import pickle
 import sys
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_classification
 
 pytest.importorskip("pyspark")
 import pyarrow.parquet as pq
@@ -18,11 +21,12 @@ from widemargin.engines.spark import SparkEngine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.datasets import DataSet
 from benchmarks.papers.results import Results
 from benchmarks.speed import measuring
-from benchmarks.speed.spark import metrics, parquet, processes, verbs
+from benchmarks.speed.spark import command, metrics, parquet, processes, verbs
+from benchmarks.speed.spark.kernel import bundles, cost_model
 from benchmarks.speed.spark.kernel import cases as kernel_cases
-from benchmarks.speed.spark.kernel import cost_model
 from benchmarks.speed.spark.kernel import parts as kernel_parts
 from benchmarks.speed.spark.kernel import tables as kernel_tables
 from benchmarks.speed.spark.kernel.__main__ import main as kernel_main
@@ -168,6 +172,10 @@ def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path
         failures = parts.run(Results(path), parts.PARTS, repeats=3, quick=False)
         assert failures == ["generated: no luck"]
     assert [job["case"] for job in fake.jobs] == ["a9a", "generated", "generated"]
+    late = Results(path)
+    late.cells["a9a"]["out_of_time"] = True
+    command.drop_unfinished(late)
+    assert list(late.cells) == ["large"]
     main(["render", "--results", str(path), "--to", str(tmp_path)])
     ratios = table(tmp_path / "spark_linear_ratios.csv")
     shown = [row["Ours ÷ MLlib, seconds"] for row in ratios]
@@ -249,10 +257,16 @@ def test_kernel_tables_show_ratios_agreement_and_the_model(monkeypatch, tmp_path
         fit |= {"parts": 4, "predict_seconds": 3.0}
         return {"fits": {str(rows[-1]): fit}, "driver_python_mb": 1.0, "driver_java_mb": 2.0}
 
+    def weighed(worker, job, max_time):
+        assert worker == kernel_parts.WEIGHED
+        sizes = ("rows_mb", "weights_mb", "once_mb", "passes", "sent_mb", "returned_mb")
+        return {"rows": 5000, "features": 16, "classes": 26, **dict.fromkeys(sizes, 1.5)}
+
+    monkeypatch.setattr(measuring, "measure", weighed)
     monkeypatch.setattr(kernel_parts, "fits", fits)
     monkeypatch.setattr(kernel_parts, "large", on_large)
     path = tmp_path / "spark_kernel.json"
-    names = ["cod-rna", kernel_parts.LARGE]
+    names = ["cod-rna", kernel_parts.LARGE, kernel_parts.BUNDLES]
     assert kernel_parts.run(Results(path), names, 3, quick=False) == ["cod-rna/cluster: no luck"]
     kernel_main(["render", "--results", str(path), "--to", str(tmp_path)])
     rows = table(tmp_path / "spark_kernel_fits.csv")
@@ -264,3 +278,25 @@ def test_kernel_tables_show_ratios_agreement_and_the_model(monkeypatch, tmp_path
     assert model["cod-rna"]["2"] == "16"
     assert model["cod-rna"]["4"] == "8"
     assert model["5,000,000 × 18 (SUSY)"]["Published, 80 cores"] == "1004"
+    assert table(tmp_path / "spark_kernel_bundles.csv")[0]["Sent (MB)"] == "1.5"
+
+
+def test_what_travels_is_weighed():
+    engine = bundles.WeighingEngine()
+    parts = engine.scatter([np.zeros(1000), np.zeros(2000)])
+    assert engine.reduce(parts, len, operator.add) == 3000
+    assert (engine.asked, engine.shuffled) == (1, 0)
+    assert engine.sent == 2 * len(pickle.dumps(len, protocol=5))
+    assert 0 < engine.returned < 100
+    (one,) = engine.regroup(parts, lambda k, part: [(0, part)], np.concatenate, 1)
+    assert len(one) == 3000
+    assert 8 * 3000 < engine.shuffled < 8 * 3000 + 1000
+
+
+def test_an_epoch_moves_weights_and_multipliers():
+    X, y = make_classification(200, 20, n_informative=8, n_classes=4, random_state=0)
+    found = bundles.moved(DataSet(X.astype(np.float32), y, None, None))
+    assert (found["rows"], found["features"], found["classes"]) == (200, 20, 4)
+    assert found["passes"] >= 1
+    assert found["sent_mb"] > 0
+    assert found["once_mb"] > 0

@@ -24,6 +24,15 @@ def measure_or_render(
     if options.command == "render":
         write(options.results, options.to)
         return
-    measure_or_fail(
-        options, lambda results: run(results, options.only, options.repeats, options.quick)
-    )
+
+    def measure(results: Results) -> list[str]:
+        drop_unfinished(results)
+        return run(results, options.only, options.repeats, options.quick)
+
+    measure_or_fail(options, measure)
+
+
+def drop_unfinished(results: Results) -> None:
+    """Forget what ran out of time, so that it is measured anew."""
+    for name in [name for name, cell in results.cells.items() if cell.get("out_of_time")]:
+        del results.cells[name]

@@ -32,9 +32,9 @@ RUNS_DDL = "first long, chunk int, data binary"
 Batches = Iterable[pa.RecordBatch]
 
 
-def chunks_of(thing: Any) -> Iterator[bytes]:
+def chunks_of(thing: Any) -> Iterator[memoryview]:
     """Pickle something and cut it."""
-    data = pickle.dumps(thing, protocol=5)
+    data = memoryview(pickle.dumps(thing, protocol=5))
     for start in range(0, len(data), CHUNK_BYTES):
         yield data[start : start + CHUNK_BYTES]
 
@@ -159,8 +159,10 @@ def note_row(number: int, note: Any) -> pa.RecordBatch:
     return _row(number, NOTE, pickle.dumps(note, protocol=5))
 
 
-def _row(number: int, chunk: int, data: bytes) -> pa.RecordBatch:
+def _row(number: int, chunk: int, data: bytes | memoryview) -> pa.RecordBatch:
+    limits = pa.array([0, len(data)], pa.int32()).buffers()[1]
+    # As it is: chunks are large.
+    value = pa.Array.from_buffers(pa.binary(), 1, [None, limits, pa.py_buffer(data)])
     return pa.RecordBatch.from_arrays(
-        [pa.array([number]), pa.array([chunk], pa.int32()), pa.array([data], pa.binary())],
-        schema=CHUNKS,
+        [pa.array([number]), pa.array([chunk], pa.int32()), value], schema=CHUNKS
     )

@@ -56,11 +56,12 @@ class RowChecks:
         if not vectors.valid.all() and not self.skip:
             raise _invalid(names.features, "a vector that is null or holds null, NaN or infinity")
         self.skipped += int(np.count_nonzero(~valid))
+        kept = valid[vectors.valid]
         found = ValidRows(
-            vectors.X[valid[vectors.valid]],
+            vectors.X if kept.all() else vectors.X[kept],
             self._codes(label[valid]),
             None if weight is None else self._weights(weight[valid]),
-            vectors.row_bytes[valid[vectors.valid]],
+            vectors.row_bytes[kept],
         )
         self._check_size(found)
         return found if found.weight is None else found[found.weight > NO_WEIGHT]

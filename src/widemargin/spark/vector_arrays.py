@@ -100,18 +100,19 @@ def _csr(
     name: str,
 ) -> Any:
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    stored = np.repeat(sparse, lengths)
-    # Positions within each row: the features of dense vectors.
-    indices = (np.arange(len(flat)) - np.repeat(indptr[:-1], lengths)).astype(np.int32)
-    given = rows.field("indices").filter(pa.array(sparse)).flatten().to_numpy()
-    if len(given) != np.count_nonzero(stored) or np.any((given < 0) | (given >= size)):
+    alike, lists = bool(sparse.all()), rows.field("indices")
+    given = (lists if alike else lists.filter(pa.array(sparse))).flatten().to_numpy()
+    if len(given) != lengths[sparse].sum() or np.any((given < 0) | (given >= size)):
         raise ColumnError(
             f"column {name!r} holds a damaged sparse vector: every value needs an index from 0 "
             f"to {size - 1}."
         )
-    indices[stored] = given
-    X = sp.csr_matrix((flat, indices, indptr), shape=(len(rows), size))
-    if not sparse.all():
-        X = X.copy()  # Arrow's memory is not to be written to
-        X.eliminate_zeros()  # of the dense vectors
+    shape = (len(rows), size)
+    if alike:
+        return canonical(sp.csr_matrix((flat, given, indptr), shape=shape))
+    # Positions within each row: the features of dense vectors.
+    indices = (np.arange(len(flat)) - np.repeat(indptr[:-1], lengths)).astype(np.int32)
+    indices[np.repeat(sparse, lengths)] = given
+    X = sp.csr_matrix((flat, indices, indptr), shape=shape).copy()  # Arrow's memory stays as it is
+    X.eliminate_zeros()  # of the dense vectors
     return canonical(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,16 @@ from benchmarks.speed.spark import parquet
 from benchmarks.speed.spark.processes import executors_watched
 from benchmarks.speed.spark.sessions import LOCAL, cluster_of
 
+from .bundles import SETS
 from .cases import CASES
 
 LOCAL_ENGINE, CLUSTER = "local engine", "cluster"
 ENGINES = (LOCAL_ENGINE, LOCAL, CLUSTER)
-LARGE = "large"
-PARTS = (*CASES, LARGE)
-FITS, ON_CLUSTER = (f"benchmarks.speed.spark.kernel.{name}" for name in ("fits", "large"))
+LARGE, BUNDLES = "large", "bundles"
+PARTS = (*CASES, LARGE, BUNDLES)
+FITS, ON_CLUSTER, WEIGHED = (
+    f"benchmarks.speed.spark.kernel.{name}" for name in ("fits", "large", "bundles")
+)
 # Ever more rows; the accuracy of the last must not be below that of the one before.
 LARGE_ROWS, QUICK_LARGE_ROWS = (1_000_000, 5_000_000), (8_000, 20_000)
 MOST_REPEATS = {"covtype_binary": 1}
@@ -31,19 +34,30 @@ MAX_TIME = 1500.0
 def run(results: Results, names: Sequence[str], repeats: int, quick: bool) -> list[str]:
     """Measure what is missing; return what went wrong."""
     failures: list[str] = []
+    for name, job, measure in _planned(names, repeats, quick):
+        with measuring.noted(failures, name):
+            results.cell(name, job, measure)
+            print(f"{name}: done", flush=True)
+    return failures
+
+
+def _planned(
+    names: Sequence[str], repeats: int, quick: bool
+) -> Iterator[tuple[str, dict[str, Any], Callable[[], dict[str, Any]]]]:
+    """Give every cell, its settings and how it is measured."""
     for name in names:
         if name == LARGE:
             rows = QUICK_LARGE_ROWS if quick else LARGE_ROWS
-            with measuring.noted(failures, name):
-                results.cell(name, {"rows": rows}, partial(large, rows))
-                print(f"{name}: done", flush=True)
-            continue
-        for engine in ENGINES:
-            job = {"case": name, "quick": quick, "repeats": min(repeats, MOST_REPEATS.get(name, 9))}
-            with measuring.noted(failures, f"{name}/{engine}"):
-                results.cell(f"{name}/{engine}", job, partial(fits, engine, job))
-                print(f"{name}, {engine}: done", flush=True)
-    return failures
+            yield name, {"rows": rows}, partial(large, rows)
+        elif name == BUNDLES:
+            for each in SETS:
+                job: dict[str, Any] = {"set": each, "quick": quick}
+                yield f"{name}/{each}", job, partial(measuring.measure, WEIGHED, job, MAX_TIME)
+        else:
+            most = min(repeats, MOST_REPEATS.get(name, repeats))
+            job = {"case": name, "quick": quick, "repeats": most}
+            for engine in ENGINES:
+                yield f"{name}/{engine}", job, partial(fits, engine, job)
 
 
 def fits(engine: str, job: dict[str, Any]) -> dict[str, Any]:

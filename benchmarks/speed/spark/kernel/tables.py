@@ -16,10 +16,11 @@ from benchmarks.speed.machine import machine_rows
 from benchmarks.speed.spark.sessions import LOCAL
 from benchmarks.speed.spark.shown import MEMORY, memory_rows, ratio_text
 
+from .bundles import SETS
 from .cases import CASES, SODM
 from .cost_model import CORES, CostModel
 from .fits import METHODS
-from .parts import CLUSTER, ENGINES, LARGE, LOCAL_ENGINE
+from .parts import BUNDLES, CLUSTER, ENGINES, LARGE, LOCAL_ENGINE
 
 # The most that a fit may take on two cores of Spark, of the local engine's time.
 TARGET = 1.5
@@ -54,6 +55,9 @@ def write(results: Path, folder: Path) -> None:
     write_csv(folder / "spark_kernel_model.csv", columns, _model(cells, speed_ups=False))
     columns[1] = "Published, 32 cores"
     write_csv(folder / "spark_kernel_speed_up.csv", columns, _model(cells, speed_ups=True))
+    columns = ["Data set", "Rows", "Features", "Classes", "Rows (MB)", "Weights (MB)"]
+    columns += ["Rows moved once (MB)", "Passes", "Sent (MB)", "Returned (MB)"]
+    write_csv(folder / "spark_kernel_bundles.csv", columns, _bundles(cells))
     write_csv(folder / "spark_kernel_machine.csv", ["", "Measured with"], machine_rows(kept))
 
 
@@ -125,6 +129,15 @@ def _large(cells: Cells) -> Rows:
             percent(fit["accuracy"]),
             seconds(fit["predict_seconds"]),
         ]
+
+
+def _bundles(cells: Cells) -> Rows:
+    sizes = ("rows_mb", "weights_mb", "once_mb", "passes", "sent_mb", "returned_mb")
+    for name, title in SETS.items():
+        cell = cells.get(f"{BUNDLES}/{name}")
+        if cell is not None:
+            counts = [f"{cell[key]:,}" for key in ("rows", "features", "classes")]
+            yield [title, *counts, *(f"{cell[key]:,.3g}" for key in sizes)]
 
 
 def _model(cells: Cells, *, speed_ups: bool) -> Rows:

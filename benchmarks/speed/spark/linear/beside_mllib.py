@@ -74,7 +74,8 @@ class Comparison:
         """Choose settings, which warms everything up, then measure round after round."""
         result = self.result
         result["transfer_seconds"] = transfer_seconds(self.frame)
-        history = self._history(DEFAULT_ITERATIONS)
+        result["history"] = history = self._history(DEFAULT_ITERATIONS)
+        yield result
         best = min(self._value(self._local(REFERENCE_TOL, REFERENCE_SCALING)), min(history))
         if min(history) > (1.0 + ACCURACY) * best:
             history = self._history(LONG_ITERATIONS)
