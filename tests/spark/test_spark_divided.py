@@ -11,11 +11,25 @@ from widemargin.estimators import divided
 
 pytestmark = pytest.mark.spark
 
-STRATEGIES = [Stratified, Clustered, Cascade, Preserving]
+# Half of the eight methods are left to `make test-slow`.
+METHODS = [
+    (Stratified, ODMClassifier),
+    (Clustered, SVMClassifier),
+    (Cascade, ODMClassifier),
+    (Preserving, SVMClassifier),
+    *(
+        pytest.param(*method, marks=pytest.mark.slow)
+        for method in (
+            (Stratified, SVMClassifier),
+            (Clustered, ODMClassifier),
+            (Cascade, SVMClassifier),
+            (Preserving, ODMClassifier),
+        )
+    ),
+]
 
 
-@pytest.mark.parametrize("classifier", [ODMClassifier, SVMClassifier])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("strategy", "classifier"), METHODS)
 def test_the_model_of_the_local_engine(spark, monkeypatch, strategy, classifier):
     monkeypatch.setattr(divided, "BLOCK_BYTES", 2**12)  # several blocks, as of a large set
     X, y = make_moons(400, noise=0.3, random_state=0)

@@ -35,8 +35,12 @@ class KernelClassifier(ClassifierStage, KernelParams):
                     max_model_rows=self.getOrDefault("maxModelRows"),
                     checkpoint=self._value("checkpointDir"),
                 )
-                fit.fit_problems()
-                large = fit.set_fitted()
+                try:
+                    fit.fit_problems()
+                    large = fit.set_fitted()
+                except BaseException:
+                    fit.discard()
+                    raise
             finally:
                 engine.release_all()
         fit.warn()

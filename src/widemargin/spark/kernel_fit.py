@@ -279,6 +279,11 @@ class KernelFit:
         codes = np.concatenate([own for _, own in found])
         return Gathered(rows, codes, stacked([X for X, _ in found]), coef, part)
 
+    def discard(self) -> None:
+        """Free the tables of a fit that came to nothing."""
+        for table in self.tables:
+            table.unpersist()
+
     def warn(self) -> None:
         """Say what time ended early, or did not converge."""
         warn_of_levels(self.results, self.local.tol, self.name)
