@@ -22,8 +22,8 @@ from .class_bundles import ClassBundles, Pass
 from .problem import MulticlassProblem, NativeProblem
 from .tournament import Match, bundle_count, bundles_of, rounds
 
-# Parts of a match: short ones mix the classes better than long ones. 8,000 rows of 30 classes take
-# 133 epochs with ten parts and more than 300 with one.
+# Parts of a match: short ones mix the classes better than long ones. To a gap of 1e-2 with C = 1,
+# letter takes 120 to 142 epochs with ten parts and 406 with one.
 PARTS = 10
 # A visit takes up this many new classes at most, or as many as can hold this mass of multipliers
 # (of what one row needs) at their bounds: weights stay sparse on the way to a sparse solution.
