@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,14 @@ from pyspark.ml.feature import StandardScaler
 from pyspark.sql import SparkSession
 
 from spark.frames import two_classes, vector_frame
-from widemargin import LinearODMClassifier
+from widemargin import Clustered, LinearODMClassifier, ODMClassifier, Stratified
 from widemargin.engines.spark import SparkEngine
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearODMModel,
     SparkLinearSVMClassifier,
+    SparkODMClassifier,
+    SparkODMModel,
 )
 
 
@@ -50,7 +53,31 @@ def main(folder: Path) -> None:
     assert loaded.stages[1].coefficients == fitted.stages[1].coefficients
     with pytest.raises(ValueError, match="`weightCol` must name a column"):
         SparkLinearODMClassifier(weightCol="nowhere").fit(frame)
+    kernel_machines(frame, X, y, folder)
     print("done", flush=True)
+
+
+def kernel_machines(frame: Any, X: Any, y: Any, folder: Path) -> None:
+    """The same with kernels: by parts and by clusters, with levels kept, and models that stay."""
+    for strategy, kind in (("sodm", Stratified), ("dc", Clustered)):
+        classifier = SparkODMClassifier(
+            strategy=strategy,
+            levels=1,
+            stopLevel=1,
+            idCol="id",
+            nPartitions=1,
+            checkpointDir=str(folder / "levels"),
+        )
+        local = ODMClassifier(strategy=kind(levels=1, stop_level=1), random_state=0).fit(X, y)
+        large = classifier.copy().setMaxModelRows(50)
+        for fit in (classifier, large):  # the second one goes on from the level of the first
+            model = fit.fit(frame)
+            path = str(folder / f"kernel-{strategy}")
+            model.write().overwrite().save(path)
+            loaded = SparkODMModel.load(path)
+            assert loaded.distributed == (fit is large)
+            found = {r["id"]: r["prediction"] for r in loaded.transform(frame).collect()}
+            np.testing.assert_array_equal([found[i] for i in range(len(y))], local.predict(X))
 
 
 if __name__ == "__main__":

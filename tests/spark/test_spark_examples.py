@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("pyspark")
 from pyspark.ml import PipelineModel
 
+from widemargin import load_model
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "spark"
 
 pytestmark = pytest.mark.spark
@@ -43,6 +45,19 @@ def test_from_a_table_to_a_served_model(spark, tmp_path, monkeypatch, capsys):
     np.testing.assert_allclose(
         [answer["decision"] for answer in served], [row["rawPrediction"][1] for row in scored]
     )
+
+
+def test_a_kernel_machine_and_a_small_model_of_it(spark, tmp_path, monkeypatch, capsys):
+    data, model, kept = (str(tmp_path / name) for name in ("data", "model.wm", "levels"))
+    script = str(EXAMPLES / "train_kernel.py")
+    runpy.run_path(script)["generated"](spark, 600).coalesce(2).write.parquet(data)
+    arguments = ["--data", data, "--levels", "1", "--points", "100", "--checkpoints", kept]
+    monkeypatch.setattr(sys, "argv", [script, *arguments, "--model", model])
+    runpy.run_path(script, run_name="__main__")
+    large, small = capsys.readouterr().out.splitlines()
+    assert float(large.split("accuracy ")[1]) > 0.7
+    assert float(small.split("accuracy ")[1]) > float(large.split("accuracy ")[1]) - 0.05
+    assert len(load_model(model).support_) <= 100
 
 
 SERVE_WITHOUT_SPARK = """

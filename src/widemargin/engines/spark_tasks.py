@@ -16,6 +16,9 @@ import pyarrow as pa
 # Rows of a table may not be larger than 2 GB, and buffers on the way are a few times a chunk.
 CHUNK_BYTES = 32 * 2**20
 
+# Pieces of parts leave a task in batches of about this size.
+BATCH_BYTES = 2**20
+
 # In place of a chunk's number: a note on the part, for whoever takes it over.
 NOTE = -1
 
@@ -84,20 +87,27 @@ def split_up(
     batches: Batches,
 ) -> Iterator[pa.RecordBatch]:
     """Break parts into pieces addressed to new parts."""
+    rows: list[tuple[int, int, int, int, bytes]] = []
+    waiting = 0
     for number, part in parts_of(batches):
         position = order[number]
         for target, piece in split(position, part):
             for k, data in enumerate(chunks_of(piece)):
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        pa.array([key_of(target)], pa.int32()),
-                        pa.array([position]),
-                        pa.array([target]),
-                        pa.array([k], pa.int32()),
-                        pa.array([data], pa.binary()),
-                    ],
-                    schema=PIECES,
-                )
+                rows.append((key_of(target), position, target, k, data))
+                waiting += len(data)
+            if waiting >= BATCH_BYTES:  # many pieces are small, and a batch costs as much as some
+                yield _batch(rows)
+                rows, waiting = [], 0
+    if rows:
+        yield _batch(rows)
+
+
+def _batch(rows: list[tuple[int, int, int, int, bytes]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, PIECES, strict=True)],
+        schema=PIECES,
+    )
 
 
 def put_together(combine: Callable[[list[Any]], Any], batches: Batches) -> Iterator[pa.RecordBatch]:

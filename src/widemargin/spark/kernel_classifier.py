@@ -11,7 +11,7 @@ from .classifier_stage import ClassifierStage
 from .fit_log import FitLog
 from .kernel_fit import KernelFit
 from .kernel_model import KernelModel, SparkODMModel, SparkSVMModel
-from .kernel_params import KernelParams, ODMParams, SVMParams
+from .kernel_params import KernelParams, ODMParams, SVMParams, errors_in_spark_names
 
 
 class KernelClassifier(ClassifierStage, KernelParams):
@@ -21,15 +21,11 @@ class KernelClassifier(ClassifierStage, KernelParams):
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as told:
+        with FitLog(dataset.sparkSession, name) as told, errors_in_spark_names():
             try:
+                n_parts = self._value("nPartitions")
                 rows = self._place(
-                    engine,
-                    dataset,
-                    columns,
-                    told,
-                    n_parts=self._value("nPartitions"),
-                    sorted_rows=True,
+                    engine, dataset, columns, told, n_parts=n_parts, sorted_rows=True
                 )
                 fit = KernelFit(
                     name,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -21,6 +24,26 @@ STRATEGY_PARAMS = {
     "nStrata": "n_strata",
     "nSample": "n_sample",
 }
+
+
+# The same the other way round, with those of the estimators that errors may name.
+SPARK_NAMES = {local: own for own, local in STRATEGY_PARAMS.items()} | {
+    "memory_limit": "memoryLimit",
+    "class_weight": "classWeight",
+}
+
+
+@contextmanager
+def errors_in_spark_names() -> Iterator[None]:
+    """Let errors name Params as Spark's users know them."""
+    try:
+        yield
+    except ValueError as error:
+        names = rf"\b({'|'.join(SPARK_NAMES)})\b"
+        message = re.sub(names, lambda found: SPARK_NAMES[found[1]], str(error))
+        if message == str(error):
+            raise
+        raise ValueError(message) from error
 
 
 def to_gamma(value: Any) -> Any:

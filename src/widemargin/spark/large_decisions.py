@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
@@ -46,7 +47,9 @@ def with_large_decisions(
     dataset: Any, large: LargeExpansion, asker: Asker, checks: VectorChecks, name: str
 ) -> Any:
     """Add a column of decisions, an array of one number per binary problem."""
-    packed = dataset.mapInArrow(_packed, MESSAGES_DDL)
+    # Where rows meet all support vectors, a task's number is not that of their partition.
+    placed = dataset.withColumn(f"{name}_partition", F.spark_partition_id())
+    packed = placed.mapInArrow(partial(_packed, checks), MESSAGES_DDL)
     asked = packed.mapInArrow(partial(_queries, asker, checks), MESSAGES_DDL).select(
         "query", "mark", F.col("problem").alias("to_problem"), F.col("part").alias("to"), "message"
     )
@@ -69,21 +72,29 @@ def with_large_decisions(
     return together.mapInArrow(finish, StructType(fields))
 
 
-def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Pack rows into blocks."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    query = (0 if context is None else context.partitionId()) << 32
+def _packed(checks: VectorChecks, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pack rows into blocks; the last column is the number of their partition."""
+    query = 0
     for batch in batches:
         for first in range(0, batch.num_rows, ROWS_OF_A_BLOCK):
             rows = batch.slice(first, ROWS_OF_A_BLOCK)
+            *columns, partition = rows.columns
+            own = pa.RecordBatch.from_arrays(columns, names=rows.schema.names[:-1])
             sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, rows.schema) as writer:
-                writer.write_batch(rows)
-            data = sink.getvalue().to_pybytes()
-            yield _message(query, zlib.crc32(data), ROWS, 0, 0, data)
+            with pa.ipc.new_stream(sink, own.schema) as writer:
+                writer.write_batch(own)
+            mark = _mark(checks.vectors(own.column(checks.name)).X)
+            number = (partition[0].as_py() << 32) + query
+            yield _message(number, mark, ROWS, 0, 0, sink.getvalue().to_pybytes())
             query += 1
+
+
+def _mark(X: Any) -> int:
+    """Return a checksum of rows."""
+    mark = 0
+    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        mark = zlib.crc32(np.ascontiguousarray(array).data, mark)
+    return mark
 
 
 def _unpacked(data: bytes) -> pa.RecordBatch:
