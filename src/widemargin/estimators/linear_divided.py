@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ..engines import resolve
 from ..linear import SolverOptions
@@ -78,13 +79,18 @@ def blocks_of(inputs: LinearInputs, solver: str, n_parts: int, seed: int) -> lis
         whole = inputs.problem(0, inputs.threads)
         parts = [rows for rows, _ in divide(whole, n_parts, "stratified", N_STRATA, seed)]
     else:
-        n = len(codes)
-        step = max(1, min(BLOCK_ROWS, int(BLOCK_BYTES * n / max(1, bytes_of(X)))))
-        parts = [np.arange(k, min(n, k + step)) for k in range(0, n, step)]
+        parts = even_parts(X)
     return [
         RowBlock(f"{fit}-{k}", X[rows], codes[rows], None if weights is None else weights[rows])
         for k, rows in enumerate(parts)
     ]
+
+
+def even_parts(X: Any) -> list[NDArray[np.int64]]:
+    """Cut rows into parts that a task holds at a time; return the numbers of each part's rows."""
+    n = X.shape[0]
+    step = max(1, min(BLOCK_ROWS, int(BLOCK_BYTES * n / max(1, bytes_of(X)))))
+    return [np.arange(k, min(n, k + step)) for k in range(0, n, step)]
 
 
 def bytes_of(X: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,11 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..engines import Engine, resolve
-from ..multiclass import FORMULATIONS, SOLVERS, MulticlassMonitor, MulticlassProblem, refuse
+from ..multiclass import FORMULATIONS, SOLVERS, MulticlassMonitor, refuse
 from ..progress import FitProgress
 from ..resources import memory_bytes, thread_count
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
+from .multiclass_svm_divided import DividedMulticlassFit, scattered
 from .multiclass_svm_fit import MulticlassFit, problem_of, settled
 from .multiclass_svm_prediction import MulticlassModel
 from .outcomes import warn_of_unconverged
@@ -49,8 +52,9 @@ class MulticlassSVMClassifier(MulticlassModel):
     solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
         'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
         for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
-        'newton', for 'llw' with a large ``C``, takes second-order steps in all weights. 'printed'
-        is the published algorithm for 'llw', which hardly converges.
+        'newton', for 'ww' and 'llw', takes second-order steps in all weights; it is what 'auto'
+        takes where ``C`` is large and weights are few. 'printed' is the published algorithm for
+        'llw', which hardly converges.
     tol : float, default=1e-3
         Relative duality gap at which the fit ends.
     max_iter : int, default=10000
@@ -68,8 +72,11 @@ class MulticlassSVMClassifier(MulticlassModel):
     memory_limit : int or str, default='1GiB'
         Bytes for weights, or a size such as '500MB': beyond half of it they are kept sparsely from
         the start.
-    engine : 'local' or Engine, default='local'
-        Where classes that do not meet each other are worked on at the same time.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the work is done: threads of this process, a Spark cluster, or any object with the
+        verbs of :class:`widemargin.engines.Engine`. Elsewhere rows are sent in blocks once;
+        'tournament' and 'newton' leave them there, the other solvers bring them into one task, as
+        'auto' does with sets of up to 256 MiB. The model is the same.
     warm_start : bool, default=False
         Keep the multipliers, and start the next fit from them if it has as many rows and classes.
     verbose : int, default=0
@@ -95,7 +102,8 @@ class MulticlassSVMClassifier(MulticlassModel):
     solver_ : str
         What 'auto' chose.
     history_ : dict of arrays
-        Per certificate: iteration, seconds, primal, dual, relative_gap.
+        Per certificate: iteration, seconds, primal, dual, relative_gap; of a tournament on another
+        engine also bytes_moved, of weights and multipliers so far.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -139,7 +147,7 @@ class MulticlassSVMClassifier(MulticlassModel):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
-        "engine": [StrOptions({"local"}), Engine],
+        "engine": [StrOptions({"local", "spark"}), Engine],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -201,26 +209,48 @@ class MulticlassSVMClassifier(MulticlassModel):
             X, y = self._checked_training_data(X, y)
             name = type(self).__name__
             training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
-            problem = self._problem(settled(training))
-            with FitProgress(name, self.tol) as progress:
-                memory = memory_bytes(self.memory_limit)
-                fit = MulticlassFit(problem, self._monitor(progress), self.solver, memory)
-                self._run(fit, training.classes)
+            warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
+            engine = resolve(self.engine, thread_count(self.n_jobs))
+            with FitProgress(name, self.tol) as progress, self._released(engine):
+                fit = self._fit_of(settled(training), self._monitor(self._teller(progress)), engine)
+                self._run(fit, training.classes, engine)
         return self
+
+    def _fit_of(
+        self, training: TrainingSet, monitor: MulticlassMonitor, engine: Engine
+    ) -> MulticlassFit:
+        """Prepare the fit, here or where the engine works."""
+        given = (self.formulation, float(self.C), self.class_weight, self._constant)
+        memory = memory_bytes(self.memory_limit)
+        if engine.in_process:
+            problem = problem_of(training, *given, thread_count(self.n_jobs))
+            return MulticlassFit(problem, monitor, self.solver, memory)
+        if self.warm_start:
+            raise ValueError(
+                "`warm_start` works in this process alone, where multipliers are kept; got "
+                f"engine={self.engine!r}. Set engine='local' or warm_start=False."
+            )
+        rows = scattered(training, *given, engine, memory)
+        return DividedMulticlassFit(rows, monitor, self.solver)
+
+    @contextmanager
+    def _released(self, engine: Engine) -> Iterator[None]:
+        """Free what an engine keeps that was made for this fit alone."""
+        try:
+            yield
+        finally:
+            if isinstance(self.engine, str) and not engine.in_process:
+                engine.release_all()  # type: ignore[attr-defined]
 
     def _check_parameters(self) -> None:
         self._validate_params()
         refuse(self.solver, self.formulation)
 
-    def _problem(self, training: TrainingSet) -> MulticlassProblem:
-        warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
-        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        threads = thread_count(self.n_jobs)
-        return problem_of(
-            training, self.formulation, float(self.C), self.class_weight, constant, threads
-        )
+    @property
+    def _constant(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _monitor(self, progress: FitProgress) -> MulticlassMonitor:
+    def _teller(self, progress: FitProgress) -> Callable[[int, float], None]:
         name = type(self).__name__
 
         def listener(iteration: int, gap: float) -> None:
@@ -228,6 +258,9 @@ class MulticlassSVMClassifier(MulticlassModel):
             if self.verbose:
                 print(f"[{name}] iteration {iteration}: relative gap {gap:.2e}")
 
+        return listener
+
+    def _monitor(self, listener: Callable[[int, float], None]) -> MulticlassMonitor:
         return MulticlassMonitor(
             tol=self.tol,
             max_iter=self.max_iter,
@@ -236,10 +269,9 @@ class MulticlassSVMClassifier(MulticlassModel):
             listener=listener,
         )
 
-    def _run(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
+    def _run(self, fit: MulticlassFit, classes: NDArray[Any], engine: Engine) -> None:
         """Solve the problem and keep what comes out, also of an interrupt."""
         start = getattr(self, "_duals", None) if self.warm_start else None
-        engine = resolve(self.engine, fit.problem.threads)
         try:
             solution = fit.run(start, engine)
         except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from ..multiclass import (
     choose,
     solve,
 )
+from ..multiclass.posed import Posed
 from .training_set import TrainingSet, class_weights, in_own_order
 
 # Stored values up to which a copy of the rows, in an order of their own, costs nothing to speak of.
@@ -69,16 +70,21 @@ class MulticlassFit:
     ----------
     solver : str
         Name of the solver that was taken.
+    posed : MulticlassProblem or Posed
+        The problem, with or without its rows.
     weights, duals
         What the solver found; None before.
     certificate : Certificate or None
         None after an interrupt: weights have moved on since the last one.
     """
 
+    posed: MulticlassProblem | Posed
+
     def __init__(
         self, problem: MulticlassProblem, monitor: MulticlassMonitor, solver: str, memory: int
     ) -> None:
-        self.problem, self.monitor, self.memory = problem, monitor, memory
+        self.problem = self.posed = problem
+        self.monitor, self.memory = monitor, memory
         self.solver = choose(solver, problem, memory)
         self.weights: Any = None
         self.duals: Any = None
@@ -117,7 +123,7 @@ class MulticlassFit:
         nothing = Certificate(np.nan, np.nan)
         certificate = nothing if self.certificate is None else self.certificate
         return {
-            **weight_attributes(self.weights, self.problem),
+            **weight_attributes(self.weights, self.posed),
             "dual_gap_": float(certificate.gap),
             "relative_gap_": float(certificate.relative_gap),
             "converged_": bool(certificate.relative_gap <= self.monitor.tol),
@@ -127,7 +133,7 @@ class MulticlassFit:
         }
 
 
-def weight_attributes(weights: Any, problem: MulticlassProblem) -> dict[str, Any]:
+def weight_attributes(weights: Any, problem: MulticlassProblem | Posed) -> dict[str, Any]:
     """Return the attributes that predict.
 
     Two classes have one row of weights, as in scikit-learn: the difference of both. Those of one
@@ -137,7 +143,7 @@ def weight_attributes(weights: Any, problem: MulticlassProblem) -> dict[str, Any
         weights = weights[1:2] - weights[0:1]
         if problem.formulation == "ovr":
             weights = 0.5 * weights
-    n_features = problem.X.shape[1]
+    n_features = problem.n_features
     coef, rest = weights[:, :n_features], weights[:, n_features:]
     if sp.issparse(weights):
         coef, rest = sp.csr_array(coef), rest.toarray()

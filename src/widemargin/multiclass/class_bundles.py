@@ -45,6 +45,11 @@ class Pass:
     skip_below: float = 0.0
 
 
+def shuffle_seed(seed: int, k: int) -> int:
+    """Return a seed for the order of bundle ``k``'s rows."""
+    return seed + 1_000_003 * k
+
+
 class ClassBundles:
     """Bundles of classes with their weights, rows and multipliers.
 
@@ -72,6 +77,8 @@ class ClassBundles:
         What is added to the weights of every class so that they sum to zero; for 'llw'.
     scale : float
         Factor of the weights, the best that the last certificate found.
+    dense : bool
+        Whether all weights have a place from the start.
     """
 
     def __init__(
@@ -97,7 +104,7 @@ class ClassBundles:
         self.parts: list[_native.ClassBundle] = []
         self._rows: list[NDArray[np.int64]] = []
         self._whole = True  # whether the weights are those of the multipliers
-        dense = 8 * problem.size * problem.n_classes <= memory // 2
+        self.dense = dense = 8 * problem.size * problem.n_classes <= memory // 2
         first = 0
         for classes in bundles:
             inside = (label >= first) & (label < first + len(classes))
@@ -130,7 +137,7 @@ class ClassBundles:
     def shuffle(self, seed: int) -> None:
         """Put the rows of every bundle into another order."""
         for k, part in enumerate(self.parts):
-            part.shuffle(seed + 1_000_003 * k)
+            part.shuffle(shuffle_seed(seed, k))
 
     def refresh(self) -> None:
         """Recompute the weights from the multipliers: without the rounding of many small steps."""

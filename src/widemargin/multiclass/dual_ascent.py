@@ -25,7 +25,7 @@ the gap after 30 epochs is .90 against .09); the sum-to-zero constraint of ``llw
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import scipy.sparse as sp
 
@@ -34,7 +34,7 @@ from ..engines import Engine, LocalEngine
 from ..resources import single_threaded_blas
 from ..solvers.outcome import Outcome
 from .class_bundles import ClassBundles, Pass, feasible
-from .monitor import MulticlassMonitor
+from .monitor import MulticlassMonitor, State
 from .problem import MulticlassProblem
 from .solution import MulticlassSolution
 
@@ -47,15 +47,54 @@ WORTHWHILE, MOST_AGAIN = 0.1, 10
 SKIPPED_SHARE = 0.8
 
 
-class Method(Protocol):
+class Rows(Protocol):
+    """What is asked of the rows."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def lost_anyway(self) -> float:
+        """Loss of rows that are all zeros."""
+        ...
+
+
+class AscentState(State, Protocol):
+    """Multipliers with their weights, wherever they are."""
+
+    @property
+    def problem(self) -> Rows:
+        """Whose they are."""
+        ...
+
+    def dual_sum(self) -> float:
+        """Return the sum of all multipliers."""
+        ...
+
+    def refresh(self) -> None:
+        """Recompute the weights from the multipliers."""
+        ...
+
+    def certify(self) -> Certificate:
+        """Evaluate both objectives."""
+        ...
+
+
+class Epochs(Protocol):
+    """What an epoch is."""
+
+    def epoch(self, state: Any, what: Pass) -> tuple[float, float]:
+        """Visit every row for every class once; return the losses met and the gain."""
+        ...
+
+
+class Method(Epochs, Protocol):
     """A formulation: how its classes are bundled, and what an epoch is."""
 
     def bundles(self, problem: MulticlassProblem, engine: Engine, memory: int) -> ClassBundles:
         """Return the state to start from."""
-        ...
-
-    def epoch(self, state: ClassBundles, what: Pass) -> tuple[float, float]:
-        """Visit every row for every class once; return the losses met and the gain."""
         ...
 
 
@@ -77,16 +116,18 @@ def solve(
         else:
             state.start_from(feasible(start, problem))
             certificate = state.certify()
-        return _ascend(method, state, certificate, monitor, engine)
+        return ascend(method, state, certificate, monitor, engine)
 
 
-def _ascend(
-    method: Method,
-    state: ClassBundles,
+def ascend(
+    method: Epochs,
+    state: AscentState,
     certificate: Certificate,
     monitor: MulticlassMonitor,
     engine: Engine,
 ) -> MulticlassSolution:
+    """Maximise the dual from a state with its certificate."""
+
     def stopping() -> bool:
         return monitor.out_of_time or engine.stopping()
 
@@ -127,8 +168,8 @@ def _ascend(
 
 
 def _visit_again(
-    method: Method,
-    state: ClassBundles,
+    method: Epochs,
+    state: AscentState,
     monitor: MulticlassMonitor,
     epochs: int,
     first_gain: float,

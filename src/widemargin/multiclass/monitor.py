@@ -58,7 +58,7 @@ class MulticlassMonitor:
         seed: int = 0,
         listener: Callable[[int, float], None] | None = None,
     ) -> None:
-        self.tol, self.max_iter, self.seed = tol, max_iter, seed
+        self.tol, self.max_iter, self.max_time, self.seed = tol, max_iter, max_time, seed
         self.latest: State | None = None
         self.certificate: Certificate | None = None
         self.iterations = 0
@@ -66,6 +66,7 @@ class MulticlassMonitor:
         self._deadline = None if max_time is None else self._started + max_time
         self._listener = listener
         self._records: list[tuple[float, ...]] = []
+        self._moved: list[int | None] = []
 
     @property
     def out_of_time(self) -> bool:
@@ -84,6 +85,7 @@ class MulticlassMonitor:
         seconds = time.perf_counter() - self._started
         gap = certificate.relative_gap
         self._records.append((iteration, seconds, certificate.primal, certificate.dual, gap))
+        self._moved.append(getattr(state, "bytes_moved", None))
         self.tell(iteration, gap, state)
 
     def history(self) -> dict[str, Any]:
@@ -91,4 +93,6 @@ class MulticlassMonitor:
         table = np.array(self._records, dtype=np.float64).reshape(-1, len(COLUMNS))
         history: dict[str, Any] = {name: table[:, k].copy() for k, name in enumerate(COLUMNS)}
         history["iteration"] = history["iteration"].astype(np.int64)
+        if None not in self._moved:  # of states that lie in several places
+            history["bytes_moved"] = np.array(self._moved, dtype=np.int64)
         return history

@@ -1,25 +1,28 @@
-r"""Newton's method for Lee, Lin and Wahba's formulation, by the augmented Lagrangian.
+r"""Newton's method for formulations that add up hinges (``llw``, ``ww``): augmented Lagrangian.
 
-Ascent in the dual takes the longer, the larger ``C`` is; this takes 1.4 times (satimage) to 3.3
-times (iris) the steps for C = 10⁴ that it takes for C = 1. As in
+Ascent in the dual takes the longer, the larger ``C`` is; for ``llw`` this takes 1.4 times
+(satimage) to 3.3 times (iris) the steps for C = 10⁴ that it takes for C = 1. As in
 :mod:`widemargin.linear.augmented_lagrangian`, the hinges' kinks are rounded with multipliers and a
 width (:mod:`.newton_smoothed`), and Newton's method minimises what is smooth then
-(:mod:`.newton_direction`). A round ends when its own gap is a fraction of the problem's; the
-multipliers that its weights imply are the next round's, which is half as wide.
+(:mod:`.newton_direction`, :mod:`.newton_coupled`). A round ends when its own gap is a fraction of
+the problem's; the multipliers that its weights imply are the next round's, which is half as wide.
 
 1. From zero weights and multipliers, all losses are curved: the first step is a ridge regression.
 2. A step goes to where the slope along its direction has all but vanished, found by false position:
    a slope costs a look at every loss, and no product. With such steps, damping short ones as
    :mod:`widemargin.linear.newton` does costs more steps than it saves.
 
-Weights are made to sum to zero after every step and certified after that. Cost of a step: three
-products of all rows with the weights, and for every class O(curved rows × size²) and O(size³).
+Weights are made to sum to zero after every step (those of ``ww`` do anyway) and certified after
+that. Cost of a step: three products of all rows with the weights; for ``llw`` O(curved rows ×
+size²) and O(size³) for every class, for ``ww`` O(curved losses × size²) and O((classes × size)³).
 
 Reference: Yan and Li (2020), for the semi-smooth Newton method on this Lagrangian of a binary
 problem.
 """
 
 from __future__ import annotations
+
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,34 +36,99 @@ from ..resources import single_threaded_blas
 from ..solvers.outcome import Outcome
 from .class_bundles import feasible
 from .monitor import MulticlassMonitor
+from .newton_coupled import PRODUCTS_BYTES, CoupledDirections, keeps_products
 from .newton_direction import Directions, centred
 from .newton_smoothed import BYTES_PER_LOSS, Evaluation, SmoothedLosses
 from .newton_step import best_step
 from .problem import MulticlassProblem
 from .solution import MulticlassSolution
 
+FORMULATIONS = ("llw", "ww")
+# Weights that one Hessian is of: `ww` couples all classes, and has just one.
+MOST_WEIGHTS = {"llw": DIRECT_SIZE, "ww": 3 * DIRECT_SIZE}
 # Ascent's epochs grow in number with the mean of C‖x‖², Newton's steps hardly; but a step costs
-# more, as a Hessian has more numbers than a row stores. Means between which they were even:
+# more, as a Hessian has more numbers than a row stores. Means between which they were even for llw:
 # satimage .4 and 4, letter 2 and 17, usps 2 and 21, dna 5 and 47, iris 20 and 200; 800 generated
-# features 100 and more, or about 2000 where one in 50 is stored.
+# features 100 and more, or about 2000 where one in 50 is stored. For ww: letter .4 and 4, dna 50
+# and 500, iris 6; splice, glass, satimage below 6.
 LEAST_MEAN, LEAST_MEAN_PER_COST = 10.0, 0.1
+LEAST_MEAN_COUPLED, LEAST_MEAN_PER_COST_COUPLED = 3.0, 0.5
+# Losses of a row that are curved, over the steps of a solve.
+CURVED = 3
+
+
+class Size(Protocol):
+    """How large a problem is, whatever its rows."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Length of a class's weights."""
+        ...
+
+    @property
+    def formulation(self) -> str:
+        """The loss."""
+        ...
+
+
+def weights_together(problem: Size) -> int:
+    """Return the number of weights that a Hessian is of."""
+    return problem.size * (problem.n_classes if problem.formulation == "ww" else 1)
+
+
+def hessian_bytes(problem: Size) -> int:
+    """Memory for the Hessians: of every class, or sums, both ways, laid out and factorised."""
+    if problem.formulation == "ww":
+        return 32 * weights_together(problem) ** 2
+    return 8 * problem.n_classes * problem.size**2
+
+
+def small_enough(problem: Size, memory: int) -> bool:
+    """Whether Hessians can be factorised and kept, wherever the rows are."""
+    small = weights_together(problem) <= MOST_WEIGHTS[problem.formulation]
+    return small and hessian_bytes(problem) <= memory
 
 
 def bytes_needed(problem: MulticlassProblem) -> int:
-    """Memory for the multipliers and scores of all rows and the Hessians of all classes."""
-    return problem.n_classes * (BYTES_PER_LOSS * problem.n_rows + 8 * problem.size**2)
+    """Memory for the multipliers and scores of all rows and the Hessians."""
+    products = PRODUCTS_BYTES if problem.formulation == "ww" and keeps_products(problem) else 0
+    losses = problem.n_classes * BYTES_PER_LOSS * problem.n_rows
+    return losses + products + hessian_bytes(problem)
 
 
 def fits(problem: MulticlassProblem, memory: int) -> bool:
     """Whether Hessians are small enough to be factorised and kept."""
-    return problem.size <= DIRECT_SIZE and bytes_needed(problem) <= memory
+    return small_enough(problem, memory) and bytes_needed(problem) <= memory
 
 
 def pays(problem: MulticlassProblem, memory: int) -> bool:
     """Whether this is likely to be faster than ascent in the dual."""
     mean = float(problem.bound @ problem.squared_norms) / problem.n_rows
-    cost = problem.size**2 * problem.n_rows / max(problem.stored, 1)
-    return mean >= max(LEAST_MEAN, LEAST_MEAN_PER_COST * cost) and fits(problem, memory)
+    if problem.formulation == "ww":
+        least = max(LEAST_MEAN_COUPLED, LEAST_MEAN_PER_COST_COUPLED * _cost_coupled(problem))
+    else:
+        cost = problem.size**2 * problem.n_rows / max(problem.stored, 1)
+        least = max(LEAST_MEAN, LEAST_MEAN_PER_COST * cost)
+    return mean >= least and fits(problem, memory)
+
+
+def directions_of(losses: SmoothedLosses) -> Directions | CoupledDirections:
+    """Return the Newton directions of a formulation's losses."""
+    coupled = losses.problem.formulation == "ww"
+    return CoupledDirections(losses) if coupled else Directions(losses)
+
+
+def _cost_coupled(problem: MulticlassProblem) -> float:
+    """Operations of a step, divided by those of an epoch."""
+    products = 8 * problem.n_rows * problem.n_classes * problem.size
+    grams = 2 * CURVED * problem.n_rows * problem.size**2
+    factor = weights_together(problem) ** 3 / 3
+    return (products + grams + factor) / (4 * max(problem.stored, 1) * problem.n_classes)
 
 
 def solve(
@@ -72,18 +140,25 @@ def solve(
     engine: Engine | None = None,
 ) -> MulticlassSolution:
     """Minimise the objective, from multipliers in ``start`` or from zero."""
+    require_few_weights(problem)
     _require_fit(problem, memory)
     engine = LocalEngine(problem.threads) if engine is None else engine
     with single_threaded_blas():
-        return _descend(_State(problem, engine, start), monitor)
+        return descend(_State(problem, engine, start), monitor)
+
+
+def require_few_weights(problem: Size) -> None:
+    """Raise if Hessians are too large."""
+    most = MOST_WEIGHTS[problem.formulation]
+    if weights_together(problem) > most:
+        times = f" times {problem.n_classes} classes" if problem.formulation == "ww" else ""
+        raise ValueError(
+            f"`solver='newton'` takes at most {most} weights at a time: features, the intercept "
+            f"included, for 'ww' times classes; got {problem.size}{times}. Use solver='dual'."
+        )
 
 
 def _require_fit(problem: MulticlassProblem, memory: int) -> None:
-    if problem.size > DIRECT_SIZE:
-        raise ValueError(
-            f"`solver='newton'` takes at most {DIRECT_SIZE} features, the intercept included; got "
-            f"{problem.size}. Use solver='dual'."
-        )
     if not fits(problem, memory):
         raise ValueError(
             f"`solver='newton'` needs {bytes_needed(problem) / 2**20:.0f} MiB for "
@@ -92,7 +167,8 @@ def _require_fit(problem: MulticlassProblem, memory: int) -> None:
         )
 
 
-def _descend(state: _State, monitor: MulticlassMonitor) -> MulticlassSolution:
+def descend(state: NewtonState, monitor: MulticlassMonitor) -> MulticlassSolution:
+    """Take steps until the gap is small enough."""
     steps, outcome = 0, None
     while outcome is None:
         at = state.evaluate()
@@ -113,23 +189,57 @@ def _descend(state: _State, monitor: MulticlassMonitor) -> MulticlassSolution:
     return MulticlassSolution(state.weights(), state.duals(), state.certificate, outcome, steps)
 
 
-class _State:
-    """Where the solver is, and the best it has seen."""
+class Losses(Protocol):
+    """Rounded losses, wherever their rows are."""
+
+    def evaluate(self, w: Array, width: float) -> Evaluation:
+        """Evaluate at weights that sum to zero."""
+        ...
+
+    def look_along(self, direction: Array) -> None:
+        """Prepare for slopes along a direction from the weights evaluated last."""
+        ...
+
+    def slope(self, step: float, width: float) -> float:
+        """Return the derivative of the losses a step along the direction."""
+        ...
+
+    def take_over(self) -> None:
+        """Make the implied multipliers the multipliers."""
+        ...
+
+
+class NewtonDirections(Protocol):
+    """Newton directions of rounded losses, wherever their rows are."""
+
+    def find(self, gradient: Array, width: float) -> Array | None:
+        """Return the direction; None where rounding leaves a matrix without a factor."""
+        ...
+
+
+class NewtonState:
+    """Where the solver is, and the best it has seen.
+
+    Parameters
+    ----------
+    losses : Losses
+        Rounded losses of all rows.
+    directions : NewtonDirections
+        Newton directions of these.
+    w : array of shape (n_classes, size)
+        Weights to start from.
+    total : float
+        Sum of the multipliers to start from.
+    """
 
     def __init__(
-        self, problem: MulticlassProblem, engine: Engine, start: sp.csr_array | None
+        self, losses: Losses, directions: NewtonDirections, w: Array, total: float
     ) -> None:
-        self.problem = problem
         self.width = FIRST_WIDTH  # also from multipliers: narrower rounds cost more steps
-        self.losses = SmoothedLosses(problem, engine)
-        self.w, total = np.zeros((problem.n_classes, problem.size)), problem.lost_anyway
-        if start is not None:
-            pull, total = self.losses.start_from(feasible(start, problem))
-            self.w = centred(-pull)
-        self.directions = Directions(self.losses)
-        self._best = self.w
+        self.losses, self.directions = losses, directions
+        self.w = self._best = w
         # Dual objectives of the multipliers and of those implied last.
-        self._known, self._implied = total - 0.5 * float(np.vdot(self.w, self.w)), -np.inf
+        self._known, self._implied = total - 0.5 * float(np.vdot(w, w)), -np.inf
         self.certificate = Certificate(np.inf, self._known)
 
     def evaluate(self) -> Evaluation:
@@ -156,7 +266,7 @@ class _State:
         direction = self.directions.find(at.gradient, self.width)
         if direction is None:
             return False
-        length = best_step(self.losses, self.w, direction, self.width)
+        length = best_step(self.losses, self.w, at.gradient, direction, self.width)
         self.w = centred(self.w + length * direction)
         return length > 0.0
 
@@ -164,9 +274,27 @@ class _State:
         """Return the weights with the lowest objective."""
         return self._best
 
+    def duals(self) -> Any:
+        """Return the multipliers; None where they stay with the rows."""
+        return None
+
+
+class _State(NewtonState):
+    """The state of rows in this memory."""
+
+    def __init__(
+        self, problem: MulticlassProblem, engine: Engine, start: sp.csr_array | None
+    ) -> None:
+        self.problem, self._rounded = problem, SmoothedLosses(problem, engine)
+        w, total = np.zeros((problem.n_classes, problem.size)), problem.lost_anyway
+        if start is not None:
+            pull, total = self._rounded.start_from(feasible(start, problem))
+            w = centred(-pull)
+        super().__init__(self._rounded, directions_of(self._rounded), w, total)
+
     def duals(self) -> sp.csr_array:
         """Return the multipliers: the round's or those implied, whichever are better."""
-        losses, problem = self.losses, self.problem
+        losses, problem = self._rounded, self.problem
         share = losses.multiplier if self._known > self._implied else losses.implied
         # Rows of zeros have no part in the weights; no solver gives them multipliers.
         scale = np.where(problem.squared_norms > 0, problem.bound, 0.0)

@@ -10,10 +10,13 @@ The constraint couples them by one vector: :math:`p_c = -H_c^{-1}(g_c - \mu)` wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from ..engines import Engine
 from ..losses import Array
 from .newton_smoothed import BLOCK_NUMBERS, SmoothedLosses
 
@@ -21,6 +24,34 @@ from .newton_smoothed import BLOCK_NUMBERS, SmoothedLosses
 def centred(w: Array) -> Array:
     """Return weights, or a direction, with what makes them sum to zero taken off."""
     return np.asarray(w - w.mean(axis=0))
+
+
+def direction_of(
+    gram_of: Callable[[int], Array], gradient: Array, width: float, engine: Engine
+) -> Array | None:
+    """Return the direction, given sums over the curved rows of each class.
+
+    None where rounding leaves a matrix without a factor.
+    """
+
+    def invert(c: int) -> tuple[Array, Array]:
+        """Return a class's inverse Hessian (its upper half) and the product with the gradient."""
+        matrix = gram_of(c) / width
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        factor = scipy.linalg.cholesky(matrix, overwrite_a=True)
+        newton = scipy.linalg.cho_solve((factor, False), gradient[c])
+        inverse, _ = scipy.linalg.lapack.dpotri(factor, overwrite_c=True)
+        return inverse, newton
+
+    try:
+        solved = engine.map(list(range(len(gradient))), invert)
+        total = sum(inverse for inverse, _ in solved)  # one by one: they are large
+        own = np.array([newton for _, newton in solved])
+        common = scipy.linalg.solve(total, own.sum(axis=0), assume_a="pos")
+    except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+        return None
+    shared = [scipy.linalg.blas.dsymv(1.0, inverse, common) for inverse, _ in solved]
+    return centred(np.array(shared) - own)
 
 
 class Directions:
@@ -34,25 +65,11 @@ class Directions:
 
     def find(self, gradient: Array, width: float) -> Array | None:
         """Return the direction; None where rounding leaves a matrix without a factor."""
-        classes = list(range(len(gradient)))
-        try:
-            solved = self.losses.engine.map(classes, lambda c: self._invert(c, gradient[c], width))
-            total = sum(inverse for inverse, _ in solved)  # one by one: they are large
-            own = np.array([newton for _, newton in solved])
-            common = scipy.linalg.solve(total, own.sum(axis=0), assume_a="pos")
-        except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
-            return None
-        shared = [scipy.linalg.blas.dsymv(1.0, inverse, common) for inverse, _ in solved]
-        return centred(np.array(shared) - own)
+        return direction_of(self._gram, gradient, width, self.losses.engine)
 
-    def _invert(self, c: int, gradient: Array, width: float) -> tuple[Array, Array]:
-        """Return a class's inverse Hessian (its upper half) and the product with the gradient."""
-        matrix = self._gram(c) / width
-        matrix[np.diag_indices_from(matrix)] += 1.0
-        factor = scipy.linalg.cholesky(matrix, overwrite_a=True)
-        newton = scipy.linalg.cho_solve((factor, False), gradient)
-        inverse, _ = scipy.linalg.lapack.dpotri(factor, overwrite_c=True)
-        return inverse, newton
+    def grams(self) -> Array:
+        """Return sums over rows by the class that they are curved for."""
+        return np.array([self._gram(c) for c in range(self.losses.problem.n_classes)])
 
     def _gram(self, c: int) -> Array:
         curved = self.losses.curved[:, c]

@@ -78,9 +78,14 @@ class MulticlassProblem:
         return int(self.X.shape[0])
 
     @property
+    def n_features(self) -> int:
+        """Number of features, without the constant one."""
+        return int(self.X.shape[1])
+
+    @property
     def size(self) -> int:
         """Length of a class's weights: the features, and the constant one."""
-        return int(self.X.shape[1]) + int(self.constant != 0)
+        return self.n_features + int(self.constant != 0)
 
     @property
     def stored(self) -> int:

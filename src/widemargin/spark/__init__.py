@@ -30,12 +30,16 @@ from .kernel_classifier import SparkODMClassifier, SparkSVMClassifier
 from .kernel_model import SparkODMModel, SparkSVMModel
 from .linear_classifier import SparkLinearODMClassifier, SparkLinearSVMClassifier
 from .linear_model import SparkLinearODMModel, SparkLinearSVMModel
+from .multiclass_classifier import SparkMulticlassSVMClassifier
+from .multiclass_model import SparkMulticlassSVMModel
 
 __all__ = [
     "SparkLinearODMClassifier",
     "SparkLinearODMModel",
     "SparkLinearSVMClassifier",
     "SparkLinearSVMModel",
+    "SparkMulticlassSVMClassifier",
+    "SparkMulticlassSVMModel",
     "SparkODMClassifier",
     "SparkODMModel",
     "SparkSVMClassifier",

@@ -52,6 +52,11 @@ class FitLog:
         """Write a line, with the time since the start."""
         log.info("%s, %.1f s: %s", self._name, time.perf_counter() - self._started, what)
 
+    def step(self, iteration: int, gap: float) -> None:
+        """Note that an iteration is done, where there is one problem."""
+        self.tell(f"iteration {iteration}: relative gap {gap:.2e}")
+        self.doing(f"iteration {iteration + 1}")
+
     def iteration(self, problem: int, iteration: int, gap: float) -> None:
         """Note that an iteration is done."""
         self.tell(f"problem {problem}, iteration {iteration}: relative gap {gap:.2e}")
