@@ -55,12 +55,15 @@ def executors_watched(cluster: Cluster) -> Iterator[dict[str, float]]:
 
 
 def _shared_fairly(cluster: Cluster, mark: str, session: int) -> float:
-    """Add up what processes of a worker take; pages of several count once."""
+    """Add up what processes of a worker take: pages of several once, those of files not at all.
+
+    Blocks that Spark has on disk are mapped, and the system may take their pages back any time.
+    """
     total = 0.0
     for pid in cluster.processes(mark):
         with suppress(OSError, StopIteration):  # gone meanwhile
             if os.getsid(pid) == session:
-                total += _field(Path(f"/proc/{pid}/smaps_rollup"), "Pss")
+                total += _field(Path(f"/proc/{pid}/smaps_rollup"), "Pss_Anon")
     return total
 
 

@@ -87,7 +87,7 @@ def split_up(
     batches: Batches,
 ) -> Iterator[pa.RecordBatch]:
     """Break parts into pieces addressed to new parts."""
-    rows: list[tuple[int, int, int, int, bytes]] = []
+    rows: list[tuple[int, int, int, int, memoryview]] = []
     waiting = 0
     for number, part in parts_of(batches):
         position = order[number]
@@ -102,7 +102,7 @@ def split_up(
         yield _batch(rows)
 
 
-def _batch(rows: list[tuple[int, int, int, int, bytes]]) -> pa.RecordBatch:
+def _batch(rows: list[tuple[int, int, int, int, memoryview]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, PIECES, strict=True)],
