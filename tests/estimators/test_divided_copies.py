@@ -77,7 +77,8 @@ def test_warm_start_goes_through_merged_rows(monkeypatch: pytest.MonkeyPatch) ->
     run = divided.DivideAndConquer.run
 
     def watched(loop: divided.DivideAndConquer) -> object:
-        started.append(loop.start)
+        (whole,) = loop.whole.parts
+        started.append(whole.net_dual)
         return run(loop)
 
     monkeypatch.setattr(divided.DivideAndConquer, "run", watched)

@@ -280,7 +280,7 @@ def test_features_that_a_kernel_does_not_show(kernel: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [ODMClassifier, SVMClassifier])
-@pytest.mark.parametrize("engine", ["spark", 3, object()])
+@pytest.mark.parametrize("engine", ["ray", 3, object()])
 def test_engines_that_are_none(kind: type, engine: Any) -> None:
     with pytest.raises(ValueError, match=r"'engine' parameter of \w+ must be .*'local'"):
         kind(strategy=TWO, engine=engine).fit(X, Y)

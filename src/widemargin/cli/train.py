@@ -124,7 +124,7 @@ def train(
             "--solver",
             help="auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
-            "tournament (ww), newton or printed (llw).",
+            "tournament (ww), newton (ww, llw) or printed (llw).",
         ),
     ] = None,
     tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,

@@ -49,8 +49,9 @@ class MulticlassSVMClassifier(MulticlassModel):
     solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
         'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
         for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
-        'newton', for 'llw' with a large ``C``, takes second-order steps in all weights. 'printed'
-        is the published algorithm for 'llw', which hardly converges.
+        'newton', for 'ww' and 'llw', takes second-order steps in all weights; it is what 'auto'
+        takes where ``C`` is large and weights are few. 'printed' is the published algorithm for
+        'llw', which hardly converges.
     tol : float, default=1e-3
         Relative duality gap at which the fit ends.
     max_iter : int, default=10000

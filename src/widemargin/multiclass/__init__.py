@@ -40,7 +40,8 @@ def choose(name: str, problem: MulticlassProblem, memory: int = 1 << 30) -> str:
     """Settle which solver 'auto' is, given the bytes it may use."""
     if name != "auto":
         return name
-    return "newton" if problem.formulation == "llw" and newton.pays(problem, memory) else "dual"
+    known = problem.formulation in newton.FORMULATIONS
+    return "newton" if known and newton.pays(problem, memory) else "dual"
 
 
 def refuse(name: str, formulation: str) -> None:
@@ -50,10 +51,10 @@ def refuse(name: str, formulation: str) -> None:
             "`solver='tournament'` lets pairs of classes meet, which formulation='ww' allows; got "
             f"formulation={formulation!r}. Use solver='auto'."
         )
-    if name == "newton" and formulation != "llw":
+    if name == "newton" and formulation not in newton.FORMULATIONS:
         raise ValueError(
-            "`solver='newton'` is for formulation='llw', whose losses couple classes by the sum of "
-            f"the weights only; got formulation={formulation!r}. Use solver='auto'."
+            "`solver='newton'` is for losses that add up hinges of other classes, formulation='ww' "
+            f"or 'llw'; got formulation={formulation!r}. Use solver='auto'."
         )
     if name == "printed" and formulation != "llw":
         raise ValueError(

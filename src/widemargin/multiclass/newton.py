@@ -1,19 +1,20 @@
-r"""Newton's method for Lee, Lin and Wahba's formulation, by the augmented Lagrangian.
+r"""Newton's method for formulations that add up hinges (``llw``, ``ww``): augmented Lagrangian.
 
-Ascent in the dual takes the longer, the larger ``C`` is; this takes 1.4 times (satimage) to 3.3
-times (iris) the steps for C = 10⁴ that it takes for C = 1. As in
+Ascent in the dual takes the longer, the larger ``C`` is; for ``llw`` this takes 1.4 times
+(satimage) to 3.3 times (iris) the steps for C = 10⁴ that it takes for C = 1. As in
 :mod:`widemargin.linear.augmented_lagrangian`, the hinges' kinks are rounded with multipliers and a
 width (:mod:`.newton_smoothed`), and Newton's method minimises what is smooth then
-(:mod:`.newton_direction`). A round ends when its own gap is a fraction of the problem's; the
-multipliers that its weights imply are the next round's, which is half as wide.
+(:mod:`.newton_direction`, :mod:`.newton_coupled`). A round ends when its own gap is a fraction of
+the problem's; the multipliers that its weights imply are the next round's, which is half as wide.
 
 1. From zero weights and multipliers, all losses are curved: the first step is a ridge regression.
 2. A step goes to where the slope along its direction has all but vanished, found by false position:
    a slope costs a look at every loss, and no product. With such steps, damping short ones as
    :mod:`widemargin.linear.newton` does costs more steps than it saves.
 
-Weights are made to sum to zero after every step and certified after that. Cost of a step: three
-products of all rows with the weights, and for every class O(curved rows × size²) and O(size³).
+Weights are made to sum to zero after every step (those of ``ww`` do anyway) and certified after
+that. Cost of a step: three products of all rows with the weights; for ``llw`` O(curved rows ×
+size²) and O(size³) for every class, for ``ww`` O(curved losses × size²) and O((classes × size)³).
 
 Reference: Yan and Li (2020), for the semi-smooth Newton method on this Lagrangian of a binary
 problem.
@@ -33,34 +34,66 @@ from ..resources import single_threaded_blas
 from ..solvers.outcome import Outcome
 from .class_bundles import feasible
 from .monitor import MulticlassMonitor
+from .newton_coupled import PRODUCTS_BYTES, CoupledDirections, keeps_products
 from .newton_direction import Directions, centred
 from .newton_smoothed import BYTES_PER_LOSS, Evaluation, SmoothedLosses
 from .newton_step import best_step
 from .problem import MulticlassProblem
 from .solution import MulticlassSolution
 
+FORMULATIONS = ("llw", "ww")
+# Weights that one Hessian is of: `ww` couples all classes, and has just one.
+MOST_WEIGHTS = {"llw": DIRECT_SIZE, "ww": 3 * DIRECT_SIZE}
 # Ascent's epochs grow in number with the mean of C‖x‖², Newton's steps hardly; but a step costs
-# more, as a Hessian has more numbers than a row stores. Means between which they were even:
+# more, as a Hessian has more numbers than a row stores. Means between which they were even for llw:
 # satimage .4 and 4, letter 2 and 17, usps 2 and 21, dna 5 and 47, iris 20 and 200; 800 generated
-# features 100 and more, or about 2000 where one in 50 is stored.
+# features 100 and more, or about 2000 where one in 50 is stored. For ww, where they grow faster
+# with the cost of a step: letter .4 and 4, usps 200, dna 50 and 500, iris 6; splice, glass and
+# satimage below 6.
 LEAST_MEAN, LEAST_MEAN_PER_COST = 10.0, 0.1
+LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST = 3.0, 0.02
+# Losses of a row that are curved, over the steps of a solve.
+CURVED = 3
+
+
+def weights_together(problem: MulticlassProblem) -> int:
+    """Return the number of weights that a Hessian is of."""
+    return problem.size * (problem.n_classes if problem.formulation == "ww" else 1)
 
 
 def bytes_needed(problem: MulticlassProblem) -> int:
-    """Memory for the multipliers and scores of all rows and the Hessians of all classes."""
-    return problem.n_classes * (BYTES_PER_LOSS * problem.n_rows + 8 * problem.size**2)
+    """Memory for the multipliers and scores of all rows and the Hessians."""
+    hessians = problem.n_classes * problem.size**2
+    if problem.formulation == "ww":
+        hessians = 4 * weights_together(problem) ** 2  # sums, both ways, laid out, factorised
+        if keeps_products(problem):
+            hessians += PRODUCTS_BYTES // 8
+    return problem.n_classes * BYTES_PER_LOSS * problem.n_rows + 8 * hessians
 
 
 def fits(problem: MulticlassProblem, memory: int) -> bool:
     """Whether Hessians are small enough to be factorised and kept."""
-    return problem.size <= DIRECT_SIZE and bytes_needed(problem) <= memory
+    small = weights_together(problem) <= MOST_WEIGHTS[problem.formulation]
+    return small and bytes_needed(problem) <= memory
 
 
 def pays(problem: MulticlassProblem, memory: int) -> bool:
     """Whether this is likely to be faster than ascent in the dual."""
     mean = float(problem.bound @ problem.squared_norms) / problem.n_rows
-    cost = problem.size**2 * problem.n_rows / max(problem.stored, 1)
-    return mean >= max(LEAST_MEAN, LEAST_MEAN_PER_COST * cost) and fits(problem, memory)
+    if problem.formulation == "ww":
+        least = max(LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST * _cost_coupled(problem) ** 2)
+    else:
+        cost = problem.size**2 * problem.n_rows / max(problem.stored, 1)
+        least = max(LEAST_MEAN, LEAST_MEAN_PER_COST * cost)
+    return mean >= least and fits(problem, memory)
+
+
+def _cost_coupled(problem: MulticlassProblem) -> float:
+    """Operations of a step, divided by those of an epoch."""
+    products = 8 * problem.n_rows * problem.n_classes * problem.size
+    grams = 2 * CURVED * problem.n_rows * problem.size**2
+    factor = weights_together(problem) ** 3 / 3
+    return (products + grams + factor) / (4 * max(problem.stored, 1) * problem.n_classes)
 
 
 def solve(
@@ -79,10 +112,12 @@ def solve(
 
 
 def _require_fit(problem: MulticlassProblem, memory: int) -> None:
-    if problem.size > DIRECT_SIZE:
+    most = MOST_WEIGHTS[problem.formulation]
+    if weights_together(problem) > most:
+        times = f" times {problem.n_classes} classes" if problem.formulation == "ww" else ""
         raise ValueError(
-            f"`solver='newton'` takes at most {DIRECT_SIZE} features, the intercept included; got "
-            f"{problem.size}. Use solver='dual'."
+            f"`solver='newton'` takes at most {most} weights at a time: features, the intercept "
+            f"included, for 'ww' times classes; got {problem.size}{times}. Use solver='dual'."
         )
     if not fits(problem, memory):
         raise ValueError(
@@ -126,7 +161,8 @@ class _State:
         if start is not None:
             pull, total = self.losses.start_from(feasible(start, problem))
             self.w = centred(-pull)
-        self.directions = Directions(self.losses)
+        coupled = problem.formulation == "ww"
+        self.directions = CoupledDirections(self.losses) if coupled else Directions(self.losses)
         self._best = self.w
         # Dual objectives of the multipliers and of those implied last.
         self._known, self._implied = total - 0.5 * float(np.vdot(self.w, self.w)), -np.inf
@@ -156,7 +192,7 @@ class _State:
         direction = self.directions.find(at.gradient, self.width)
         if direction is None:
             return False
-        length = best_step(self.losses, self.w, direction, self.width)
+        length = best_step(self.losses, self.w, at.gradient, direction, self.width)
         self.w = centred(self.w + length * direction)
         return length > 0.0
 

@@ -1,7 +1,9 @@
-r"""Lee, Lin and Wahba's losses with their kinks rounded, evaluated block by block of rows.
+r"""Losses of rows for other classes with their kinks rounded, evaluated block by block of rows.
 
-With multipliers :math:`\alpha_{ic} = C_i u_{ic}` and a width :math:`\delta`, the loss of a row for
-another class, whose score is s, becomes
+Both formulations add up a hinge for every class but the row's own, :math:`(1 + s)_+`. In Lee, Lin
+and Wahba's (``llw``) s is the class's score, in Weston and Watkins's (``ww``) how much it exceeds
+that of the row's own class. With multipliers :math:`\alpha_{ic} = C_i u_{ic}` and a width
+:math:`\delta`, such a hinge becomes
 
 .. math:: C_i \max_{0 \le v \le 1} \; v (1 + s) - \tfrac{\delta}{2} (v - u_{ic})^2,
 
@@ -69,6 +71,7 @@ class SmoothedLosses:
 
     def __init__(self, problem: MulticlassProblem, engine: Engine) -> None:
         self.problem, self.engine = problem, engine
+        self._against_own = problem.formulation == "ww"
         shape = (problem.n_rows, problem.n_classes)
         self.multiplier = np.zeros(shape)
         # What is lost anyway counts in full on both sides.
@@ -110,7 +113,7 @@ class SmoothedLosses:
         def evaluate_block(block: slice) -> tuple[float, float, Array]:
             X, bound = self.rows(block), self.problem.bound[block]
             score, implied = self._score[block], self.implied[block]
-            np.matmul(X, w.T, out=score)
+            self._scores(X, w, block, score)
             score += 1.0
             own = np.arange(len(X)), self.problem.codes[block]
             score[own] = -np.inf  # no loss, whatever the weights
@@ -120,7 +123,7 @@ class SmoothedLosses:
             np.clip(implied, 0.0, 1.0, out=implied)
             loss = float(bound @ np.maximum(score, 0.0).sum(axis=1))
             total = float(bound @ implied.sum(axis=1))
-            return loss, total, (implied * bound[:, None]).T @ X
+            return loss, total, self._pull(implied * bound[:, None], X, block)
 
         loss, total, pull = self.total(evaluate_block)
         pull -= pull.mean(axis=0)  # minus the weights that the implied multipliers have
@@ -134,7 +137,7 @@ class SmoothedLosses:
 
         def block_slopes(block: slice) -> None:
             slope = self._slope[block]
-            np.matmul(self.rows(block), direction.T, out=slope)
+            self._scores(self.rows(block), direction, block, slope)
             slope[np.arange(len(slope)), self.problem.codes[block]] = 0.0
 
         self.engine.map(self.blocks, block_slopes)
@@ -164,10 +167,23 @@ class SmoothedLosses:
         def start_block(block: slice) -> tuple[Array, float]:
             dual = self.multiplier[block] * self.problem.bound[block, None]
             dual[np.arange(len(dual)), self.problem.codes[block]] = 0.0
-            return dual.T @ self.rows(block), float(dual.sum())
+            total = float(dual.sum())
+            return self._pull(dual, self.rows(block), block), total
 
         pull, total = self.total(start_block)
         return pull, total
+
+    def _scores(self, X: Array, w: Array, block: slice, out: Array) -> None:
+        """Write the scores that losses are of."""
+        np.matmul(X, w.T, out=out)
+        if self._against_own:
+            out -= out[np.arange(len(X)), self.problem.codes[block]][:, None]
+
+    def _pull(self, dual: Array, X: Array, block: slice) -> Array:
+        """Return the sums of rows by their multipliers, which are overwritten."""
+        if self._against_own:
+            dual[np.arange(len(X)), self.problem.codes[block]] = -dual.sum(axis=1)
+        return np.asarray(dual.T @ X)
 
     def take_over(self) -> None:
         """Make the implied multipliers the multipliers."""

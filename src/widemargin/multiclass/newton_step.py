@@ -17,17 +17,19 @@ MOST_DOUBLINGS = 10
 MOST_CUTS = 60
 
 
-def best_step(losses: SmoothedLosses, w: Array, direction: Array, width: float) -> float:
+def best_step(
+    losses: SmoothedLosses, w: Array, gradient: Array, direction: Array, width: float
+) -> float:
     """Return a step with hardly a slope at its end; 0 if the direction does not lead down."""
+    first = float(np.vdot(gradient, direction))
+    if not first < 0.0:
+        return 0.0
     losses.look_along(direction)
     along, squared = float(np.vdot(w, direction)), float(np.vdot(direction, direction))
 
     def slope(step: float) -> float:
         return along + step * squared + losses.slope(step, width)
 
-    first = slope(0.0)
-    if not first < 0.0:
-        return 0.0
     enough = SLOPE_LEFT * -first
     near, slope_near, far, slope_far = 0.0, first, 1.0, slope(1.0)
     for _ in range(MOST_DOUBLINGS):
