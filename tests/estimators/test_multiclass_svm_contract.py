@@ -63,8 +63,7 @@ def test_every_parameter_survives_a_clone() -> None:
 
 def test_copies_predict_the_same_and_go_on_from_there(iris: tuple) -> None:
     X, y = iris
-    model = MulticlassSVMClassifier(solver="dual", warm_start=True, engine=LocalEngine(2))
-    model.fit(X, y)
+    model = MulticlassSVMClassifier(warm_start=True, engine=LocalEngine(2)).fit(X, y)
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(copied.decision_function(X), model.decision_function(X))
         assert copied.fit(X, y).n_iter_ == 0

@@ -271,7 +271,9 @@ class MulticlassSVMClassifier(MulticlassModel):
 
     def _run(self, fit: MulticlassFit, classes: NDArray[Any], engine: Engine) -> None:
         """Solve the problem and keep what comes out, also of an interrupt."""
-        start = getattr(self, "_duals", None) if self.warm_start else None
+        start = None
+        if self.warm_start and getattr(self, "_duals", None) is not None:
+            start = self._duals, self._weights
         try:
             solution = fit.run(start, engine)
         except KeyboardInterrupt:
@@ -286,3 +288,4 @@ class MulticlassSVMClassifier(MulticlassModel):
         for name, value in fit.attributes().items():
             setattr(self, name, value)
         self._duals = fit.duals if self.warm_start else None
+        self._weights = fit.weights if self.warm_start else None

@@ -95,7 +95,7 @@ class DividedMulticlassFit(MulticlassFit):
         self.weights = self.duals = self.certificate = None
         self._history: dict[str, Any] | None = None
 
-    def run(self, start: Any, engine: Engine) -> MulticlassSolution:
+    def run(self, start: tuple[Any, Any] | None, engine: Engine) -> MulticlassSolution:
         """Solve from zero."""
         assert start is None, "multipliers do not travel"
         try:

@@ -90,17 +90,21 @@ class MulticlassFit:
         self.duals: Any = None
         self.certificate: Certificate | None = None
 
-    def run(self, start: Any, engine: Engine) -> MulticlassSolution:
-        """Solve, from an earlier fit's multipliers if they are of as many rows and classes."""
-        shape = (self.problem.n_rows, self.problem.n_classes)
-        if start is not None and start.shape != shape:
-            start = None
+    def run(self, start: tuple[Any, Any] | None, engine: Engine) -> MulticlassSolution:
+        """Solve, from an earlier fit's multipliers and weights.
+
+        They are left out if they are of another number of rows or classes.
+        """
+        duals, weights = (None, None) if start is None else start
+        if duals is not None and duals.shape != (self.problem.n_rows, self.problem.n_classes):
+            duals = None
         try:
             solution = solve(
                 self.solver,
                 self.problem,
                 self.monitor,
-                start,
+                duals,
+                weights=weights,
                 memory=self.memory,
                 engine=engine,
             )

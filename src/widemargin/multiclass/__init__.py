@@ -12,6 +12,8 @@ printed      the published algorithm for Lee, Lin and Wahba's formulation
 
 from __future__ import annotations
 
+from typing import Any
+
 import scipy.sparse as sp
 
 from ..engines import Engine
@@ -69,17 +71,21 @@ def solve(
     monitor: MulticlassMonitor,
     start: sp.csr_array | None = None,
     *,
+    weights: Any = None,
     memory: int = 1 << 30,
     engine: Engine | None = None,
 ) -> MulticlassSolution:
-    """Solve with the solver of that name, from multipliers in ``start`` or from zero."""
+    """Solve with the solver of that name, from multipliers in ``start`` or from zero.
+
+    Where weights do not follow from multipliers, as in Newton's method, a start may have its own.
+    """
     if engine is not None and not engine.in_process:
         raise ValueError(
             f"rows in this memory need an engine that works in this process; got {engine!r}. Send "
             "them there first (widemargin.multiclass.posed)."
         )
     if name == "newton":
-        return newton.solve(problem, monitor, start, memory=memory, engine=engine)
+        return newton.solve(problem, monitor, start, weights, memory=memory, engine=engine)
     method: dual_ascent.Method
     if name == "printed":
         method = PrintedLeeLinWahba()

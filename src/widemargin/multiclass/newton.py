@@ -136,16 +136,17 @@ def solve(
     problem: MulticlassProblem,
     monitor: MulticlassMonitor,
     start: sp.csr_array | None = None,
+    weights: Any = None,
     *,
     memory: int = 1 << 30,
     engine: Engine | None = None,
 ) -> MulticlassSolution:
-    """Minimise the objective, from multipliers in ``start`` or from zero."""
+    """Minimise the objective, from multipliers in ``start`` and their weights, or from zero."""
     require_few_weights(problem)
     _require_fit(problem, memory)
     engine = LocalEngine(problem.threads) if engine is None else engine
     with single_threaded_blas():
-        return descend(_State(problem, engine, start), monitor)
+        return descend(_State(problem, engine, start, weights), monitor)
 
 
 def require_few_weights(problem: Size) -> None:
@@ -284,7 +285,11 @@ class _State(NewtonState):
     """The state of rows in this memory."""
 
     def __init__(
-        self, problem: MulticlassProblem, engine: Engine, start: sp.csr_array | None
+        self,
+        problem: MulticlassProblem,
+        engine: Engine,
+        start: sp.csr_array | None,
+        weights: Any,
     ) -> None:
         self.problem, self._rounded = problem, SmoothedLosses(problem, engine)
         w, total = np.zeros((problem.n_classes, problem.size)), problem.lost_anyway
@@ -292,6 +297,8 @@ class _State(NewtonState):
             pull, total = self._rounded.start_from(feasible(start, problem))
             w = centred(-pull)
         super().__init__(self._rounded, directions_of(self._rounded), w, total)
+        if start is not None and isinstance(weights, np.ndarray) and weights.shape == w.shape:
+            self.w = centred(weights)  # multipliers within `tol` may imply worse ones
 
     def duals(self) -> sp.csr_array:
         """Return the multipliers: the round's or those implied, whichever are better."""
