@@ -122,9 +122,9 @@ def die_within_a_write(number):
             self.file.flush()
             die()
 
-    def open_half(path, mode):
+    def open_half(path, mode, **options):
         opened[0] += 1
-        file = open(path, mode)  # noqa: SIM115
+        file = open(path, mode, **options)  # noqa: SIM115
         return Half(file) if opened[0] == number else file
 
     opened = [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,10 +51,12 @@ def init(
     with `widemargin site add-neighbour`. The secret key stays in the folder.
     """
     check_transport()
+    if folder is None and Path(name).name != name:
+        raise usage_error(f"--name {name}: it is no name of a folder. Give one with --folder.")
     folder = Path(name) if folder is None else folder
     with faults_reported():
         from widemargin.persistence.atomic_write import write_atomically
-        from widemargin.sites.config import write_template
+        from widemargin.sites.config import check_settings, write_template
         from widemargin.sites.keys import make_keys
         from widemargin.sites.service import UNIT_NAME, unit_text
 
@@ -67,6 +70,7 @@ def init(
             "metrics_port": metrics_port,
         }
         given = {key: value for key, value in settings.items() if value is not None}
+        check_settings({"name": name, **given})
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (folder / "site.toml").exists():
             raise usage_error(
@@ -84,12 +88,13 @@ def init(
 
 
 def _next_steps(folder: Path, given: dict[str, Any]) -> str:
+    file, here = shlex.quote(str(folder / "site.toml")), shlex.quote(str(folder))
     wanted = [key for key in ("data", "n_sites", "total_rows", "n_features") if key not in given]
     steps = [f"Set {', '.join(wanted)} in {folder / 'site.toml'}."] if wanted else []
     steps += [
         "Tell neighbours the name, address and public key of this site, and add theirs:\n"
-        f"     widemargin site add-neighbour --folder {folder} NAME tcp://HOST:PORT --key 'KEY'",
-        f"Run it: widemargin site run --config {folder / 'site.toml'}",
+        f"     widemargin site add-neighbour --folder {here} NAME tcp://HOST:PORT --key 'KEY'",
+        f"Run it: widemargin site run --config {file}",
         f"Or keep it running: {folder / 'widemargin-site.service'} says how.",
     ]
     return "\nNext:\n" + "\n".join(f"  {k}. {step}" for k, step in enumerate(steps, 1))

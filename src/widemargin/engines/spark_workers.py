@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -31,9 +32,11 @@ def require_workers(session: Any) -> int:
     for found in sorted({found for _, found in answers}):
         if found != own:
             raise RuntimeError(
-                f"Spark's workers need widemargin {own}, as this process has; found: "
-                f"{found}. Install it in their Python, or ship an environment with "
-                "spark.archives (see the guide, 'Spark')."
+                f"Spark's workers need widemargin {own} and pyarrow, as this process has; found "
+                f"{found}. Install them there, have workers run another Python (environment "
+                f"variable PYSPARK_PYTHON, set before the session starts; here it would be "
+                f"{sys.executable}), or ship an environment with spark.archives (see the guide, "
+                "'Spark')."
             )
     cores = _known[session] = len({partition for partition, _ in answers})
     return cores
@@ -42,12 +45,14 @@ def require_workers(session: Any) -> int:
 def _probe() -> Callable[[int], str]:
     # A function inside a function is sent by value, so that it runs where the library is missing.
     def probe(_):  # type: ignore[no-untyped-def]  # hints would ask for Arrow
+        import sys
+
         try:
             import pyarrow  # noqa: F401
 
             import widemargin
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            return f"{type(error).__name__}: {error} (in their Python, {sys.executable})"
         return str(widemargin.__version__)
 
     return probe

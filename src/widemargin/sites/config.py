@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..persistence.atomic_write import write_atomically
 from ..resources import memory_bytes
-from .keys import check_public_key
+from .keys import check_public_key, read_public_key
 from .settings import SECTIONS, SETTINGS, Setting
 
 if TYPE_CHECKING:
@@ -176,6 +176,12 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
     neighbours = _neighbours(text.get("neighbours", []))
+    if (folder / "public.key").exists():
+        mine = next((e for e in neighbours if e.public_key == read_public_key(folder)), None)
+        if mine is not None:
+            raise ConfigError(
+                f"neighbour {mine.name!r} has this site's own public key; take the neighbour's."
+            )
     config = SiteConfig(folder=folder, neighbours=neighbours, **values)
     try:
         config.classifier()
@@ -228,11 +234,22 @@ def _value(setting: Setting, text: dict[str, Any]) -> Any:
         if setting.name in _REQUIRED:
             raise ConfigError(f"`{name}` is missing: {setting.comment}")
         return setting.default
-    value = table[_key(setting)]
+    return _checked(setting, table[_key(setting)])
+
+
+def _checked(setting: Setting, value: Any) -> Any:
     required, fits = setting.kind
     if not fits(value):
+        name = f"{setting.section}.{_key(setting)}".lstrip(".")
         raise ConfigError(f"`{name}` must be {required}; got {value!r}.")
     return value
+
+
+def check_settings(values: dict[str, Any]) -> None:
+    """Raise ConfigError if a setting is not of its kind."""
+    for setting in SETTINGS:
+        if setting.name in values:
+            _checked(setting, values[setting.name])
 
 
 _REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
@@ -293,6 +310,7 @@ def write_template(
     if unknown:
         raise ConfigError(_unknown(min(unknown), (s.name for s in SETTINGS)))
     given = {"name": name, **{k: v for k, v in values.items() if v is not None}}
+    check_settings(given)
     lines = [
         "# Configuration of a site. Lines that begin with # are comments; those that look like a",
         "# setting show its default. After a change of the neighbours: `widemargin site reload`.",

@@ -65,8 +65,8 @@ def ask(
                 line = lines.readline()
     except (FileNotFoundError, ConnectionError):
         raise ControlError(
-            f"No site runs in {folder}. Start it with `widemargin site run --config "
-            f"{Path(folder) / 'site.toml'}`."
+            f"No site runs in {Path(folder).resolve()}. Start it with `widemargin site run "
+            f"--config {Path(folder) / 'site.toml'}`, or name its folder with --folder."
         ) from None
     except TimeoutError:
         raise ControlError(

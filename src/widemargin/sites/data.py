@@ -80,7 +80,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
         raise DataFileError(
             config.data,
             f"expected labels {config.classes[0]!r} and {config.classes[1]!r}, found {other!r}. "
-            "Set `network.classes` at all sites.",
+            "Set `network.classes` at all sites, or `data.label` to the column of labels.",
         )
     if len(y) > config.total_rows:
         raise DataFileError(

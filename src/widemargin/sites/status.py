@@ -64,12 +64,16 @@ def relative_distance(site: _native._GossipSite) -> float | None:
 def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
     """Return what a site knows of itself and its neighbours, as JSON can hold it."""
     config = part.config
+    # One that nobody talks to knows of its own rows only, however well it knows these.
+    alone = config.n_sites > 1 and all(not link.their_epoch for link in part.links.by_key.values())
+    figures = _figures(part.site, config.n_sites)
     return {
         "name": config.name,
         "public_key": part.public_key,
         "pid": os.getpid(),
         "rounds": part.rounds,
-        **_figures(part.site, config.n_sites),
+        **figures,
+        "content": figures["content"] and not alone,
         "n_rows": part.local.n_rows,
         "n_features": config.n_features,
         "bytes_sent": transport.bytes_sent,

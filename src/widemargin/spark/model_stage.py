@@ -87,7 +87,7 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         value : Vector
             Features.
         """
-        row = np.atleast_2d(np.asarray(value.toArray(), dtype=np.float64))
+        row = np.atleast_2d(np.asarray(_plain(value), dtype=np.float64))
         if row.shape[1] != self.numFeatures:
             raise ValueError(
                 f"the model takes vectors of {self.numFeatures} features; got {row.shape[1]}."
@@ -187,3 +187,8 @@ def _checked(fitted: Any, kind: type[Any]) -> Any:
             "back with IndexToString."
         )
     return fitted
+
+
+def _plain(value: Any) -> Any:
+    """Return the numbers of a vector; arrays and lists are taken, too."""
+    return value.toArray() if hasattr(value, "toArray") else value

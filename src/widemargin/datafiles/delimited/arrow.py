@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -17,6 +19,11 @@ from widemargin.datafiles.streams import open_stream
 from widemargin.datafiles.table import Request
 
 __all__ = ["blocks_with_arrow", "read_with_arrow"]
+
+
+# References to a stream that its own method sees: the caller's, `self`, and the question.
+REFERENCES_HERE = 3
+SECONDS_TO_LET_GO = 1.0
 
 
 class _NulFound(Exception):
@@ -38,6 +45,15 @@ class _WithoutNul(io.RawIOBase):
             raise _NulFound
         return data
 
+    def wait_until_let_go(self) -> None:
+        """Wait for threads of pyarrow to forget this stream, which takes them a moment.
+
+        One that does so while Python shuts down would abort the process.
+        """
+        end = time.monotonic() + SECONDS_TO_LET_GO
+        while sys.getrefcount(self) > REFERENCES_HERE and time.monotonic() < end:
+            time.sleep(0.001)
+
 
 def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
     """Read the rows after the header.
@@ -50,7 +66,11 @@ def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
     """
     try:
         with open_stream(request.path) as stream:
-            table = pyarrow.csv.read_csv(_WithoutNul(stream), **_options(layout, None))
+            source = _WithoutNul(stream)
+            try:
+                table = pyarrow.csv.read_csv(source, **_options(layout, None))
+            finally:
+                source.wait_until_let_go()
             return _convert(request, layout, table, stream)
     except (pyarrow.ArrowInvalid, _NulFound):
         return None
@@ -68,7 +88,8 @@ def blocks_with_arrow(
     """
     try:
         with open_stream(request.path) as stream:
-            reader = pyarrow.csv.open_csv(_WithoutNul(stream), **_options(layout, block_bytes))
+            source = _WithoutNul(stream)
+            reader = pyarrow.csv.open_csv(source, **_options(layout, block_bytes))
             for batch in reader:
                 table = pyarrow.Table.from_batches([batch])
                 contents = _convert(request, layout, table, stream) if table.num_rows else None
