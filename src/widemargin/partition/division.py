@@ -130,10 +130,19 @@ class Drawn:
         Row numbers in the whole training set.
     X : array or CSR matrix
         The rows; the kernel matrix among them when the kernel is precomputed.
+    pairwise : bool
+        Whether it is the kernel matrix.
     """
 
     rows: Numbers
     X: Any
+    pairwise: bool = False
+
+    def only(self, rows: Numbers) -> Drawn:
+        """Return some of them, by their numbers in ascending order."""
+        which = np.searchsorted(self.rows, rows)
+        X = self.X[np.ix_(which, which)] if self.pairwise else self.X[which]
+        return Drawn(rows, X, self.pairwise)
 
 
 def draw(
@@ -143,7 +152,6 @@ def draw(
     random: np.random.Generator,
     *,
     support_only: bool = False,
-    among: NDArray[np.bool_] | None = None,
 ) -> tuple[Drawn, Kernel]:
     """Draw up to ``size`` rows without replacement, wherever they lie; return the kernel, too.
 
@@ -160,21 +168,25 @@ def draw(
         Chance.
     support_only : bool
         Whether rows without a dual are left out.
-    among : array of bool, optional
-        By the rows' numbers, which to draw among.
     """
     seed = int(random.integers(2**31))
-    take = partial(_smallest_keys, size=size, seed=seed, support_only=support_only, among=among)
+    take = partial(_smallest_keys, size=size, seed=seed, support_only=support_only)
     _, rows = engine.reduce(parts, take, partial(_merge_keys, size=size))
     return fetch(engine, parts, np.sort(rows))
 
 
+def drawn_among(rows: Numbers, size: int, random: np.random.Generator) -> Numbers:
+    """Draw up to ``size`` of some rows' numbers, in the same way; they come in ascending order."""
+    return np.sort(_smallest(rows, size, int(random.integers(2**31)))[1])
+
+
 def _smallest_keys(
-    part: Part, size: int, seed: int, support_only: bool, among: NDArray[np.bool_] | None
+    part: Part, size: int, seed: int, support_only: bool
 ) -> tuple[NDArray[np.uint64], Numbers]:
-    rows = part.rows[part.net_dual != 0] if support_only else part.rows
-    if among is not None:
-        rows = rows[among[rows]]
+    return _smallest(part.rows[part.net_dual != 0] if support_only else part.rows, size, seed)
+
+
+def _smallest(rows: Numbers, size: int, seed: int) -> tuple[NDArray[np.uint64], Numbers]:
     keys = _key(rows, seed)
     if rows.size > size:
         chosen = np.argpartition(keys, size)[:size]
@@ -196,7 +208,7 @@ def fetch(engine: Engine, parts: Any, rows: Numbers) -> tuple[Drawn, Kernel]:
     kernel: Kernel = found[0][2]
     if kernel.name == "precomputed":  # values among the rows, which may lie in several parts
         X = engine.visit(parts, 0, _values_among, rows)
-        return Drawn(rows, X), kernel
+        return Drawn(rows, X, pairwise=True), kernel
     blocks = [X for _, X, _ in found]
     stack = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     order = np.argsort(np.concatenate([numbers for numbers, _, _ in found]))

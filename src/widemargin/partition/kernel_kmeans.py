@@ -28,7 +28,17 @@ from ..engines import Engine
 from ..kernels import Kernel, as_rows
 from ..losses import Array
 from ..samples import Part
-from .division import Divided, Drawn, NumberOfRows, draw, per_row, send, together
+from .division import (
+    Divided,
+    Drawn,
+    NumberOfRows,
+    draw,
+    drawn_among,
+    fetch,
+    per_row,
+    send,
+    together,
+)
 from .nearest_group import NearestGroup, Numbers, group_sums, nearest_mean
 
 # A cluster of the sample may hold this many times its share, a part of the rows the second.
@@ -132,14 +142,22 @@ def _split_groups(
     largest: int,
     random: np.random.Generator,
 ) -> NearestGroup:
-    """Replace every group that is too large by several, found among its own rows."""
+    """Replace every group that is too large by several, found among its own rows.
+
+    Which rows are looked at is known here; those of all groups are asked for at once.
+    """
     large = np.flatnonzero(counts > largest)
-    new = []
-    for number in large:
-        pieces = int(np.ceil(LARGEST * counts[number] / largest))
-        size = min(ROWS_PER_CLUSTER * 4 * pieces, LARGEST_SAMPLE)
-        drawn, _ = draw(engine, parts, size, random, among=group == number)
-        new.append(cluster_rows(router.kernel, drawn, pieces, random, slack=SLACK))
+    pieces = np.ceil(LARGEST * counts[large] / largest).astype(np.int64)
+    sizes = np.minimum(ROWS_PER_CLUSTER * 4 * pieces, LARGEST_SAMPLE)
+    chosen = [
+        drawn_among(np.flatnonzero(group == number), int(size), random)
+        for number, size in zip(large, sizes, strict=True)
+    ]
+    drawn, _ = fetch(engine, parts, np.sort(np.concatenate(chosen)))
+    new = [
+        cluster_rows(router.kernel, drawn.only(rows), int(number), random, slack=SLACK)
+        for rows, number in zip(chosen, pieces, strict=True)
+    ]
     kept = np.ones(router.n_groups, dtype=np.bool_)
     kept[large] = False
     return router.only(kept).joined(new)
