@@ -56,16 +56,16 @@ def _fit(session: Any, frame: Any, test: Any, rows: int) -> dict[str, Any]:
 
     found: dict[str, Any] = {"read_seconds": reading_seconds(frame)}
     found["transfer_seconds"] = transfer_seconds(frame)
-    parts = max(2, rows // PART_ROWS)
+    fan_in = max(2, round((rows / PART_ROWS) ** 0.5))
     classifier = SparkODMClassifier(
-        lam=LAM, gamma=GAMMA, strategy="sodm", levels=1, fanIn=parts, stopLevel=1
+        lam=LAM, gamma=GAMMA, strategy="sodm", levels=2, fanIn=fan_in, stopLevel=2
     )
     counted = Counted(session)
     with verbs_timed() as seconds:
         began = time.perf_counter()
         model = classifier.fit(frame)
         found["seconds"] = time.perf_counter() - began
-    found |= {"verbs": totals(seconds), "counted": counted.totals(), "parts": parts}
+    found |= {"verbs": totals(seconds), "counted": counted.totals(), "parts": fan_in**2}
     found["support"] = model.numSupportVectors
     began = time.perf_counter()
     predicted = model.transform(test).select("label", "prediction").collect()
