@@ -279,7 +279,7 @@ def test_history_counts_passes(loss: str) -> None:
     history = monitor.history()
     assert np.all(np.diff(history["passes"]) > 0)
     assert 1.0 < history["passes"][-1] < 50
-    assert np.all(history["primal"] >= history["dual"])
+    assert np.all(history["primal"] >= history["dual"] * (1 - 1e-12))  # but for their rounding
     assert history["primal"][-1] == solution.certificate.primal
     assert history["dual"][-1] == solution.certificate.dual
 

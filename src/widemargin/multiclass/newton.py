@@ -57,6 +57,8 @@ LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST = 3.0, 0.02
 # Where rows are few for the weights, classes are mostly separable and ascent ends soon whatever C
 # is: digits (3 rows per weight) takes it .7 s with C = 10, Newton 3.0 s. Small ones cost little.
 ROWS_PER_WEIGHT, FEW_WEIGHTS = 5, 100
+# Steps without a better objective, primal or dual, after which there is none to be found.
+MOST_QUIET_STEPS = 100
 # Losses of a row that are curved, over the steps of a solve.
 CURVED = 3
 
@@ -177,9 +179,11 @@ def _require_fit(problem: MulticlassProblem, memory: int) -> None:
 
 def descend(state: NewtonState, monitor: MulticlassMonitor) -> MulticlassSolution:
     """Take steps until the gap is small enough."""
-    steps, outcome = 0, None
+    steps, last_better, best, outcome = 0, 0, state.certificate, None
     while outcome is None:
         at = state.evaluate()
+        if state.certificate != best:
+            last_better, best = steps, state.certificate
         monitor.record(steps, state.certificate, state)
         if state.certificate.relative_gap <= monitor.tol:
             outcome = Outcome.CONVERGED
@@ -190,7 +194,8 @@ def descend(state: NewtonState, monitor: MulticlassMonitor) -> MulticlassSolutio
         else:
             while at.own_gap <= INNER_SHARE * at.certificate.gap and state.narrow(at):
                 at = state.evaluate()
-            if state.width >= LEAST_WIDTH and state.step(at):
+            moving = steps - last_better < MOST_QUIET_STEPS and state.width >= LEAST_WIDTH
+            if moving and state.step(at):
                 steps += 1
             else:
                 outcome = Outcome.STALLED
