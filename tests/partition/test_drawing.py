@@ -69,17 +69,24 @@ def test_same_seed_same_rows() -> None:
     assert not np.array_equal(drawn_from(parts, 10, seed=2).rows, rows)
 
 
-def test_support_only() -> None:
-    """Rows without a dual are never drawn, also where a part has no other."""
+def test_rows_with_a_dual_are_drawn_if_these_are_enough() -> None:
+    """Rows without a dual are not drawn then, also where a part has no other."""
     X, label = clouds(90)
     net_dual = np.where(np.arange(90) % 3 == 0, -0.5, 0.0)
     net_dual[:30] = 0.0
     for data in (X, as_csr(X)):
         parts = spread_out(samples(data, label), np.arange(90) // 30, net_dual)
         assert not parts[0].net_dual.any()
-        everything = drawn_from(parts, 90, support_only=True)
+        everything = drawn_from(parts, 20, support=True)
         np.testing.assert_array_equal(everything.rows, np.flatnonzero(net_dual))
         assert everything.X.shape == (20, X.shape[1])
-        some = drawn_from(parts, 8, support_only=True)
+        some = drawn_from(parts, 8, support=True)
         assert some.rows.size == 8
         assert set(some.rows) <= set(everything.rows)
+        too_few = drawn_from(parts, 21, support=True)
+        np.testing.assert_array_equal(too_few.rows, drawn_from(parts, 21).rows)
+
+
+def test_all_rows_are_counted() -> None:
+    parts = spread_out(samples(*clouds(90)), np.arange(90) // 30, np.zeros(90))
+    assert draw(LocalEngine(1), parts, 8, np.random.default_rng(0))[2] == 90

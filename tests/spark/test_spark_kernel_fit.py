@@ -17,6 +17,7 @@ from widemargin.spark.block_tasks import SourceBlock
 from widemargin.spark.blocks import PlacedRows
 from widemargin.spark.fit_log import FitLog
 from widemargin.spark.kernel_fit import KernelFit
+from widemargin.spark.kernel_rows import facts_of
 
 STRATEGIES = [Stratified, Clustered, Cascade, Preserving]
 
@@ -28,7 +29,8 @@ def placed(X, y, weight=None, blocks=3, validation=None):
         own = None if weight is None else weight[rows]
         parts.append(SourceBlock(f"b{k}", X[rows], y[rows].astype(np.int32), own, 10 * k + 1))
     summary = reduce(Summary.plus, map(summary_of, parts))
-    return PlacedRows(LocalEngine(1), parts, summary, validation)
+    facts = tuple(map(facts_of, parts))
+    return PlacedRows(LocalEngine(1), parts, summary, facts, validation)
 
 
 def fitted(local, rows):

@@ -104,10 +104,10 @@ def _strata(
 ) -> NearestGroup | None:
     """Find the strata again that a division dealt out; it keeps none of them."""
     if isinstance(division, LandmarkStrata):
-        drawn, _ = draw(engine, whole, CANDIDATE_BYTES // (8 * division.n_strata), random)
+        drawn, _, _ = draw(engine, whole, CANDIDATE_BYTES // (8 * division.n_strata), random)
         return landmarks(kernel, drawn, division.n_strata, engine.threads)
     if isinstance(division, InputSpaceStrata):
-        drawn, _ = draw(engine, whole, max(division.n_sample, 8 * division.n_strata), random)
+        drawn, _, _ = draw(engine, whole, max(division.n_sample, 8 * division.n_strata), random)
         return cluster_rows(
             Kernel("linear"), drawn, min(division.n_strata, drawn.rows.size), random
         )

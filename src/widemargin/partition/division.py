@@ -25,6 +25,7 @@ from .nearest_group import NearestGroup
 
 Numbers = NDArray[np.int64]
 NumberOfRows = tuple[Numbers, NDArray[np.int32]]
+Lowest = tuple[NDArray[np.uint64], Numbers]  # keys and the rows that have them
 
 
 class Divided(NamedTuple):
@@ -145,15 +146,23 @@ class Drawn:
         return Drawn(rows, X, self.pairwise)
 
 
+class Tally(NamedTuple):
+    """Rows counted, and those of the smallest keys: of all rows, and of those with a dual."""
+
+    n_rows: int
+    every: Lowest
+    support: Lowest
+
+
 def draw(
     engine: Engine,
     parts: Any,
     size: int,
     random: np.random.Generator,
     *,
-    support_only: bool = False,
-) -> tuple[Drawn, Kernel]:
-    """Draw up to ``size`` rows without replacement, wherever they lie; return the kernel, too.
+    support: bool = False,
+) -> tuple[Drawn, Kernel, int]:
+    """Draw rows without replacement, wherever they lie; return the kernel and count all rows, too.
 
     Every row has a key by chance, and the smallest keys win; so the draw does not depend on how
     rows are spread over parts. Keys come here first, then the rows that won.
@@ -166,27 +175,32 @@ def draw(
         Rows to draw, or all if there are fewer.
     random : Generator
         Chance.
-    support_only : bool
-        Whether rows without a dual are left out.
+    support : bool
+        Whether to draw among rows with a dual, if these are enough.
     """
     seed = int(random.integers(2**31))
-    take = partial(_smallest_keys, size=size, seed=seed, support_only=support_only)
-    _, rows = engine.reduce(parts, take, partial(_merge_keys, size=size))
-    return fetch(engine, parts, np.sort(rows))
+    tally = engine.reduce(parts, partial(_tally, size, seed), partial(_tallied, size))
+    found = tally.support if support and tally.support[1].size == size else tally.every
+    return *fetch(engine, parts, np.sort(found[1])), tally.n_rows
 
 
 def drawn_among(rows: Numbers, size: int, random: np.random.Generator) -> Numbers:
     """Draw up to ``size`` of some rows' numbers, in the same way; they come in ascending order."""
-    return np.sort(_smallest(rows, size, int(random.integers(2**31)))[1])
+    return np.sort(_lowest(rows, size, int(random.integers(2**31)))[1])
 
 
-def _smallest_keys(
-    part: Part, size: int, seed: int, support_only: bool
-) -> tuple[NDArray[np.uint64], Numbers]:
-    return _smallest(part.rows[part.net_dual != 0] if support_only else part.rows, size, seed)
+def _tally(size: int, seed: int, part: Part) -> Tally:
+    support = part.rows[part.net_dual != 0]
+    return Tally(part.n_rows, _lowest(part.rows, size, seed), _lowest(support, size, seed))
 
 
-def _smallest(rows: Numbers, size: int, seed: int) -> tuple[NDArray[np.uint64], Numbers]:
+def _tallied(size: int, a: Tally, b: Tally) -> Tally:
+    return Tally(
+        a.n_rows + b.n_rows, _merged(size, a.every, b.every), _merged(size, a.support, b.support)
+    )
+
+
+def _lowest(rows: Numbers, size: int, seed: int) -> Lowest:
     keys = _key(rows, seed)
     if rows.size > size:
         chosen = np.argpartition(keys, size)[:size]
@@ -194,9 +208,7 @@ def _smallest(rows: Numbers, size: int, seed: int) -> tuple[NDArray[np.uint64], 
     return keys, rows
 
 
-def _merge_keys(
-    a: tuple[NDArray[np.uint64], Numbers], b: tuple[NDArray[np.uint64], Numbers], size: int
-) -> tuple[NDArray[np.uint64], Numbers]:
+def _merged(size: int, a: Lowest, b: Lowest) -> Lowest:
     keys, rows = np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
     chosen = np.argsort(keys)[:size]
     return keys[chosen], rows[chosen]

@@ -62,9 +62,8 @@ class Clusters:
         """Divide parts anew."""
         if n_to == 1:
             return Divided(together(engine, parts), 1)
-        n_rows, n_support = engine.reduce(parts, _counts, lambda a, b: (a[0] + b[0], a[1] + b[1]))
         size = min(max(self.n_sample, ROWS_PER_CLUSTER * n_to), LARGEST_SAMPLE)
-        drawn, kernel = draw(engine, parts, size, random, support_only=n_support >= size)
+        drawn, kernel, n_rows = draw(engine, parts, size, random, support=True)
         if drawn.rows.size < 2 * n_to:
             raise ValueError(
                 f"{n_to} clusters need a sample of at least {2 * n_to} rows; got "
@@ -72,10 +71,6 @@ class Clusters:
             )
         router = cluster_rows(clustering_kernel(kernel, drawn), drawn, n_to, random, slack=SLACK)
         return _split_by(engine, parts, router, int(LARGEST * n_rows / n_to), random)
-
-
-def _counts(part: Part) -> tuple[int, int]:
-    return part.n_rows, int(np.count_nonzero(part.net_dual))
 
 
 def _split_by(

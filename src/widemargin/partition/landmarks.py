@@ -38,7 +38,7 @@ class LandmarkStrata:
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts anew."""
-        drawn, kernel = draw(engine, parts, CANDIDATE_BYTES // (8 * self.n_strata), random)
+        drawn, kernel, _ = draw(engine, parts, CANDIDATE_BYTES // (8 * self.n_strata), random)
         threads = engine.share(1).threads
         nearest = landmarks(kernel, drawn, self.n_strata, threads)
         return deal_out(engine, parts, n_to, partial(_stratum, nearest, threads), random)

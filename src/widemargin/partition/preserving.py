@@ -30,7 +30,7 @@ class InputSpaceStrata:
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts anew."""
-        drawn, kernel = draw(engine, parts, max(self.n_sample, 8 * self.n_strata), random)
+        drawn, kernel, _ = draw(engine, parts, max(self.n_sample, 8 * self.n_strata), random)
         if kernel.name == "precomputed":
             raise ValueError(
                 "The distribution-preserving partition clusters the features themselves, which a "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce as fold
-from typing import Any
+from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from ..engines import spark_tasks
 from ..engines.spark import SparkEngine, SparkParts
 from ..linear.row_blocks import RowBlock
 from .block_summary import Summary, check_rows, summary_of
-from .block_tasks import HELD_OUT, BlocksOfPartition
+from .block_tasks import HELD_OUT, BlocksOfPartition, SourceBlock
 from .columns import IDENTITY, Columns
 
 log = logging.getLogger("widemargin.spark")
@@ -36,6 +37,8 @@ class PlacedRows:
         Blocks of them.
     summary : Summary
         What they are like.
+    facts : tuple
+        What else blocks told of themselves, in their order.
     validation : PlacedRows or None
         Rows beside them that are not trained on.
     """
@@ -43,6 +46,7 @@ class PlacedRows:
     engine: SparkEngine
     parts: SparkParts
     summary: Summary
+    facts: tuple[Any, ...] = ()
     validation: PlacedRows | None = None
 
     @property
@@ -59,13 +63,15 @@ def place(
     skip: bool,
     n_parts: int | None,
     sorted_rows: bool = False,
+    facts_of: Callable[[SourceBlock], Any] | None = None,
 ) -> PlacedRows:
     """Put the rows of a DataFrame into blocks, which the engine keeps until it is told otherwise.
 
     With ids rows are placed by the hash of theirs and sorted, so that blocks do not depend on how
     the DataFrame is partitioned. Without, rows stay where they are, unless ``n_parts`` is given.
     ``sorted_rows`` are sorted by a hash of their contents then, so that a partition that is
-    computed again has its rows in the same order.
+    computed again has its rows in the same order. ``facts_of`` is asked of blocks when they are
+    made, which saves a pass over them.
     """
     chosen = columns.selected(dataset)
     if columns.identity is not None:
@@ -81,7 +87,7 @@ def place(
         chosen = chosen.repartition(n_parts)
     if sorted_rows and columns.identity is None:
         chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
-    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, summary_of)
+    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, Noting(facts_of))
     # Read once: a source that is drawn at random would divide its rows otherwise each time.
     made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
     rows, moved = _settled(engine, made, notes, columns, held_out=False)
@@ -96,7 +102,7 @@ def place(
 def _settled(
     engine: SparkEngine,
     made: SparkParts,
-    notes: dict[int, Summary],
+    notes: dict[int, Note],
     columns: Columns,
     *,
     held_out: bool,
@@ -110,7 +116,7 @@ def _settled(
     if not own:
         where = f" in which {columns.validation!r} is true" if held_out else ""
         raise ValueError(f"the DataFrame has no rows to {use}{where}.")
-    summary = fold(Summary.plus, [notes[number] for number in own])
+    summary = fold(Summary.plus, [notes[number].summary for number in own])
     check_rows(summary, columns, use)
     if summary.skipped:
         log.warning("left out %s invalid rows", f"{summary.skipped:,}")
@@ -121,7 +127,29 @@ def _settled(
     if moved:
         parts = engine.map(parts, AsKind(summary.dense))
         summary = engine.reduce(parts, summary_of, Summary.plus)
-    return PlacedRows(engine, parts, summary), moved
+    facts = tuple(notes[number].facts for number in own if number not in summary.empty)
+    return PlacedRows(engine, parts, summary, facts), moved
+
+
+class Note(NamedTuple):
+    """What is told of a block when it is made."""
+
+    summary: Summary
+    facts: Any
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Describes blocks, and asks those with rows for facts."""
+
+    facts_of: Callable[[SourceBlock], Any] | None
+
+    def __call__(self, block: SourceBlock) -> Note:
+        """Describe a block."""
+        facts = None
+        if self.facts_of is not None and block.n_rows > 0:
+            facts = self.facts_of(block)
+        return Note(summary_of(block), facts)
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,12 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         told: FitLog,
         *,
         n_parts: int | None,
-        sorted_rows: bool = False,
+        **options: Any,
     ) -> PlacedRows:
         """Put rows into blocks on the cluster, and check them."""
         told.doing("placing rows")
         skip = self.getHandleInvalid() == "skip"
-        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, sorted_rows=sorted_rows)
+        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, **options)
         check_classes(rows.summary, columns)
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)

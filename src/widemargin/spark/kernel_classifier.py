@@ -12,6 +12,7 @@ from .fit_log import FitLog
 from .kernel_fit import KernelFit
 from .kernel_model import KernelModel, SparkODMModel, SparkSVMModel
 from .kernel_params import KernelParams, ODMParams, SVMParams, errors_in_spark_names
+from .kernel_rows import facts_of
 
 
 class KernelClassifier(ClassifierStage, KernelParams):
@@ -25,7 +26,13 @@ class KernelClassifier(ClassifierStage, KernelParams):
             try:
                 n_parts = self._value("nPartitions")
                 rows = self._place(
-                    engine, dataset, columns, told, n_parts=n_parts, sorted_rows=True
+                    engine,
+                    dataset,
+                    columns,
+                    told,
+                    n_parts=n_parts,
+                    sorted_rows=True,
+                    facts_of=facts_of,
                 )
                 fit = KernelFit(
                     name,

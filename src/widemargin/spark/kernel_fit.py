@@ -34,7 +34,7 @@ from . import support_table
 from .blocks import PlacedRows
 from .cluster_checkpoints import ClusterCheckpoints
 from .fit_log import FitLog
-from .kernel_rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted, facts_of
+from .kernel_rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
 from .large_expansion import LargeExpansion
 from .level_support import RightRows, Support, level_model, stacked, support_of
 from .support_table import AsTable, Gathered, nothing_gathered
@@ -105,7 +105,7 @@ class KernelFit:
     @cached_property
     def facts(self) -> RowFacts:
         """What the rows are like."""
-        found: RowFacts = self.engine.reduce(self.rows.parts, facts_of, RowFacts.plus)
+        found: RowFacts = fold(RowFacts.plus, self.rows.facts)
         return found
 
     @cached_property
