@@ -64,16 +64,18 @@ def read_with_arrow(request: Request, layout: Layout) -> Contents | None:
         None if anything is wrong: the standard library then reads the file again, to name the line
         or to accept what pyarrow is too strict about (a leading plus sign, for one).
     """
-    try:
-        with open_stream(request.path) as stream:
-            source = _WithoutNul(stream)
-            try:
-                table = pyarrow.csv.read_csv(source, **_options(layout, None))
-            finally:
-                source.wait_until_let_go()
-            return _convert(request, layout, table, stream)
-    except (pyarrow.ArrowInvalid, _NulFound):
-        return None
+    with open_stream(request.path) as stream:
+        source = _WithoutNul(stream)
+        try:
+            table = pyarrow.csv.read_csv(source, **_options(layout, None))
+        except (pyarrow.ArrowInvalid, _NulFound):
+            table = None
+        finally:  # of a fault that was handled nothing is left that would hold the stream
+            source.wait_until_let_go()
+        try:
+            return None if table is None else _convert(request, layout, table, stream)
+        except pyarrow.ArrowInvalid:
+            return None
 
 
 def blocks_with_arrow(
