@@ -3,9 +3,9 @@
 Only the DataFrame API is used, so that it runs on a classic session and over Spark Connect alike.
 Parts are rows of pickled objects (see :mod:`.spark_tasks`), placed in partitions by number. A job
 costs a good part of a second, so nothing runs before an answer is asked for: parts that were made
-since are made in the same job, and then kept in Spark's storage. Parts just regrouped go straight
-to the map that follows, and are kept only if they are asked for something else. What fails on a
-worker is computed again from the source, as Spark does.
+since are made in the same job, and then kept in Spark's storage. What happens to a part before, as
+putting it together and solving it, is one pass of Python's workers over it. What fails on a worker
+is computed again from the source, as Spark does.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ class SparkParts:
     Attributes
     ----------
     frame : DataFrame
-        Chunks of pickled parts.
+        Chunks of pickled parts, or pieces of them.
     numbers : list of int or None
         What the parts are called in the frame, in their order; None before a job has told.
+    read : callable
+        Makes parts out of the frame's batches.
     kept : bool
         Whether Spark keeps them once they are made.
     stored : DataFrame or None
@@ -54,12 +56,13 @@ class SparkParts:
 
     frame: Any
     numbers: list[int] | None = field(repr=False)
+    read: tasks.Reader = field(default=tasks.parts_of, repr=False)
     kept: bool = False
     stored: Any = field(default=None, repr=False)
 
     def only(self, condition: Any, numbers: list[int]) -> SparkParts:
         """Return some of them, which Spark keeps as long as it keeps these."""
-        return SparkParts(self.frame.where(condition), numbers, kept=True)
+        return SparkParts(self.frame.where(condition), numbers, self.read, kept=True)
 
     def __len__(self) -> int:
         assert self.numbers is not None, "no job has made these parts yet"
@@ -144,8 +147,7 @@ class SparkEngine:
 
     def map(self, parts: SparkParts, fn: Callable[[Any], Any]) -> SparkParts:
         """Apply ``fn`` to every part."""
-        frame = parts.frame.mapInArrow(partial(tasks.mapped, fn), tasks.CHUNKS_DDL)
-        return self._kept(SparkParts(frame, parts.numbers))
+        return SparkParts(parts.frame, parts.numbers, tasks.Changed(parts.read, fn))
 
     def regroup(
         self,
@@ -159,13 +161,12 @@ class SparkEngine:
         order = {number: k for k, number in enumerate(self.numbers(parts))}
         key_of = _KeyOf(partition_keys(partitions), n_to)
         pieces = parts.frame.mapInArrow(
-            partial(tasks.split_up, split, order, key_of), tasks.PIECES_DDL
+            partial(tasks.split_up, parts.read, split, order, key_of), tasks.PIECES_DDL
         )
         placed = pieces.repartition(partitions, "key").sortWithinPartitions(
             "part", "source", "chunk"
         )
-        frame = placed.mapInArrow(partial(tasks.put_together, combine), tasks.CHUNKS_DDL)
-        return SparkParts(frame, [0] if n_to == 1 else None)
+        return SparkParts(placed, [0] if n_to == 1 else None, tasks.PutTogether(combine))
 
     def reduce(
         self,
@@ -175,7 +176,8 @@ class SparkEngine:
     ) -> Value:
         """Combine a value of every part: first within partitions, then over them, in order."""
         self._kept(parts)
-        frame = parts.frame.mapInArrow(partial(tasks.folded, fn, combine), tasks.RUNS_DDL)
+        fold_parts = partial(tasks.folded, parts.read, fn, combine)
+        frame = parts.frame.mapInArrow(fold_parts, tasks.RUNS_DDL)
         answers = self._answers(frame)
         if parts.numbers is None:
             parts.numbers = [number for numbers, _ in answers for number in numbers]
@@ -188,19 +190,18 @@ class SparkEngine:
         self, parts: SparkParts, i: int, fn: Callable[[Any, Value], Value], value: Value
     ) -> Value:
         """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
-        one = parts.frame.where(parts.frame["part"] == self.numbers(parts)[i])
-        frame = one.mapInArrow(partial(tasks.folded, _Given(fn, value), _only), tasks.RUNS_DDL)
-        ((_, result),) = self._answers(frame)
+        number = self.numbers(self._kept(parts))[i]
+        one = parts.frame.where(parts.frame["part"] == number)
+        ask = partial(tasks.folded, parts.read, _Given(fn, value), _only)
+        ((_, result),) = self._answers(one.mapInArrow(ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
     def together(self, parts: SparkParts, fn: Callable[[list[Any]], Value]) -> Value:
         """Run ``fn`` on all parts in one task, without a shuffle."""
-        self.numbers(parts)  # made by all tasks: one would make them all otherwise
-        one = parts.frame.coalesce(1)
-        ((_, result),) = self._answers(
-            one.mapInArrow(partial(tasks.asked_together, fn), tasks.RUNS_DDL)
-        )
+        self.numbers(self._kept(parts))  # made by all tasks: one would make them all otherwise
+        ask = partial(tasks.asked_together, parts.read, fn)
+        ((_, result),) = self._answers(parts.frame.coalesce(1).mapInArrow(ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
@@ -241,11 +242,16 @@ class SparkEngine:
             self._kept(parts)
             with self._interruptible():
                 found = parts.frame.where("chunk = 0").select("part").collect()
-            parts.numbers = sorted(row["part"] for row in found)
+            parts.numbers = sorted({row["part"] for row in found})
         return parts.numbers
 
     def _kept(self, parts: SparkParts) -> SparkParts:
+        """Have Spark keep parts from when they are made."""
         if not parts.kept:
+            if parts.read is not tasks.parts_of:
+                write = partial(tasks.written, parts.read)
+                parts.frame = parts.frame.mapInArrow(write, tasks.CHUNKS_DDL)
+                parts.read = tasks.parts_of
             parts.frame = parts.frame.persist()
             parts.kept = True
             self._persisted.append(parts)

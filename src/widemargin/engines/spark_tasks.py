@@ -3,12 +3,16 @@
 A part is any Python object, pickled and cut into chunks of one row each: (part, chunk, data). All
 chunks of a part are in one partition, one after another. Parts are taken up one at a time, so that
 a task needs the memory of one part and no more.
+
+Every task is given a reader, which turns batches into parts: out of their chunks, out of pieces
+that are still to be put together, and with changes that are still to be made to each.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +34,7 @@ RUNS = pa.schema([("first", pa.int64()), ("chunk", pa.int32()), ("data", pa.bina
 RUNS_DDL = "first long, chunk int, data binary"
 
 Batches = Iterable[pa.RecordBatch]
+Reader = Callable[[Batches], Iterator[tuple[int, Any]]]
 
 
 def chunks_of(thing: Any) -> Iterator[memoryview]:
@@ -45,19 +50,55 @@ def parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
         yield number, pickle.loads(data)
 
 
-def mapped(fn: Callable[[Any], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Apply a function to every part."""
-    for number, part in parts_of(batches):
-        yield from chunk_rows(number, fn(part))
+@dataclass(frozen=True)
+class Changed:
+    """Reads parts and applies a function to every one."""
+
+    read: Reader
+    fn: Callable[[Any], Any]
+
+    def __call__(self, batches: Batches) -> Iterator[tuple[int, Any]]:
+        """Read."""
+        for number, part in self.read(batches):
+            yield number, self.fn(part)
+
+
+@dataclass(frozen=True)
+class PutTogether:
+    """Combines the pieces of each new part, which come in the order of their sources."""
+
+    combine: Callable[[list[Any]], Any]
+
+    def __call__(self, batches: Batches) -> Iterator[tuple[int, Any]]:
+        """Read."""
+        current: int | None = None
+        pieces: list[Any] = []
+        for (target, _), data in _gathered(batches, ("part", "source")):
+            if current is not None and target != current:
+                yield current, self.combine(pieces)
+                pieces = []
+            current = target
+            pieces.append(pickle.loads(data))
+        if current is not None:
+            yield current, self.combine(pieces)
+
+
+def written(read: Reader, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Turn parts into chunks."""
+    for number, part in read(batches):
+        yield from chunk_rows(number, part)
 
 
 def folded(
-    fn: Callable[[Any], Any], combine: Callable[[Any, Any], Any], batches: Batches
+    read: Reader,
+    fn: Callable[[Any], Any],
+    combine: Callable[[Any, Any], Any],
+    batches: Batches,
 ) -> Iterator[pa.RecordBatch]:
     """Combine a value of every part; one per partition: (numbers of its parts, value)."""
     numbers: list[int] = []
     value = None
-    for number, part in parts_of(batches):
+    for number, part in read(batches):
         own = fn(part)
         value = combine(value, own) if numbers else own
         numbers.append(number)
@@ -65,9 +106,11 @@ def folded(
         yield from _answer(numbers, value)
 
 
-def asked_together(fn: Callable[[list[Any]], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
+def asked_together(
+    read: Reader, fn: Callable[[list[Any]], Any], batches: Batches
+) -> Iterator[pa.RecordBatch]:
     """Give all parts to a function at once, in the order of their numbers."""
-    parts = dict(parts_of(batches))
+    parts = dict(read(batches))
     numbers = sorted(parts)
     yield from _answer(numbers, fn([parts.pop(number) for number in numbers]))
 
@@ -81,6 +124,7 @@ def _answer(numbers: list[int], value: Any) -> Iterator[pa.RecordBatch]:
 
 
 def split_up(
+    read: Reader,
     split: Callable[[int, Any], list[tuple[int, Any]]],
     order: dict[int, int],
     key_of: Callable[[int], int],
@@ -89,7 +133,7 @@ def split_up(
     """Break parts into pieces addressed to new parts."""
     rows: list[tuple[int, int, int, int, memoryview]] = []
     waiting = 0
-    for number, part in parts_of(batches):
+    for number, part in read(batches):
         position = order[number]
         for target, piece in split(position, part):
             for k, data in enumerate(chunks_of(piece)):
@@ -108,20 +152,6 @@ def _batch(rows: list[tuple[int, int, int, int, memoryview]]) -> pa.RecordBatch:
         [pa.array(column, field.type) for column, field in zip(columns, PIECES, strict=True)],
         schema=PIECES,
     )
-
-
-def put_together(combine: Callable[[list[Any]], Any], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Combine the pieces of each new part, which come in the order of their sources."""
-    current: int | None = None
-    pieces: list[Any] = []
-    for (target, _), data in _gathered(batches, ("part", "source")):
-        if current is not None and target != current:
-            yield from chunk_rows(current, combine(pieces))
-            pieces = []
-        current = target
-        pieces.append(pickle.loads(data))
-    if current is not None:
-        yield from chunk_rows(current, combine(pieces))
 
 
 def _gathered(
