@@ -31,6 +31,8 @@ def spark(java, tmp_path_factory):
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        # Code that runs a few times is not worth compiling well.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.warehouse.dir", str(folder))
         .config("spark.local.dir", str(folder))
         .getOrCreate()

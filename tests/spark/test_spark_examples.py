@@ -16,7 +16,7 @@ from widemargin import load_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "spark"
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def test_from_a_table_to_a_served_model(spark, tmp_path, monkeypatch, capsys):

@@ -62,8 +62,15 @@ def same_model(model, local, X, frame):
     np.testing.assert_array_equal(labels(model.transform(frame)), local.predict(X))
 
 
-@pytest.mark.parametrize("classifier", LOCAL)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+# Half of the eight methods are left to `make test-slow`.
+@pytest.mark.parametrize(
+    ("strategy", "classifier"),
+    [
+        pytest.param(strategy, classifier, marks=[pytest.mark.slow] if (i + k) % 2 else [])
+        for i, strategy in enumerate(STRATEGIES)
+        for k, classifier in enumerate(LOCAL)
+    ],
+)
 def test_the_model_of_the_local_engine(moons, frame, order, strategy, classifier):
     X, y = moons
     levels = STRATEGIES[strategy](levels=2, fan_in=2, stop_level=1)
