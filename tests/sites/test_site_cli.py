@@ -28,8 +28,13 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["status", "model", "reload", "stop"])
-def test_without_a_site_it_says_how_to_start_one(run, command):
-    code, out, err = run("site", command, *(["-o", "m.wm"] if command == "model" else []))
+def test_without_a_site_it_says_how_to_start_one(run, tmp_path, command):
+    arguments = ["site", command, *(["-o", "m.wm"] if command == "model" else [])]
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert "widemargin site init" in err
+    (tmp_path / "site.toml").touch()
+    code, out, err = run(*arguments)
     assert (code, out) == (1, "")
     assert "widemargin site run --config" in err
 

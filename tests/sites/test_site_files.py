@@ -306,7 +306,7 @@ def test_a_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_site_is_asked(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 120)  # longer than the name of a socket may be
     deep.mkdir()
-    with pytest.raises(ControlError, match="widemargin site run"):
+    with pytest.raises(ControlError, match="widemargin site init"):
         ask(deep, "status")
 
     def answer(question: dict[str, Any]) -> dict[str, Any]:

@@ -392,3 +392,19 @@ def test_nothing_of_arrays_is_left_in_storage(spark):
     before = set(held())
     LinearODMClassifier(engine="spark").fit(*two_classes())
     assert set(held()) == before
+
+
+def test_blocks_computed_again_by_one_task_are_the_same(spark):
+    """As when a cluster has lost them: the task that needs all of them makes them anew."""
+    frame = vector_frame(spark, *two_classes(), partitions=4)
+    engine = SparkEngine(spark)
+    parts = place(engine, frame, Columns("features", "label"), skip=False, n_parts=None).parts
+    parts.stored.unpersist()
+
+    def rows_of(blocks):
+        return [(block.number, block.n_rows) for block in blocks]
+
+    found = engine.together(parts, rows_of)
+    assert [number for number, _ in found] == engine.numbers(parts)
+    assert len(found) == 4
+    assert sum(rows for _, rows in found) == frame.count()

@@ -110,7 +110,11 @@ def asked_together(
     read: Reader, fn: Callable[[list[Any]], Any], batches: Batches
 ) -> Iterator[pa.RecordBatch]:
     """Give all parts to a function at once, in the order of their numbers."""
-    parts = dict(read(batches))
+    parts: dict[int, Any] = {}
+    for number, part in read(batches):
+        if number in parts:
+            raise RuntimeError(f"part {number} was read twice")  # and another one not at all
+        parts[number] = part
     numbers = sorted(parts)
     yield from _answer(numbers, fn([parts.pop(number) for number in numbers]))
 

@@ -64,6 +64,11 @@ def ask(
             with link.makefile("rb") as lines:
                 line = lines.readline()
     except (FileNotFoundError, ConnectionError):
+        if not (Path(folder) / "site.toml").exists():
+            raise ControlError(
+                f"{Path(folder).resolve()} holds no site: it has no site.toml. Name a site's "
+                "folder with --folder, or make one with `widemargin site init`."
+            ) from None
         raise ControlError(
             f"No site runs in {Path(folder).resolve()}. Start it with `widemargin site run "
             f"--config {Path(folder) / 'site.toml'}`, or name its folder with --folder."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..engines import spark_tasks
 from ..estimators.linear_divided import BLOCK_BYTES, BLOCK_ROWS
 from ..linear.row_blocks import RowBlock
 from .checked_rows import RowChecks, ValidRows
-from .columns import VALIDATION, Columns
+from .columns import PARTITION, VALIDATION, Columns
 from .vector_arrays import ColumnError
 
 # Added to the numbers of blocks of validation rows; a partition has fewer blocks than that.
@@ -76,11 +77,12 @@ class BlocksOfPartition:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn batches of rows into chunks of pickled blocks."""
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        first = (0 if context is None else context.partitionId()) << 32
-        for block in self.blocks(batches, first):
+        filled = (batch for batch in batches if batch.num_rows)
+        head = next(filled, None)
+        if head is None:
+            return
+        first = head.column(PARTITION)[0].as_py() << 32
+        for block in self.blocks(chain([head], filled), first):
             yield from spark_tasks.chunk_rows(block.number, block)
             yield spark_tasks.note_row(block.number, self.note(block))
 

@@ -17,7 +17,7 @@ from ..engines.spark import SparkEngine, SparkParts
 from ..linear.row_blocks import RowBlock
 from .block_summary import Summary, check_rows, summary_of
 from .block_tasks import HELD_OUT, BlocksOfPartition, SourceBlock
-from .columns import IDENTITY, Columns
+from .columns import IDENTITY, PARTITION, Columns
 
 log = logging.getLogger("widemargin.spark")
 
@@ -87,6 +87,7 @@ def place(
         chosen = chosen.repartition(n_parts)
     if sorted_rows and columns.identity is None:
         chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
+    chosen = chosen.withColumn(PARTITION, F.spark_partition_id())
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, Noting(facts_of))
     # Read once: a source that is drawn at random would divide its rows otherwise each time.
     made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))

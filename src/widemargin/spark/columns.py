@@ -23,6 +23,9 @@ from pyspark.sql.types import (
 
 # What columns are called on the way to the workers.
 FEATURES, LABEL, WEIGHT, VALIDATION, IDENTITY = "features", "label", "weight", "validation", "id"
+# The number of a row's partition. A task that works on several, and computes a lost one again, has
+# another number than the partition.
+PARTITION = "partition"
 
 
 @dataclass(frozen=True)

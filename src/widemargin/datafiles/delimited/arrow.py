@@ -88,9 +88,10 @@ def blocks_with_arrow(
     Contents or None
         None, and nothing after it, if anything is wrong with the rows that come next.
     """
-    try:
-        with open_stream(request.path) as stream:
-            source = _WithoutNul(stream)
+    with open_stream(request.path) as stream:
+        source = _WithoutNul(stream)
+        reader = None
+        try:
             reader = pyarrow.csv.open_csv(source, **_options(layout, block_bytes))
             for batch in reader:
                 table = pyarrow.Table.from_batches([batch])
@@ -101,8 +102,11 @@ def blocks_with_arrow(
                     break
             else:
                 return
-    except (pyarrow.ArrowInvalid, _NulFound):
-        pass
+        except (pyarrow.ArrowInvalid, _NulFound):
+            pass
+        finally:
+            del reader  # it reads ahead
+            source.wait_until_let_go()
     yield None
 
 

@@ -83,7 +83,10 @@ def _convert(
     for line, row in rows:
         if len(row) != layout.width:
             raise DataFileError(
-                request.path, f"expected {layout.width} columns, found {len(row)}.", line
+                request.path,
+                f"expected {layout.width} columns, found {len(row)}. Give every line as many cells "
+                "as the first, or quote cells that hold the delimiter.",
+                line,
             )
         try:
             numbers = [float(row[i]) for i in features]
