@@ -24,6 +24,7 @@ from widemargin.spark import (
 )
 from widemargin.spark.blocks import place
 from widemargin.spark.columns import Columns
+from widemargin.spark.kernel_rows import facts_of
 
 pytestmark = pytest.mark.spark
 
@@ -408,3 +409,20 @@ def test_blocks_computed_again_by_one_task_are_the_same(spark):
     assert [number for number, _ in found] == engine.numbers(parts)
     assert len(found) == 4
     assert sum(rows for _, rows in found) == frame.count()
+
+
+def test_blocks_of_two_kinds_and_one_without_rows_tell_of_themselves(spark):
+    vectors = [Vectors.dense([1.0, 2.0]), Vectors.sparse(2, [0], [1.0]), None]
+    rows = [(k, float(k % 2), vector) for k, vector in enumerate(vectors)]
+    frame = spark.createDataFrame(rows, ["id", "label", "features"])
+    frame = frame.repartitionByRange(3, "id")
+    placed = place(
+        SparkEngine(spark),
+        frame,
+        Columns("features", "label"),
+        skip=True,
+        n_parts=None,
+        facts_of=facts_of,
+    )
+    assert len(placed.parts) == 2
+    assert [facts.nonzero for facts in placed.facts] == [2, 1]

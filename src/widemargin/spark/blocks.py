@@ -128,7 +128,7 @@ def _settled(
     if moved:
         parts = engine.map(parts, AsKind(summary.dense))
         summary = engine.reduce(parts, summary_of, Summary.plus)
-    facts = tuple(notes[number].facts for number in own if number not in summary.empty)
+    facts = tuple(notes[number].facts for number in own if notes[number].summary.rows)
     return PlacedRows(engine, parts, summary, facts), moved
 
 
