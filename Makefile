@@ -27,7 +27,7 @@ help: ## List the targets
 	@echo "  make test PYTEST_ARGS='-k gap'   arguments for pytest"
 
 demo: $(VENV)/.package ## Train on two data sets, print a table and draw a picture
-	$(IN_VENV) -m widemargin.demo
+	$(IN_VENV) -m widemargin.cli.demo
 
 test: $(VENV)/.java ## Run the fast tests, those on Spark among them
 	$(IN_VENV) -m pytest $(PYTEST_ARGS)

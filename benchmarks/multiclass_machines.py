@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.kernels import canonical
-from widemargin.multiclass import (
+from widemargin.core.rows import canonical
+from widemargin.multiclass.solvers import (
     MulticlassMonitor,
     MulticlassProblem,
     MulticlassSolution,

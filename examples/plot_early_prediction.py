@@ -17,8 +17,12 @@ from sklearn.datasets import make_moons
 from sklearn.inspection import DecisionBoundaryDisplay
 
 from widemargin import Cascade, Clustered, SVMClassifier
-from widemargin.diagnostics import accuracy_over_time, fit_levels, support_vector_recall
-from widemargin.plotting import SupportVectorRecallDisplay
+from widemargin.inspection import (
+    SupportVectorRecallDisplay,
+    accuracy_over_time,
+    fit_levels,
+    support_vector_recall,
+)
 
 X, y = make_moons(3000, noise=0.25, random_state=0)
 X_test, y_test = make_moons(10_000, noise=0.25, random_state=1)

@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 
 from widemargin import GossipClassifier, LinearSVMClassifier
 from widemargin.gossip import Gadget, NetworkFaults
-from widemargin.plotting import NetworkDisplay, PerformanceProfileDisplay
+from widemargin.inspection import NetworkDisplay, PerformanceProfileDisplay
 
 X, y = make_classification(
     6000, 20, n_informative=8, flip_y=0.1, weights=[0.7, 0.3], random_state=0

@@ -15,8 +15,15 @@ with two losses each.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
-from widemargin.plotting import LevelsDisplay
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
+from widemargin.inspection import LevelsDisplay
 
 
 def checkerboard(rows, seed):
@@ -32,7 +39,8 @@ X_test, y_test = checkerboard(5000, seed=1)
 
 # %%
 # Points are levels; their numbers count the divisions, so 3 stands for the 64 leaves and 0 for the
-# whole set. :func:`~widemargin.diagnostics.fit_levels`, which the display uses, lets every level
+# whole set. :func:`~widemargin.inspection.fit_levels`, which the display uses, lets
+# every level
 # start from the one before. The black point is the exact solver without any division.
 
 options = {"C": 32.0, "gamma": 8.0, "random_state": 0}

@@ -4,22 +4,23 @@ Four ways to divide a training set
 
 A divided fit begins by dividing the rows. Parts are either *small copies* of the whole set, whose
 models each stand for the whole, or *clusters*, whose models each know one region.
-:class:`~widemargin.plotting.PartitionDisplay` shows which rows go together, and
-:func:`~widemargin.diagnostics.partition_quality` measures how well parts keep the distribution.
+:class:`~widemargin.inspection.PartitionDisplay` shows which rows go together, and
+:func:`~widemargin.inspection.partition_quality` measures how well parts keep the
+distribution.
 
 """
 
 # %%
 # Two half-moons, divided into four parts by each strategy. Nothing is solved:
-# :func:`~widemargin.diagnostics.leaf_partition` repeats the first step of a fit and stops.
+# :func:`~widemargin.inspection.leaf_partition` repeats the first step of a fit and
+# stops.
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
 from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified
-from widemargin.diagnostics import leaf_partition, partition_quality
-from widemargin.plotting import PartitionDisplay
+from widemargin.inspection import PartitionDisplay, leaf_partition, partition_quality
 
 X, y = make_moons(1600, noise=0.2, random_state=0)
 strategies = {

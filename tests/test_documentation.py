@@ -67,7 +67,7 @@ def test_examples_in_pages(path):
 
 def test_examples_are_found():
     assert {"index", "choosing", "data", "certificates", "saving"} <= {p.stem for p in PAGES}
-    assert {"widemargin.estimators.kernel", "widemargin.plotting"} <= set(MODULES)
+    assert {"widemargin.estimators.kernel", "widemargin.inspection"} <= set(MODULES)
 
 
 def test_python_in_the_readme():

@@ -29,7 +29,7 @@ import numpy as np
 from widemargin.gossip import graph_of
 from widemargin.sites.demo import dealt_out, generated
 from widemargin.sites.fleet import LocalFleet, SiteProcess
-from widemargin.sites.pooled import PooledProblem
+from widemargin.sites.runtime.pooled import PooledProblem
 
 from .soak_criteria import judged
 from .soak_samples import Samples

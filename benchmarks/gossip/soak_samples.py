@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from widemargin.sites.fleet import LocalFleet, SiteProcess
-from widemargin.sites.state import StateError, read_state
+from widemargin.sites.runtime.state import StateError, read_state
 
 # A process that has just begun still imports and reads its rows, on a machine that may be busy.
 SECONDS_TO_BEGIN = 60.0

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
-from widemargin.level_models import LevelModel
-from widemargin.resources import thread_count
+from widemargin.core.resources import thread_count
+from widemargin.kernel.model.level_models import LevelModel
 
 CALIBRATION_ROWS, LARGEST_SLOPE = 500, 50.0
 

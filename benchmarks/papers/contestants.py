@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
 
 LOSSES: dict[str, Any] = {"odm": ODMClassifier, "svm": SVMClassifier}
 STRATEGIES: dict[str, Any] = {

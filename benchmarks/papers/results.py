@@ -11,7 +11,7 @@ from typing import Any
 
 import widemargin
 from widemargin import _native
-from widemargin.resources import thread_count
+from widemargin.core.resources import thread_count
 
 from .scoring import Cell
 

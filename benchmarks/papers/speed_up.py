@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.linear import dsvrg, svrg
+from widemargin.core.losses import MarginDistribution
 from widemargin.linear.monitor import LinearMonitor, history_of
 from widemargin.linear.problem import LinearProblem, LossConstants
-from widemargin.losses import MarginDistribution
+from widemargin.linear.solvers import dsvrg, svrg
 
 from . import preparation, scoring
 from .results import Results

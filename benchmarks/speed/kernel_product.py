@@ -10,7 +10,8 @@ import time
 import numpy as np
 
 from widemargin import _native
-from widemargin.kernels import Kernel, as_rows
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
 
 QUERIES, BASIS, REPEATS = 8_000, 6_000, 7
 

@@ -1,4 +1,4 @@
-"""What a merged part starts from: the rules of widemargin.starts compared.
+"""What a merged part starts from: the rules of widemargin.kernel.divide.starts compared.
 
 WIDEMARGIN_DATA=... python -m benchmarks.speed.start_rules [--sets ijcnn1 ...] [--rows 20000]
 
@@ -14,11 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.papers.preparation import random_split, whole_set
-from widemargin import ODMClassifier, SVMClassifier, starts
-from widemargin.certificates import certify
-from widemargin.methods import Method
-from widemargin.problem import KernelProblem
-from widemargin.strategies import Clustered, Stratified
+from widemargin import ODMClassifier, SVMClassifier
+from widemargin.core.certificates import certify
+from widemargin.kernel.divide import starts
+from widemargin.kernel.divide.methods import Method
+from widemargin.kernel.divide.strategies import Clustered, Stratified
+from widemargin.kernel.problem import KernelProblem
 
 RULES = ("from_zero", "as_carried", "best_multiple", "from_margins")
 SETTINGS = {"ijcnn1": (32.0, 2.0), "cod-rna": (32.0, 4.0), "covtype_binary": (32.0, 32.0)}

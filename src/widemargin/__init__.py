@@ -20,18 +20,18 @@ _PUBLIC = {
     "ODMClassifierCV": "estimators",
     "SVMClassifier": "estimators",
     "SVMClassifierCV": "estimators",
-    "Cascade": "strategies",
-    "Clustered": "strategies",
-    "Preserving": "strategies",
-    "Stratified": "strategies",
-    "LevelsDisplay": "plotting",
-    "MarginDistributionDisplay": "plotting",
-    "NetworkDisplay": "plotting",
-    "PartitionDisplay": "plotting",
-    "PerformanceProfileDisplay": "plotting",
-    "SupportVectorRecallDisplay": "plotting",
+    "Cascade": "kernel.divide.strategies",
+    "Clustered": "kernel.divide.strategies",
+    "Preserving": "kernel.divide.strategies",
+    "Stratified": "kernel.divide.strategies",
+    "LevelsDisplay": "inspection",
+    "MarginDistributionDisplay": "inspection",
+    "NetworkDisplay": "inspection",
+    "PartitionDisplay": "inspection",
+    "PerformanceProfileDisplay": "inspection",
+    "SupportVectorRecallDisplay": "inspection",
     "load_model": "persistence",
-    "show_versions": "versions",
+    "show_versions": "core.versions",
 }
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .core.versions import show_versions
     from .estimators import (
         GossipClassifier,
         LinearODMClassifier,
@@ -73,8 +74,7 @@ if TYPE_CHECKING:
         SVMClassifier,
         SVMClassifierCV,
     )
-    from .persistence import load_model
-    from .plotting import (
+    from .inspection import (
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,
@@ -82,8 +82,8 @@ if TYPE_CHECKING:
         PerformanceProfileDisplay,
         SupportVectorRecallDisplay,
     )
-    from .strategies import Cascade, Clustered, Preserving, Stratified
-    from .versions import show_versions
+    from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
+    from .persistence import load_model
 
 
 def __getattr__(name: str) -> Any:

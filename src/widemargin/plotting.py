@@ -1,32 +1,3 @@
-"""Pictures, in the form of scikit-learn's displays: ``from_…`` computes and draws.
+"""The earlier name of :mod:`widemargin.inspection`."""
 
-Matplotlib is imported only when something is drawn; ``pip install matplotlib`` brings it. Several
-displays may share axes:
-
->>> from sklearn.datasets import make_moons
->>> from widemargin import ODMClassifier, SVMClassifier
->>> from widemargin.plotting import MarginDistributionDisplay
->>> X, y = make_moons(noise=0.2, random_state=0)
->>> first = MarginDistributionDisplay.from_estimator(ODMClassifier().fit(X, y), X, y)
->>> second = MarginDistributionDisplay.from_estimator(SVMClassifier().fit(X, y), X, y, ax=first.ax_)
->>> len(first.ax_.get_legend().get_texts())
-4
-"""
-
-from .displays.canvas import require_matplotlib
-from .displays.levels import LevelsDisplay
-from .displays.margin_distribution import MarginDistributionDisplay
-from .displays.network import NetworkDisplay
-from .displays.partition import PartitionDisplay
-from .displays.performance_profile import PerformanceProfileDisplay
-from .displays.support_vector_recall import SupportVectorRecallDisplay
-
-__all__ = [
-    "LevelsDisplay",
-    "MarginDistributionDisplay",
-    "NetworkDisplay",
-    "PartitionDisplay",
-    "PerformanceProfileDisplay",
-    "SupportVectorRecallDisplay",
-    "require_matplotlib",
-]
+from .inspection import *  # noqa: F403

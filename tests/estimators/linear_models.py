@@ -5,7 +5,7 @@ from sklearn.datasets import make_classification
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.estimators.linear_machine import LinearMachine
-from widemargin.linear import SOLVERS
+from widemargin.linear.solvers import SOLVERS
 
 LOSSES = {
     "odm": LinearODMClassifier(),

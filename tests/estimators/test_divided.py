@@ -17,9 +17,16 @@ from sklearn.preprocessing import StandardScaler
 from toy_data import circles
 
 from reference.losses import make_loss
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
 from widemargin.estimators.kernel_machine import KernelMachine
-from widemargin.strategies import Strategy
+from widemargin.kernel.divide.strategies import Strategy
 
 STRATEGIES = (Stratified, Clustered, Cascade, Preserving)
 strategies = pytest.mark.parametrize("kind", STRATEGIES)

@@ -9,7 +9,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from toy_data import circles
 
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
 from widemargin.estimators.training_set import TrainingSet, training_set
 from widemargin.estimators.validation import hold_out
 

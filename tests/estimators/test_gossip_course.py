@@ -8,8 +8,8 @@ from gossip_networks import EVEN, SKEWED, X, Y, gossip, rows
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import GossipClassifier
+from widemargin.core.progress import FitProgress
 from widemargin.gossip import Gadget, NetworkFaults, Topology, Tracking
-from widemargin.progress import FitProgress
 
 
 def test_the_budget_of_rounds():

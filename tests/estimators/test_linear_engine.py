@@ -9,7 +9,8 @@ from sklearn.datasets import make_classification
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.engines import LocalEngine
 from widemargin.estimators import linear_divided
-from widemargin.linear import divided_fit, divided_newton, row_blocks
+from widemargin.linear import divided_fit, row_blocks
+from widemargin.linear.solvers import divided_newton
 
 MACHINES = [
     LinearODMClassifier(C=0.3),

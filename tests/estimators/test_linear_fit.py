@@ -11,8 +11,8 @@ from sklearn.svm import LinearSVC
 
 from oracle import solve_with_clarabel
 from widemargin import LinearODMClassifier, LinearSVMClassifier
+from widemargin.core.progress import FitProgress
 from widemargin.estimators import linear_fit
-from widemargin.progress import FitProgress
 
 pytestmark = pytest.mark.usefixtures("warnings_are_errors")
 losses = pytest.mark.parametrize("loss", LOSSES)

@@ -9,10 +9,10 @@ from sklearn.svm import LinearSVC
 
 from multiclass.multiclass_oracle import objective, optimum
 from widemargin import MulticlassSVMClassifier
+from widemargin.core.progress import FitProgress
 from widemargin.engines import LocalEngine
 from widemargin.estimators import multiclass_svm_fit
-from widemargin.multiclass import FORMULATIONS
-from widemargin.progress import FitProgress
+from widemargin.multiclass.solvers import FORMULATIONS
 
 pytestmark = pytest.mark.usefixtures("warnings_are_errors")
 formulations = pytest.mark.parametrize("formulation", FORMULATIONS)

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import MulticlassSVMClassifier
 from widemargin.engines import LocalEngine
-from widemargin.multiclass import FORMULATIONS
+from widemargin.multiclass.solvers import FORMULATIONS
 
 CHECKED = [
     *(MulticlassSVMClassifier(formulation) for formulation in FORMULATIONS),

@@ -8,14 +8,14 @@ from scipy.optimize import minimize
 from sklearn.datasets import make_classification
 
 from reference import gossip as reference
+from widemargin.core.losses import Hinge, MarginDistribution, SquaredHinge
 from widemargin.gossip.faults import NetworkFaults
 from widemargin.gossip.methods import Consensus, Gadget, Tracking
 from widemargin.gossip.simulation import Simulation, Stopping, Talking
 from widemargin.gossip.topology import graph_of
-from widemargin.linear import solve
 from widemargin.linear.monitor import LinearMonitor
 from widemargin.linear.problem import LinearProblem, LossConstants
-from widemargin.losses import Hinge, MarginDistribution, SquaredHinge
+from widemargin.linear.solvers import solve
 
 LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "odm": MarginDistribution(0.5, 0.2)}
 SITES = 6

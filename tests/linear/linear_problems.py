@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from oracle import solve_with_clarabel
+from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.linear.problem import LinearProblem, LossConstants
-from widemargin.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 
 LOSSES: dict[str, Loss] = {
     "odm": MarginDistribution(upsilon=0.5, theta=0.2),

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from linear_problems import CASES, LOSSES, SMOOTH, Case, dense, optimum, problem_of
 
-from widemargin.linear import (
+from widemargin.linear.monitor import LinearMonitor
+from widemargin.linear.solution import LinearSolution
+from widemargin.linear.solvers import (
     augmented_lagrangian,
     csvrg,
     dsvrg,
@@ -16,8 +18,6 @@ from widemargin.linear import (
     newton,
     svrg,
 )
-from widemargin.linear.monitor import LinearMonitor
-from widemargin.linear.solution import LinearSolution
 
 SOLVERS: dict[str, Callable[..., LinearSolution]] = {
     "newton": newton.solve,

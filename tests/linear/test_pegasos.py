@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from linear_problems import CASES, LOSSES, Case, optimum, problem_of
 
-from widemargin.linear import pegasos
+from widemargin.core.outcome import Outcome
 from widemargin.linear.monitor import LinearMonitor, history_of
 from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solution import LinearSolution
-from widemargin.solvers.outcome import Outcome
+from widemargin.linear.solvers import pegasos
 
 # Errors of objective and bound that 500 epochs leave (1,500 full gradients), with three times to
 # spare.

@@ -9,7 +9,7 @@ from linear_problems import LOSSES, Case, dense, problem_of
 
 from widemargin import _native
 from widemargin.linear.problem import LinearProblem, LossConstants
-from widemargin.linear.stages import safe_step, smoothness
+from widemargin.linear.solvers.stages import safe_step, smoothness
 
 
 def implied_dual(problem: LinearProblem, loss: str, i: int, w: np.ndarray) -> float:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from linear_problems import Case, optimum, problem_of
 
-from divide.engines_under_test import CarryingEngine
+from engines_under_test import CarryingEngine
+from widemargin.core.outcome import Outcome
 from widemargin.engines import LocalEngine
-from widemargin.linear import csvrg, dsvrg, newton, pegasos, svrg
 from widemargin.linear.monitor import LinearMonitor, history_of
 from widemargin.linear.parts import divide
 from widemargin.linear.problem import LinearProblem
-from widemargin.solvers.outcome import Outcome
+from widemargin.linear.solvers import csvrg, dsvrg, newton, pegasos, svrg
 
 STAGED = {"svrg": svrg.solve, "dsvrg": dsvrg.solve}
 CASE = Case(n_rows=2000)

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 from multiclass_oracle import objective, optimum
 
+from widemargin.core.outcome import Outcome
+from widemargin.core.rows import canonical
 from widemargin.engines import LocalEngine
-from widemargin.kernels import canonical
-from widemargin.multiclass import MulticlassMonitor, MulticlassProblem, solve
-from widemargin.multiclass.all_together import AllTogether
-from widemargin.multiclass.class_bundles import Pass
-from widemargin.multiclass.independent import Independent
-from widemargin.solvers.outcome import Outcome
+from widemargin.multiclass.solvers import MulticlassMonitor, MulticlassProblem, solve
+from widemargin.multiclass.solvers.all_together import AllTogether
+from widemargin.multiclass.solvers.class_bundles import Pass
+from widemargin.multiclass.solvers.independent import Independent
 
 FORMULATIONS = ["ww", "cs", "llw", "ovr"]
 

@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs, make_classification
 
-from divide.engines_under_test import CarryingEngine
+from engines_under_test import CarryingEngine
 from widemargin import MulticlassSVMClassifier
-from widemargin.multiclass import far_newton
-from widemargin.multiclass.bundle_state import BundleState, Layout
+from widemargin.multiclass.solvers import far_newton
+from widemargin.multiclass.solvers.bundle_state import BundleState, Layout
 
 SOLVERS = [("ww", "tournament"), ("ww", "newton"), ("llw", "newton")]
 
@@ -152,7 +152,7 @@ def test_auto_leaves_large_sets_where_they_are(monkeypatch):
     X, y = rows()
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
-    monkeypatch.setattr("widemargin.multiclass.newton.MOST_WEIGHTS", {"ww": 10, "llw": 10})
+    monkeypatch.setattr("widemargin.multiclass.solvers.newton.MOST_WEIGHTS", {"ww": 10, "llw": 10})
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
     with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
         model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)

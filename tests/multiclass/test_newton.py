@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 from multiclass_oracle import objective, optimum
 
-from widemargin.kernels import canonical
-from widemargin.multiclass import (
+from widemargin.core.outcome import Outcome
+from widemargin.core.rows import canonical
+from widemargin.multiclass.solvers import (
     MulticlassMonitor,
     MulticlassProblem,
     choose,
@@ -18,7 +19,6 @@ from widemargin.multiclass import (
     refuse,
     solve,
 )
-from widemargin.solvers.outcome import Outcome
 
 
 def make_problem(

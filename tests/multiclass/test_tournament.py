@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from widemargin.multiclass.tournament import bundle_count, bundles_of, rounds
+from widemargin.multiclass.solvers.tournament import bundle_count, bundles_of, rounds
 
 
 @pytest.mark.parametrize("players", range(2, 66))

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from reference import kernels
-from widemargin.kernels import Kernel, Rows, as_rows
+from widemargin.core.rows import Rows, as_rows
+from widemargin.kernel.kernels import Kernel
 
 Array = npt.NDArray[np.float64]
 

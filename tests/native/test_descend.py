@@ -15,9 +15,9 @@ from reference import kernels
 from reference.certificate import primal
 from reference.losses import make_loss
 from widemargin import _native
-from widemargin.kernels import Kernel
-from widemargin.losses import Hinge, LossTerms, MarginDistribution, SquaredHinge
-from widemargin.problem import KernelProblem
+from widemargin.core.losses import Hinge, LossTerms, MarginDistribution, SquaredHinge
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.problem import KernelProblem
 
 UPSILON, THETA = 0.5, 0.4
 LOSSES = {

@@ -10,7 +10,8 @@ from rows_under_test import DTYPES, KERNELS, expected_block, expected_values, in
 
 from tolerances import TOLERANCES
 from widemargin import _native
-from widemargin.kernels import Kernel, as_rows
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 names = pytest.mark.parametrize("name", BY_NAME)

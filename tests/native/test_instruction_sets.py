@@ -12,7 +12,7 @@ COMPARE = """
 import numpy as np, scipy.sparse as sp
 from reference import kernels as naive
 from widemargin import ODMClassifier, _native
-from widemargin.kernels import Kernel, as_rows
+from widemargin.kernel.kernels import Kernel, as_rows
 random = np.random.default_rng(0)
 X, Z = random.normal(size=(53, 9)), random.normal(size=(31, 9))
 coef = random.normal(size=(2, 31))
@@ -54,7 +54,8 @@ def test_versions_agree_with_the_reference(name):
     if order.index(name) > order.index(_native.instruction_set()):
         pytest.skip(f"this machine has no {name}")
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    environment = {**os.environ, "WIDEMARGIN_INSTRUCTION_SET": name, "PYTHONPATH": here}
+    path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "WIDEMARGIN_INSTRUCTION_SET": name, "PYTHONPATH": path}
     run = subprocess.run(
         [sys.executable, "-c", COMPARE], env=environment, capture_output=True, text=True
     )

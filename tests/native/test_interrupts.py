@@ -11,9 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin import ODMClassifier, SVMClassifier
-from widemargin.kernels import Kernel, as_rows
-from widemargin.problem import KernelProblem
-from widemargin.solvers import SOLVERS, Monitor
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.problem import KernelProblem
+from widemargin.kernel.solvers import SOLVERS
+from widemargin.kernel.solvers.monitor import Monitor
 
 # "Within a second", measured from the signal.
 PATIENCE = 1.0

@@ -17,7 +17,8 @@ from rows_under_test import (
 
 from tolerances import TOLERANCES
 from widemargin import _native
-from widemargin.kernels import Kernel, as_rows
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 names = pytest.mark.parametrize("name", BY_NAME)

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from rows_under_test import DTYPES
 
 from widemargin import _native
-from widemargin.kernels import Kernel, as_rows
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
 
 KINDS = {"float32": _native.Rows32, "float64": _native.Rows64}
 INDEX_TYPES = (np.int32, np.int64)

@@ -13,7 +13,7 @@ import pytest
 
 from widemargin.sites.demo import dealt_out, generated
 from widemargin.sites.fleet import LocalFleet
-from widemargin.sites.pooled import PooledProblem
+from widemargin.sites.runtime.pooled import PooledProblem
 
 DEMO = [sys.executable, "-m", "widemargin", "gossip", "demo"]
 

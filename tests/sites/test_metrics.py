@@ -7,8 +7,8 @@ import re
 import pytest
 from pretended import answering, status
 
-from widemargin.sites.local_http import LocalServer, Page
-from widemargin.sites.metrics import metrics_text, served_metrics
+from widemargin.sites.runtime.local_http import LocalServer, Page
+from widemargin.sites.runtime.metrics import metrics_text, served_metrics
 
 SAMPLE = re.compile(r'^(\w+)\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)$')
 

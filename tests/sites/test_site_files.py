@@ -14,16 +14,16 @@ import pytest
 from site_folders import Folders, generated_rows
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model
-from widemargin.datafiles import DataFileError
+from widemargin.data.formats import DataFileError
 from widemargin.sites.config import ConfigError, Neighbour, read_config, write_template
 from widemargin.sites.control import ControlError, ControlServer, ask, socket_path
-from widemargin.sites.data import read_rows
-from widemargin.sites.export import classifier_of
-from widemargin.sites.gate import MOST_STRANGERS, Gate, TokenBucket
 from widemargin.sites.keys import check_public_key, make_keys, read_public_key, read_secret_key
-from widemargin.sites.local_site import LocalSite
+from widemargin.sites.protocol.gate import MOST_STRANGERS, Gate, TokenBucket
+from widemargin.sites.runtime.data import read_rows
+from widemargin.sites.runtime.export import classifier_of
+from widemargin.sites.runtime.local_site import LocalSite
+from widemargin.sites.runtime.state import StateError, Store, read_state
 from widemargin.sites.settings import SETTINGS
-from widemargin.sites.state import StateError, Store, read_state
 
 REQUIRED: dict[str, Any] = {"data": "rows.npz", "n_sites": 4, "total_rows": 100, "n_features": 5}
 
@@ -291,7 +291,7 @@ def test_the_gate_lets_in_those_on_the_list(tmp_path: Path) -> None:
 
 def test_a_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("widemargin.sites.gate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("widemargin.sites.protocol.gate.time.monotonic", lambda: now[0])
     bucket = TokenBucket(2.0, 3.0)
     assert [bucket.take() for _ in range(4)] == [True, True, True, False]
     now[0] = 0.5

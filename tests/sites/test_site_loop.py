@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from site_folders import Folders, generated_rows
 
-from widemargin.sites import state
 from widemargin.sites.control import ask
+from widemargin.sites.runtime import state
+from widemargin.sites.runtime.status import MOST_POINTS, History
 from widemargin.sites.site import run_site
-from widemargin.sites.status import MOST_POINTS, History
 
 ROWS = generated_rows(120, 4)
 
@@ -85,8 +85,8 @@ def test_rows_of_another_length_are_told(tmp_path: Path) -> None:
 
 def test_history_stays_short(tmp_path: Path) -> None:
     folders = Folders(tmp_path, *ROWS, n_sites=2)
-    from widemargin.sites.data import read_rows
-    from widemargin.sites.local_site import LocalSite
+    from widemargin.sites.runtime.data import read_rows
+    from widemargin.sites.runtime.local_site import LocalSite
 
     local = LocalSite(folders.config(0), read_rows(folders.config(0)))
     site, history = local.native(1), History()

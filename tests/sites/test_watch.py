@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pretended import answering, status
 
-from widemargin.sites.local_http import LocalServer
+from widemargin.sites.runtime.local_http import LocalServer
 from widemargin.sites.watch import Watcher, page_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -6,7 +6,14 @@ from sklearn.datasets import make_moons
 
 pytest.importorskip("pyspark")
 
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
 from widemargin.estimators import divided
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,14 @@ from pyspark.ml.feature import StandardScaler
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
 from spark.frames import array_frame, sparse_frame, three_classes, vector_frame
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
 from widemargin.spark import SparkODMClassifier, SparkODMModel, SparkSVMClassifier
 
 pytestmark = pytest.mark.spark

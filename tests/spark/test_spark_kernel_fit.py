@@ -10,14 +10,21 @@ from sklearn.datasets import make_moons
 pytest.importorskip("pyspark")
 
 from spark.frames import three_classes
-from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+from widemargin import (
+    Cascade,
+    Clustered,
+    ODMClassifier,
+    Preserving,
+    Stratified,
+    SVMClassifier,
+)
 from widemargin.engines import LocalEngine
-from widemargin.spark.block_summary import Summary, summary_of
-from widemargin.spark.block_tasks import SourceBlock
-from widemargin.spark.blocks import PlacedRows
 from widemargin.spark.fit_log import FitLog
-from widemargin.spark.kernel_fit import KernelFit
-from widemargin.spark.kernel_rows import facts_of
+from widemargin.spark.kernel.fit import KernelFit
+from widemargin.spark.kernel.rows import facts_of
+from widemargin.spark.rows.block_summary import Summary, summary_of
+from widemargin.spark.rows.block_tasks import SourceBlock
+from widemargin.spark.rows.blocks import PlacedRows
 
 STRATEGIES = [Stratified, Clustered, Cascade, Preserving]
 

@@ -22,9 +22,9 @@ from widemargin.spark import (
     SparkLinearSVMClassifier,
     SparkLinearSVMModel,
 )
-from widemargin.spark.blocks import place
-from widemargin.spark.columns import Columns
-from widemargin.spark.kernel_rows import facts_of
+from widemargin.spark.kernel.rows import facts_of
+from widemargin.spark.rows.blocks import place
+from widemargin.spark.rows.columns import Columns
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.kernels import Kernel, as_rows
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
 
 from .binary_problems import BinaryProblem
 

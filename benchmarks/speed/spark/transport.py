@@ -31,8 +31,8 @@ def _counted(batches: Any) -> Any:
 def empty_pass_seconds(frame: Any, label: str) -> float:
     """Place rows as blocks, and pass over these without doing anything."""
     from widemargin.engines.spark import SparkEngine
-    from widemargin.spark.blocks import place
-    from widemargin.spark.columns import Columns
+    from widemargin.spark.rows.blocks import place
+    from widemargin.spark.rows.columns import Columns
 
     engine = SparkEngine(frame.sparkSession)
     try:

@@ -27,7 +27,7 @@ def estimator_with(
 ) -> Any:
     """Build the estimator from the options that were given, refusing those it does not have."""
     import widemargin
-    from widemargin.resources import memory_bytes, thread_count
+    from widemargin.core.resources import memory_bytes, thread_count
 
     classes: dict[tuple[Algorithm, bool], Any] = {
         (Algorithm.odm, False): widemargin.ODMClassifier,

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from widemargin.cli.messages import plain
-from widemargin.cli.network_description import (
-    describe_network,
-    network_lines,
-    network_parameters,
-)
+from widemargin.cli.network_description import describe_network, network_lines, network_parameters
 
 __all__ = ["describe", "described_lines", "size"]
 

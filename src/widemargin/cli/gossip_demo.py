@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from widemargin.cli.files import FormatOption, LabelOption, read_file
-from widemargin.cli.messages import (
-    BAD_FILE,
-    fail,
-    faults_reported,
-    print_json,
-    usage_error,
-)
+from widemargin.cli.messages import BAD_FILE, fail, faults_reported, print_json, usage_error
 from widemargin.cli.site_control import check_transport
 
 if TYPE_CHECKING:
@@ -67,12 +61,7 @@ def demo(
     with faults_reported(), _ended_by_any_signal():
         from rich.console import Console
 
-        from widemargin.sites.demo import (
-            ROUND_INTERVAL,
-            SHORT_ROUND_INTERVAL,
-            generated,
-            run_demo,
-        )
+        from widemargin.sites.demo import ROUND_INTERVAL, SHORT_ROUND_INTERVAL, generated, run_demo
 
         width = None if Console(stderr=as_json).is_terminal else WIDTH_OF_A_PIPE
         console = Console(stderr=as_json, highlight=False, width=width)

@@ -28,7 +28,7 @@ def watch(
     """
     check_transport()
     with faults_reported():
-        from widemargin.sites.local_http import HOST, LocalServer
+        from widemargin.sites.runtime.local_http import HOST, LocalServer
         from widemargin.sites.watch import Watcher, page_of
 
         for folder in folders:

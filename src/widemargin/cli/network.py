@@ -87,9 +87,9 @@ def faults_with(
 def network_estimator(given: dict[str, Any]) -> Any:
     """Build the estimator, and try its settings before data are read."""
     from widemargin import GossipClassifier
+    from widemargin.core.resources import memory_bytes, thread_count
     from widemargin.estimators.gossip_sites import USUAL_SITES
     from widemargin.gossip import graph_of
-    from widemargin.resources import memory_bytes, thread_count
 
     given = {name: value for name, value in given.items() if value is not None}
     if "lam" in given and "C" in given:

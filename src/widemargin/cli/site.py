@@ -58,7 +58,7 @@ def init(
         from widemargin.persistence.atomic_write import write_atomically
         from widemargin.sites.config import check_settings, write_template
         from widemargin.sites.keys import make_keys
-        from widemargin.sites.service import UNIT_NAME, unit_text
+        from widemargin.sites.runtime.service import UNIT_NAME, unit_text
 
         settings: dict[str, Any] = {
             "listen": listen,
@@ -125,7 +125,7 @@ def run(
 
         from widemargin.sites.config import read_config
         from widemargin.sites.events import EventLog
-        from widemargin.sites.metrics import served_metrics
+        from widemargin.sites.runtime.metrics import served_metrics
         from widemargin.sites.site import run_site
 
         settings = read_config(config)

@@ -40,7 +40,7 @@ def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | N
     given = {key: value for key, value in given.items() if value is not None}
     if not given:
         return name
-    from widemargin.strategies import STRATEGIES
+    from widemargin.kernel.divide.strategies import STRATEGIES
 
     option = OPTIONS[min(given)]
     if undivided is not None:

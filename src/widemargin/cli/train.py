@@ -11,13 +11,7 @@ import typer
 from widemargin.cli.algorithm import Algorithm, estimator_with, number_or_name
 from widemargin.cli.class_weight import parse_class_weight
 from widemargin.cli.description import describe, described_lines
-from widemargin.cli.files import (
-    DataOption,
-    FormatOption,
-    LabelOption,
-    ZeroBasedOption,
-    read_file,
-)
+from widemargin.cli.files import DataOption, FormatOption, LabelOption, ZeroBasedOption, read_file
 from widemargin.cli.messages import (
     INTERRUPTED,
     aligned,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import reduce as fold
 from typing import Any, TypeVar
 
-from ..resources import single_threaded_blas
+from ..core.resources import single_threaded_blas
 from .engine import Share
 
 Value = TypeVar("Value")

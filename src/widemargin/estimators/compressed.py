@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compression import compress
-from ..kernel_matrices import evaluate_callable
-from ..kernels import Kernel
-from ..losses import Array
-from ..resources import memory_bytes, thread_count
+from ..core.arrays import Array
+from ..core.resources import memory_bytes, thread_count
+from ..kernel.kernels import Kernel
+from ..kernel.matrices import evaluate_callable
+from ..kernel.model.compression import compress
 
 # Below this share of unchanged labels among support vectors, which lie where it is hard.
 WORTH_A_WARNING = 0.9

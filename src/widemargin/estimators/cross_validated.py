@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..losses import Array
+from ..core.arrays import Array
 from .kernel_machine import KernelMachine
 from .kernel_model import KernelModel
 from .parameter_search import ParameterSearch

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..divide_and_conquer import DivideAndConquer, Judge, Level, Stop, Store, Whole, collect
-from ..duplicates import MergedSamples, merge_samples
+from ..core.arrays import Array
+from ..core.outcome import Outcome
 from ..engines import Engine
-from ..losses import Array
-from ..part_solver import PartSettings, level_tol
-from ..partition import NearestGroup
-from ..samples import OwnedRows, Samples, whole_set
-from ..solvers import Outcome
-from ..solvers.block_descent import least_memory
-from ..strategies import STRATEGIES, Clustered, Plan, Strategy
+from ..kernel.divide.loop import DivideAndConquer, Judge, Level, Stop, Store, Whole, collect
+from ..kernel.divide.part_solver import PartSettings, level_tol
+from ..kernel.divide.strategies import STRATEGIES, Clustered, Plan, Strategy
+from ..kernel.duplicates import MergedSamples, merge_samples
+from ..kernel.partition import NearestGroup
+from ..kernel.samples import OwnedRows, Samples, whole_set
+from ..kernel.solvers.block_descent import least_memory
 
 # Up to this many rows strategy="auto" solves the whole set. Beyond, it asks clusters of at most
 # the second number of rows each, whose cost grows with the rows and not with their square.

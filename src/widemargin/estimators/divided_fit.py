@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.progress import FitProgress
 from ..engines import Engine
-from ..level_models import LevelModel
-from ..part_solver import PartSettings
-from ..progress import FitProgress
-from ..solvers import Monitor
-from ..strategies import Strategy
+from ..kernel.divide.part_solver import PartSettings
+from ..kernel.divide.strategies import Strategy
+from ..kernel.model.level_models import LevelModel
+from ..kernel.solvers.monitor import Monitor
 from .divided import DividedProblem, fit_divided, level_attributes, warn_of_levels
 from .exact_fit import FitInputs
 from .routing import Routing, routing_attribute

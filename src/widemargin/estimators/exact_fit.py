@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Array
+from ..core.losses import Loss
 from ..engines import LocalEngine
-from ..kernels import Kernel
-from ..losses import Array, Loss
-from ..problem import KernelProblem
-from ..samples import Samples
-from ..solvers import Monitor
-from ..solvers.binary import FittedProblem, fit_binary
-from ..starts import best_multiple
+from ..kernel.divide.starts import best_multiple
+from ..kernel.kernels import Kernel
+from ..kernel.problem import KernelProblem
+from ..kernel.samples import Samples
+from ..kernel.solvers.binary import FittedProblem, fit_binary
+from ..kernel.solvers.monitor import Monitor
 from .multiclass import BinaryTask
 from .outcomes import warn_of_outcomes
 from .training_set import TrainingSet

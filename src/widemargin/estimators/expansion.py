@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import Kernel
-from ..losses import Array
+from ..core.arrays import Array
+from ..kernel.kernels import Kernel
 
 
 @dataclass(frozen=True)

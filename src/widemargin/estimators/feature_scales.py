@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..losses import Array
+from ..core.arrays import Array
 
 # A feature with this share of the variance is, for a kernel or a penalty, the only one there is.
 DOMINANT_SHARE = 0.99

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import Array
 from ..gossip import NetworkFaults, Simulation, Stopping, Talking
 from ..gossip.methods import Method
 from ..gossip.simulation import HISTORY, Checkpoint
-from ..losses import Array
 from .exact_fit import LEAST_TIME
 from .gossip_outcomes import Ending, NetworkOutcome, ending_of
 from .gossip_sites import Placement

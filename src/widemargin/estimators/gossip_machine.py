@@ -12,13 +12,14 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core.arrays import Array
+from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, thread_count
+from ..core.rows import as_rows, canonical
 from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.methods import METHODS, Method
-from ..kernels import as_rows, canonical
 from ..linear.problem import LossConstants
-from ..losses import Array, Hinge, Loss, MarginDistribution, SquaredHinge
-from ..progress import FitProgress
-from ..resources import memory_bytes, thread_count
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .gossip_fit import GossipFit, GossipSettings

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..certificates import Certificate
+from ..core.arrays import Array
+from ..core.certificates import Certificate
 from ..gossip import NetworkFaults, Simulation
 from ..gossip.simulation import HISTORY, Checkpoint
-from ..losses import Array
 
 UNKNOWN = Certificate(np.nan, np.nan)
 

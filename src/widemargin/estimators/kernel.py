@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..losses import Hinge, Loss, MarginDistribution, SquaredHinge
-from ..strategies import Strategy
+from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from ..kernel.divide.strategies import Strategy
 from .kernel_machine import KernelMachine
 
 

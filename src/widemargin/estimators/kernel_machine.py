@@ -13,22 +13,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..core.arrays import Array
+from ..core.losses import Loss
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, thread_count
+from ..core.rows import drop_unused_columns, sparse_if_faster
 from ..engines import Engine
 from ..engines import resolve as resolve_engine
-from ..kernel_matrices import check_symmetric, evaluate_callable
-from ..kernels import (
-    KERNEL_NAMES,
-    Kernel,
-    drop_unused_columns,
-    resolve_gamma,
-    rounding_of_distances,
-    sparse_if_faster,
-)
-from ..losses import Array, Loss
-from ..progress import FitProgress
-from ..resources import memory_bytes, thread_count
-from ..solvers import Monitor
-from ..strategies import STRATEGIES, Strategy
+from ..kernel.divide.strategies import STRATEGIES, Strategy
+from ..kernel.kernels import KERNEL_NAMES, Kernel, resolve_gamma, rounding_of_distances
+from ..kernel.matrices import check_symmetric, evaluate_callable
+from ..kernel.solvers.monitor import Monitor
 from .divided import resolve_strategy
 from .divided_fit import DividedFit
 from .earlier_fit import earlier_fit_kept

@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import canonical
+from ..core.rows import canonical
 from .compressed import compressed
 from .prediction import KernelPrediction
 from .saving import SavableModel

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from .linear_machine import LinearMachine
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..core.progress import FitProgress
 from ..engines import resolve
-from ..linear import SolverOptions
 from ..linear.divided_fit import DividedFit, DividedInputs, DividedSettings
 from ..linear.parts import N_STRATA, divide
 from ..linear.row_blocks import RowBlock
-from ..progress import FitProgress
+from ..linear.solvers import SolverOptions
 from .linear_fit import LinearInputs
 from .outcomes import warn_of_unconverged
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Array
+from ..core.rows import Rows
 from ..engines import LocalEngine
 from ..engines.local import MOST_SHARERS
-from ..kernels import Rows
-from ..linear import FROM_DUALS, SolverOptions, choose, solve
 from ..linear.monitor import LinearMonitor, history_of
-from ..linear.newton import DIRECT_SIZE
 from ..linear.problem import LinearProblem, LossConstants
 from ..linear.solution import LinearSolution, fitted_attributes
-from ..linear.starts import best_multiple, implied_duals
-from ..losses import Array
+from ..linear.solvers import FROM_DUALS, SolverOptions, choose, solve
+from ..linear.solvers.newton import DIRECT_SIZE
+from ..linear.solvers.starts import best_multiple, implied_duals
 from .exact_fit import FEWEST_TOGETHER, LEAST_TIME
 from .linear_validation import LinearValidation, ValidatingMonitor
 from .outcomes import warn_of_unconverged

@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from ..core.arrays import Array
+from ..core.losses import Loss
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, thread_count
+from ..core.rows import as_rows, canonical
 from ..engines import Engine
-from ..kernels import as_rows, canonical
-from ..linear import SOLVERS, SolverOptions, refuse
 from ..linear.problem import LossConstants
-from ..losses import Array, Loss
-from ..progress import FitProgress
-from ..resources import memory_bytes, thread_count
+from ..linear.solvers import SOLVERS, SolverOptions, refuse
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_divided import fit_on_engine
@@ -175,7 +176,7 @@ class LinearMachine(LinearModel):
         batches : iterable, path-like, tuple or callable
             Tuples ``(X, y)`` or ``(X, y, sample_weight)``, gone through once; or the path of a
             LIBSVM, CSV, TSV, Parquet or NPZ file; or one such tuple of arrays, mapped ones not
-            being copied. See :func:`widemargin.streaming.spool`.
+            being copied. See :func:`widemargin.data.spool.spool`.
         classes : array-like, optional
             All labels that may occur; any other is an error. None takes those that do occur.
         n_features : int, optional

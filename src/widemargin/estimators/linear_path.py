@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from ..core.progress import FitProgress
 from ..linear.problem import LossConstants
-from ..progress import FitProgress
 from .linear_fit import LinearFit
 from .path import checked_values
 from .training_set import training_set

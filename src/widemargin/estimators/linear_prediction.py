@@ -12,10 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core.arrays import Array
+from ..core.resources import thread_count
+from ..core.rows import canonical
 from ..engines import LocalEngine
-from ..kernels import canonical
-from ..losses import Array
-from ..resources import thread_count
 from .saving import SavableModel
 
 # Stored values that are multiplied at a time: blocks in float64, whatever the rows are in.

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..core.arrays import Array
+from ..core.losses import NO_WEIGHT
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, single_threaded_blas
+from ..core.rows import canonical
+from ..data.spool import SpooledRows, spool
 from ..engines import LocalEngine
-from ..kernels import canonical
+from ..kernel.problem import take_rows
 from ..linear.monitor import history_of
-from ..linear.newton import DIRECT_SIZE
 from ..linear.online import absorb
-from ..losses import NO_WEIGHT, Array
-from ..problem import take_rows
-from ..progress import FitProgress
-from ..resources import memory_bytes, single_threaded_blas
-from ..streaming import SpooledRows, spool
+from ..linear.solvers.newton import DIRECT_SIZE
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs
 from .linear_prediction import ACCEPTED

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates import Certificate
+from ..core.arrays import Array
+from ..core.certificates import Certificate
 from ..linear.monitor import LinearMonitor
-from ..losses import Array
 from .linear_prediction import decisions_of
 
 # Iterations in a row that may pass without a better score.

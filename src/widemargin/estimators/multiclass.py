@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Array
+from ..core.arrays import Array
 
 
 @dataclass(frozen=True)

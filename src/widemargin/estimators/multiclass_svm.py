@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, thread_count
 from ..engines import Engine, resolve
-from ..multiclass import FORMULATIONS, SOLVERS, MulticlassMonitor, refuse
-from ..progress import FitProgress
-from ..resources import memory_bytes, thread_count
+from ..multiclass.solvers import FORMULATIONS, SOLVERS, MulticlassMonitor, refuse
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .multiclass_svm_divided import DividedMulticlassFit, scattered

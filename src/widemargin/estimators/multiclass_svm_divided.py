@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from ..engines import Engine, LocalEngine
 from ..linear.gathered import joined
 from ..linear.row_blocks import RowBlock
-from ..multiclass import MulticlassMonitor, MulticlassSolution, far_newton, far_tournament
 from ..multiclass.posed import Posed, RowsOnEngine, choose
+from ..multiclass.solvers import MulticlassMonitor, MulticlassSolution, far_newton, far_tournament
 from .linear_divided import bytes_of, even_parts
 from .multiclass_svm_fit import SMALL, MulticlassFit, settled
 from .training_set import TrainingSet, class_factors

@@ -8,17 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..certificates import Certificate
+from ..core.arrays import Array
+from ..core.certificates import Certificate
 from ..engines import Engine
-from ..losses import Array
-from ..multiclass import (
+from ..multiclass.posed import Posed
+from ..multiclass.solvers import (
     MulticlassMonitor,
     MulticlassProblem,
     MulticlassSolution,
     choose,
     solve,
 )
-from ..multiclass.posed import Posed
 from .training_set import TrainingSet, class_weights, in_own_order
 
 # Stored values up to which a copy of the rows, in an order of their own, costs nothing to speak of.

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core.arrays import Array
+from ..core.resources import single_threaded_blas, thread_count
 from ..engines import LocalEngine
-from ..losses import Array
-from ..resources import single_threaded_blas, thread_count
 from .linear_prediction import ACCEPTED, BLOCK_VALUES, LinearModel
 
 

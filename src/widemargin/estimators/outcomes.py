@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..certificates import Certificate
-from ..solvers.binary import FittedProblem
-from ..solvers.outcome import Outcome
+from ..core.certificates import Certificate
+from ..core.outcome import Outcome
+from ..kernel.solvers.binary import FittedProblem
 
 
 class Solved(Protocol):

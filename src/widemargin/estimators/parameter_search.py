@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..losses import Array
+from ..core.arrays import Array
 from .earlier_fit import earlier_fit_kept
 from .search_folds import Folds, FoldScores, scores_by_paths
 from .search_grid import best_row, results_table, values_of_C

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..losses import Array
-from ..progress import FitProgress
+from ..core.arrays import Array
+from ..core.progress import FitProgress
 from .divided import EXACT_ROWS
 from .training_set import training_set
 

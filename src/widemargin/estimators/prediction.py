@@ -8,18 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernel_matrices import evaluate_callable, weighted_sums
-from ..kernels import (
-    Kernel,
-    as_rows,
-    canonical,
-    drop_unused_columns,
-    rounding_of_distances,
-    sparse_if_faster,
-)
-from ..level_models import LevelModel
-from ..losses import Array
-from ..resources import thread_count
+from ..core.arrays import Array
+from ..core.resources import thread_count
+from ..core.rows import as_rows, canonical, drop_unused_columns, sparse_if_faster
+from ..kernel.kernels import Kernel, rounding_of_distances
+from ..kernel.matrices import evaluate_callable, weighted_sums
+from ..kernel.model.level_models import LevelModel
 from .multiclass import votes
 from .routing import router_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import __version__
-from ..checkpoints import Checkpoints, identity_of
-from ..strategies import Strategy
+from ..kernel.divide.checkpoints import Checkpoints, identity_of
+from ..kernel.divide.strategies import Strategy
 from .exact_fit import FitInputs
 from .validation import ValidationSet
 

@@ -1,7 +1,8 @@
 """A router as fitted attributes, and back.
 
 Attributes are plain values, so that a model file can hold them: a dictionary per binary problem
-with the arrays of :class:`~widemargin.partition.NearestGroup`, the kernel's width for distances,
+with the arrays of :class:`~widemargin.kernel.partition.NearestGroup`, the kernel's width for
+distances,
 and the basis rows in the columns that the user's data have.
 """
 
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import Kernel
-from ..partition import NearestGroup
+from ..kernel.kernels import Kernel
+from ..kernel.partition import NearestGroup
 from .training_set import TrainingSet
 
 Routing = dict[str, Any]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import NO_WEIGHT, Array
+from ..core.arrays import Array
+from ..core.losses import NO_WEIGHT
 
 Scorer = Callable[[Any, Any, Any], float]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from ..kernels import resolve_gamma
-from ..losses import Array
+from ..core.arrays import Array
+from ..kernel.kernels import resolve_gamma
 from .path import positive_values
 
 # Ends of the values of C that a number of them stands for.

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ..duplicates import copies
-from ..kernels import Kernel, canonical
-from ..losses import Array, LossTerms
-from ..progress import FitProgress
-from ..resources import memory_bytes, thread_count
-from ..solvers.shared_blocks import (
+from ..core.arrays import Array
+from ..core.losses import LossTerms
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, thread_count
+from ..core.rows import canonical
+from ..kernel.divide.starts import best_on_ray
+from ..kernel.duplicates import copies
+from ..kernel.kernels import Kernel
+from ..kernel.solvers.shared_blocks import (
     FEWEST_BLOCK_ROWS,
     SAFETY,
     SharedBlocks,
@@ -30,7 +33,6 @@ from ..solvers.shared_blocks import (
     leave_out,
     rows_of_block,
 )
-from ..starts import best_on_ray
 from .multiclass import binary_tasks
 from .search_folds import Folds, FoldScores
 from .training_set import TrainingSet, class_weights

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from ..duplicates import copies_in_own_order
-from ..losses import NO_WEIGHT, Array
-from ..problem import take_rows
+from ..core.arrays import Array
+from ..core.losses import NO_WEIGHT
+from ..kernel.duplicates import copies_in_own_order
+from ..kernel.problem import take_rows
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ..kernel_matrices import evaluate_callable
-from ..kernels import canonical
-from ..level_models import LevelModel
-from ..problem import take_rows
-from ..strategies import Strategy
+from ..core.rows import canonical
+from ..kernel.divide.strategies import Strategy
+from ..kernel.matrices import evaluate_callable
+from ..kernel.model.level_models import LevelModel
+from ..kernel.problem import take_rows
 from .exact_fit import FitInputs
 from .multiclass import binary_tasks
 from .training_set import TrainingSet

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.arrays import Array
+from ..core.losses import Hinge
 from ..linear.problem import LinearProblem, LossConstants
-from ..losses import Array, Hinge
 from .faults import NetworkFaults
 from .methods import NativeNetwork, NetworkSetting
 from .simulation import Simulation, Stopping, Talking

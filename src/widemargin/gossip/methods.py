@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import _native
+from ..core.arrays import Array
 from ..linear.problem import LinearProblem, LossConstants
-from ..linear.stages import smoothness
-from ..losses import Array
+from ..linear.solvers.stages import smoothness
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"

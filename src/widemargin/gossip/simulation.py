@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..certificates import Certificate
+from ..core.arrays import Array
+from ..core.certificates import Certificate
 from ..linear.problem import LinearProblem
-from ..losses import Array
 from .faults import NetworkFaults
 from .methods import Method, NativeNetwork, NetworkSetting
 from .topology import Topology

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from ..resources import single_threaded_blas
+from ..core.resources import single_threaded_blas
 
 if TYPE_CHECKING:
     from .topology import Topology

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import Array
 from ..engines import Engine
-from ..losses import Array
-from . import SolverOptions, divided_newton
 from .divided_problem import DividedProblem
-from .dsvrg import PartsOnEngine
 from .gathered import Gathered, gather
 from .monitor import LinearMonitor, history_of
 from .problem import LossConstants
 from .row_blocks import Pose
 from .solution import LinearSolution, fitted_attributes
-from .stages import descend, safe_step
-from .svrg import STEPS_PER_ROW
+from .solvers import SolverOptions, divided_newton
+from .solvers.dsvrg import PartsOnEngine
+from .solvers.stages import descend, safe_step
+from .solvers.svrg import STEPS_PER_ROW
 
 # Rows of up to so many bytes are solved in one task by "auto": passes over them cost less than
 # asking all tasks again and again.

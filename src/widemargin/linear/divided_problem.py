@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates import Certificate
+from ..core.arrays import Array
+from ..core.certificates import Certificate
 from ..engines import Engine
-from ..losses import Array
-from .newton import Hessian
 from .problem import Evaluation, LossConstants
 from .row_blocks import CurvatureProduct, EvaluatedAt, LossesAlong, Point, Pose, Sums, added
+from .solvers.newton import Hessian
 
 # Up to this many weights blocks send their part of the Hessian: half a megabyte each.
 DIRECT_SIZE = 256

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..core.arrays import Array
 from ..engines import Engine
-from ..losses import Array
-from . import SolverOptions, choose, solve
 from .monitor import LinearMonitor
 from .row_blocks import Pose, RowBlock
 from .solution import LinearSolution
+from .solvers import SolverOptions, choose, solve
 
 
 @dataclass(frozen=True)

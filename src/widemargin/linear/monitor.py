@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates import Certificate
-from ..losses import Array
+from ..core.arrays import Array
+from ..core.certificates import Certificate
 
 # iteration, relative gap
 Listener = Callable[[int, float], None]

@@ -28,7 +28,7 @@ import scipy.linalg
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from ..losses import Array
+from ..core.arrays import Array
 from .problem import LinearProblem
 
 # Narrower is nearer to the hinge, but leaves fewer rows to tell the curvature.

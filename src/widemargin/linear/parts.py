@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import Kernel
-from ..losses import Array
-from ..partition.division import Drawn, deal
-from ..partition.landmarks import CANDIDATE_BYTES, landmarks
+from ..core.arrays import Array
+from ..kernel.kernels import Kernel
+from ..kernel.partition.division import Drawn, deal
+from ..kernel.partition.landmarks import CANDIDATE_BYTES, landmarks
 from .problem import LinearProblem
 
 Numbers = NDArray[np.int64]

@@ -19,9 +19,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .. import _native
-from ..certificates import Certificate
-from ..kernels import Rows, as_rows
-from ..losses import Array, Loss
+from ..core.arrays import Array
+from ..core.certificates import Certificate
+from ..core.losses import Loss
+from ..core.rows import Rows, as_rows
 
 Labels: TypeAlias = NDArray[np.int8]
 NativeProblem: TypeAlias = "_native.LinearProblem32 | _native.LinearProblem64"
@@ -29,7 +30,7 @@ NativeProblem: TypeAlias = "_native.LinearProblem32 | _native.LinearProblem64"
 
 @dataclass(frozen=True)
 class LossConstants:
-    """The constants of :mod:`widemargin.losses` for a row of weight 1.
+    """The constants of :mod:`widemargin.core.losses` for a row of weight 1.
 
     A row of weight ``v`` has ``below / v``, ``above / v`` and ``bound * v``.
     """

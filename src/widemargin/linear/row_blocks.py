@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import Rows, as_rows
-from ..losses import Array
+from ..core.arrays import Array
+from ..core.rows import Rows, as_rows
 from .problem import LinearProblem, LossConstants
-from .stages import smoothness
+from .solvers.stages import smoothness
 
 # Rows whose state a process remembers: some 30 bytes each.
 MOST_REMEMBERED = 4_000_000

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates import Certificate
-from ..losses import Array
-from ..solvers.outcome import Outcome
+from ..core.arrays import Array
+from ..core.certificates import Certificate
+from ..core.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..certificates import Certificate
+from ..core.certificates import Certificate
 
 COLUMNS = ("iteration", "seconds", "primal", "dual", "relative_gap")
 

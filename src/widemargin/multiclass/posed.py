@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Array
 from ..engines import Engine
 from ..linear.divided_fit import GATHERED_BYTES
 from ..linear.row_blocks import RowBlock
-from ..losses import Array
-from . import newton
 from .problem import MulticlassProblem
-from .weston_watkins import dealt
+from .solvers import newton
+from .solvers.weston_watkins import dealt
 
 # Solvers that leave rows where they are.
 DIVIDED = ("tournament", "newton")

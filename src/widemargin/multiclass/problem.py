@@ -28,8 +28,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .. import _native
-from ..kernels import Rows, as_rows
-from ..losses import Array
+from ..core.arrays import Array
+from ..core.rows import Rows, as_rows
 
 FORMULATIONS = ("ww", "llw", "cs", "ovr")
 NativeProblem: TypeAlias = "_native.MulticlassProblem32 | _native.MulticlassProblem64"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..certificates import Certificate
-from ..solvers.outcome import Outcome
+from ..core.certificates import Certificate
+from ..core.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..strategies import STRATEGIES
+from ..kernel.divide.strategies import STRATEGIES
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
 from .encoding import MAX_PADDED_CHARACTERS
 from .gossip_values import GOSSIP_KINDS, made_of

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..strategies import STRATEGIES, Strategy
+from ..kernel.divide.strategies import STRATEGIES, Strategy
 from .container import STORABLE_DTYPES, Arrays
 from .gossip_values import GOSSIP_KINDS, parts_of
 

@@ -16,14 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .atomic_write import write_atomically
-from .container import (
-    Arrays,
-    Header,
-    ModelFileError,
-    check_start,
-    pack,
-    unpack,
-)
+from .container import Arrays, Header, ModelFileError, check_start, pack, unpack
 from .decoding import decode_value
 from .encoding import encode_value
 from .gossip import links_for_graph

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.resources import memory_bytes
 from ..persistence.atomic_write import write_atomically
-from ..resources import memory_bytes
 from .keys import check_public_key, read_public_key
 from .settings import SECTIONS, SETTINGS, Setting
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 
 from ..gossip import graph_of
 from .fleet import LocalFleet, SiteProcess
-from .pooled import PooledProblem
+from .runtime.pooled import PooledProblem
 
 __all__ = [
     "ROUND_INTERVAL",

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..resources import memory_bytes
+from ..core.resources import memory_bytes
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
-from .data import read_rows
-from .export import classifier_of
 from .keys import read_public_key, read_secret_key
-from .local_site import LocalSite
-from .pace import Pace
-from .participant import Participant
+from .protocol.transport import Transport
+from .runtime.data import read_rows
+from .runtime.export import classifier_of
+from .runtime.local_site import LocalSite
+from .runtime.pace import Pace
+from .runtime.participant import Participant
+from .runtime.status import History, status_of
 from .settings import SETTINGS
-from .status import History, status_of
-from .transport import Transport
 
 __all__ = ["Site", "run_site"]
 

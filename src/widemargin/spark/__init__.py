@@ -26,12 +26,12 @@ except ImportError as error:
         "'widemargin[spark]'"
     ) from error
 
-from .kernel_classifier import SparkODMClassifier, SparkSVMClassifier
-from .kernel_model import SparkODMModel, SparkSVMModel
-from .linear_classifier import SparkLinearODMClassifier, SparkLinearSVMClassifier
-from .linear_model import SparkLinearODMModel, SparkLinearSVMModel
-from .multiclass_classifier import SparkMulticlassSVMClassifier
-from .multiclass_model import SparkMulticlassSVMModel
+from .kernel.classifier import SparkODMClassifier, SparkSVMClassifier
+from .kernel.model import SparkODMModel, SparkSVMModel
+from .linear.classifier import SparkLinearODMClassifier, SparkLinearSVMClassifier
+from .linear.model import SparkLinearODMModel, SparkLinearSVMModel
+from .multiclass.classifier import SparkMulticlassSVMClassifier
+from .multiclass.model import SparkMulticlassSVMModel
 
 __all__ = [
     "SparkLinearODMClassifier",

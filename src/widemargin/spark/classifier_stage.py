@@ -8,14 +8,14 @@ from pyspark.ml.classification import Classifier
 from pyspark.ml.util import MLReadable, MLWritable
 
 from ..engines.spark import SparkEngine
-from .accessors import add_accessors, setter
-from .block_summary import check_classes
-from .blocks import PlacedRows, place
-from .columns import Columns
-from .feature_spread import warn_if_one_dominates
 from .fit_log import FitLog
 from .model_stage import ModelStage
-from .stage_params import StageParams
+from .params.accessors import add_accessors, setter
+from .params.stage import StageParams
+from .rows.block_summary import check_classes
+from .rows.blocks import PlacedRows, place
+from .rows.columns import Columns
+from .rows.feature_spread import warn_if_one_dominates
 from .storage import StageReader, StageWriter
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
-from ..losses import Array
-from .columns import column
-from .vector_arrays import ColumnError, Vectors, vectors_of
+from ..core.arrays import Array
+from .rows.columns import column
+from .rows.vector_arrays import ColumnError, Vectors, vectors_of
 
 DECISIONS = pa.list_(pa.float64())
 

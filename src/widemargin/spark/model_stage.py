@@ -16,10 +16,10 @@ from pyspark.ml.util import MLReadable, MLWritable
 from pyspark.sql import functions as F
 from sklearn.utils.validation import check_is_fitted
 
-from ..losses import Array
-from .columns import check_features, refuse_existing
+from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
-from .stage_params import StageParams
+from .params.stage import StageParams
+from .rows.columns import check_features, refuse_existing
 from .storage import ModelReader, ModelWriter
 
 

@@ -16,8 +16,8 @@ from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, 
 
 from ..engines.spark_tasks import CHUNK_BYTES
 from ..persistence import ModelFileError, dumps, loads
-from . import support_table
-from .large_expansion import LargeExpansion
+from .kernel import support_table
+from .kernel.large_expansion import LargeExpansion
 
 # Where classes are looked up, whatever the file that defines them.
 PACKAGE = "widemargin.spark"

@@ -7,7 +7,7 @@ import hashlib
 import json
 from importlib.resources import files
 
-from ..local_http import Page
+from ..runtime.local_http import Page
 from .watcher import Watcher
 
 __all__ = ["page_of"]

@@ -1,0 +1,280 @@
+#include "kernel/kernel_evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/instruction_sets.hpp"
+#include "core/parallel.hpp"
+#include "kernel/tile.hpp"
+
+namespace widemargin {
+namespace {
+
+template <class T, int Bytes, Family F>
+WM_INLINE void run_layout(const BlockTask<T>& task) {
+    if (task.streamed.sparse())
+        BlockRunner<T, Bytes, F, true>::run(task);
+    else
+        BlockRunner<T, Bytes, F, false>::run(task);
+}
+
+template <class T, int Bytes>
+WM_INLINE void run_family(const BlockTask<T>& task) {
+    switch (task.spec.kind) {
+        case KernelKind::rbf:
+            return run_layout<T, Bytes, Family::rbf>(task);
+        case KernelKind::laplacian:
+            return run_layout<T, Bytes, Family::laplacian>(task);
+        default:
+            return run_layout<T, Bytes, Family::products>(task);
+    }
+}
+
+template <class T, int>
+WM_INLINE void add_rows(const T* const* rows, const double* coef, std::int64_t count,
+                        std::int64_t begin, std::int64_t end, double* sums) {
+    std::int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {  // four at a time: a quarter of the traffic on `sums`
+        const T *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
+        const double s = coef[i], t = coef[i + 1], u = coef[i + 2], v = coef[i + 3];
+        for (std::int64_t j = begin; j < end; ++j)
+            sums[j] +=
+                (s * double(a[j]) + t * double(b[j])) + (u * double(c[j]) + v * double(d[j]));
+    }
+    for (; i < count; ++i)
+        for (std::int64_t j = begin; j < end; ++j) sums[j] += coef[i] * double(rows[i][j]);
+}
+
+WM_VERSIONS(run_block, run_family, (const BlockTask<T>& task), (task))
+WM_VERSIONS(add_rows_to, add_rows,
+            (const T* const* rows, const double* coef, std::int64_t count, std::int64_t begin,
+             std::int64_t end, double* sums),
+            (rows, coef, count, begin, end, sums))
+
+// Packed rows per task. Fixed by the problem, never by the number of threads; larger where
+// zeroing a wide sparse panel is what costs.
+template <class T>
+std::int64_t rows_per_task(const Rows<T>& packed) {
+    return packed.features > (1 << 14) ? 2048 : 256;
+}
+
+template <class T>
+void run_tasks(BlockTask<T> task, int threads, Interrupt& interrupt) {
+    const std::int64_t step = rows_per_task(task.packed), rows = task.packed.count;
+    task.interrupt = &interrupt;
+    parallel_for((rows + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
+        BlockTask<T> part = task;
+        part.first = t * step;
+        part.last = std::min(rows, part.first + step);
+        run_block(part);
+    });
+}
+
+template <class T>
+void list_active_outputs(const T* coef, std::int64_t rows, std::int64_t outputs,
+                         std::vector<std::int64_t>& start, std::vector<std::int32_t>& numbers) {
+    std::vector<char> used(std::size_t(outputs), 0);
+    start.push_back(0);
+    for (std::int64_t first = 0; first < rows; first += ActiveOutputs::group_rows) {
+        std::fill(used.begin(), used.end(), 0);
+        const std::int64_t last = std::min(rows, first + ActiveOutputs::group_rows);
+        for (std::int64_t i = first; i < last; ++i)
+            for (std::int64_t o = 0; o < outputs; ++o)
+                used[std::size_t(o)] |= char(coef[i * outputs + o] != 0);
+        for (std::int64_t o = 0; o < outputs; ++o)
+            if (used[std::size_t(o)]) numbers.push_back(std::int32_t(o));
+        start.push_back(std::int64_t(numbers.size()));
+    }
+}
+
+}  // namespace
+
+const char* instruction_set() {
+    static const char* names[] = {"baseline", "avx2", "avx512"};
+    return names[int(chosen_instruction_set())];
+}
+
+template <class T>
+void row_norms(const Rows<T>& rows, KernelKind kind, T* norms) {
+    const bool absolute = kind == KernelKind::laplacian;
+    auto term = [=](T v) { return absolute ? std::abs(double(v)) : double(v) * double(v); };
+    std::int64_t k = 0;
+    if (!rows.sparse())
+        for (; k + 4 <= rows.count; k += 4) {  // four chains of additions hide their latency
+            const T *a = rows.dense(k), *b = rows.dense(k + 1), *c = rows.dense(k + 2),
+                    *d = rows.dense(k + 3);
+            double sums[4] = {};
+            for (std::int64_t f = 0; f < rows.features; ++f) {
+                sums[0] += term(a[f]);
+                sums[1] += term(b[f]);
+                sums[2] += term(c[f]);
+                sums[3] += term(d[f]);
+            }
+            for (int r = 0; r < 4; ++r) norms[k + r] = T(sums[r]);
+        }
+    for (; k < rows.count; ++k) {
+        double sum = 0.0;
+        rows.for_each_stored(k, [&](std::int64_t, T v) { sum += term(v); });
+        norms[k] = T(sum);
+    }
+}
+
+template <class T>
+void kernel_diagonal(const Rows<T>& rows, const KernelSpec& spec, double* out) {
+    for (std::int64_t k = 0; k < rows.count; ++k) {
+        if (spec.kind == KernelKind::precomputed) {
+            out[k] = double(rows.dense(k)[rows.source(k)]) + spec.constant;
+            continue;
+        }
+        double square = 0.0;
+        rows.for_each_stored(k, [&](std::int64_t, T v) { square += double(v) * double(v); });
+        const double affine = spec.gamma * square + spec.coef0;
+        double value = 1.0;  // rbf, laplacian
+        if (spec.kind == KernelKind::linear) value = square;
+        if (spec.kind == KernelKind::polynomial) value = std::pow(affine, spec.degree);
+        if (spec.kind == KernelKind::sigmoid) value = std::tanh(affine);
+        out[k] = value + spec.constant;
+    }
+}
+
+template <class T>
+void kernel_block(const Rows<T>& a, const Rows<T>& b, const KernelSpec& spec, T* const* out,
+                  int threads, Interrupt& interrupt) {
+    if (spec.kind == KernelKind::precomputed) {
+        for (std::int64_t i = 0; i < a.count; ++i)
+            for (std::int64_t j = 0; j < b.count; ++j)
+                out[i][j] = a.dense(i)[b.source(j)] + T(spec.constant);
+        return;
+    }
+    BlockTask<T> task;
+    task.streamed = a;
+    task.packed = b;
+    task.spec = spec;
+    task.out = out;
+    run_tasks(task, threads, interrupt);
+}
+
+template <class T>
+void kernel_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                    const T* coef, std::int64_t outputs, double* sums, int threads,
+                    Interrupt& interrupt) {
+    std::vector<std::int64_t> start;
+    std::vector<std::int32_t> numbers;
+    if (outputs > 1) list_active_outputs(coef, basis.count, outputs, start, numbers);
+    const ActiveOutputs active{start.data(), numbers.data()};
+    BlockTask<T> task;
+    task.streamed = basis;
+    task.packed = queries;
+    task.spec = spec;
+    task.coef = coef;
+    task.outputs = outputs;
+    task.active = outputs > 1 ? &active : nullptr;
+    task.sums = sums;
+    run_tasks(task, threads, interrupt);
+}
+
+template <class T>
+void nearest_group(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                   const double* coef, const std::int64_t* group_start, const double* offset,
+                   std::int64_t groups, std::int64_t* best, double* score, int threads,
+                   Interrupt& interrupt) {
+    std::vector<std::int64_t> ended;
+    for (std::int64_t i = 0, g = 0; i <= basis.count; ++i) {
+        while (g < groups && group_start[g + 1] <= i) ++g;
+        ended.push_back(g);
+    }
+    // Groups without rows that come before the first row.
+    std::int64_t first = 0;
+    double first_score = -std::numeric_limits<double>::infinity();
+    for (std::int64_t g = 0; g < ended[0]; ++g)
+        if (offset[g] > first_score) {
+            first = g;
+            first_score = offset[g];
+        }
+    constexpr int lanes = panel_lanes<T>;
+    const std::int64_t step = rows_per_task(queries);
+    parallel_for((queries.count + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
+        BlockTask<T> task;
+        task.streamed = basis;
+        task.packed = queries;
+        task.spec = spec;
+        task.first = t * step;
+        task.last = std::min(queries.count, task.first + step);
+        task.interrupt = &interrupt;
+        std::vector<PanelScores<T>> panels(
+            std::size_t((task.last - task.first + lanes - 1) / lanes), {first, first_score});
+        const GroupSearch<T> search{coef, offset, ended.data(), panels.data()};
+        task.search = &search;
+        run_block(task);
+        for (std::int64_t j = task.first; j < task.last; ++j) {
+            const PanelScores<T>& panel = panels[std::size_t((j - task.first) / lanes)];
+            best[j] = panel.best[(j - task.first) % lanes];
+            score[j] = panel.score[(j - task.first) % lanes];
+        }
+    });
+}
+
+template <class T>
+void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,
+                    const T* coef, const std::int64_t* query_rows, const std::int64_t* query_start,
+                    const std::int64_t* basis_start, std::int64_t groups, double* sums, int threads,
+                    Interrupt& interrupt) {
+    struct Part {
+        std::int64_t group, first, last;
+    };
+    const std::int64_t step = rows_per_task(queries);
+    std::vector<Part> parts;
+    for (std::int64_t g = 0; g < groups; ++g)
+        for (std::int64_t first = query_start[g]; first < query_start[g + 1]; first += step)
+            parts.push_back({g, first, std::min(query_start[g + 1], first + step)});
+    // The longest first, so that no thread is left alone with one at the end.
+    auto pairs = [&](const Part& part) {
+        return (part.last - part.first) * (basis_start[part.group + 1] - basis_start[part.group]);
+    };
+    std::stable_sort(parts.begin(), parts.end(),
+                     [&](const Part& a, const Part& b) { return pairs(a) > pairs(b); });
+    parallel_for(std::int64_t(parts.size()), threads, interrupt, [&](std::int64_t t) {
+        const Part& part = parts[std::size_t(t)];
+        std::vector<double> part_sums(std::size_t(part.last - part.first));
+        BlockTask<T> task;
+        task.streamed = basis.slice(basis_start[part.group], basis_start[part.group + 1]);
+        task.packed = queries.picked(query_rows + part.first, part.last - part.first);
+        task.spec = spec;
+        task.last = task.packed.count;
+        task.coef = coef + basis_start[part.group];
+        task.outputs = 1;
+        task.sums = part_sums.data();
+        task.interrupt = &interrupt;
+        run_block(task);
+        for (std::int64_t j = 0; j < task.last; ++j)
+            sums[query_rows[part.first + j]] = part_sums[std::size_t(j)];
+    });
+}
+
+template <class T>
+void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t count,
+                     std::int64_t begin, std::int64_t end, double* sums) {
+    add_rows_to<T>(rows, coef, count, begin, end, sums);
+}
+
+#define WM_INSTANTIATE(T)                                                                          \
+    template void row_norms<T>(const Rows<T>&, KernelKind, T*);                                    \
+    template void kernel_diagonal<T>(const Rows<T>&, const KernelSpec&, double*);                  \
+    template void kernel_block<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, T* const*,    \
+                                  int, Interrupt&);                                                \
+    template void kernel_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
+                                    std::int64_t, double*, int, Interrupt&);                       \
+    template void nearest_group<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&,              \
+                                   const double*, const std::int64_t*, const double*,              \
+                                   std::int64_t, std::int64_t*, double*, int, Interrupt&);         \
+    template void routed_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
+                                    const std::int64_t*, const std::int64_t*, const std::int64_t*, \
+                                    std::int64_t, double*, int, Interrupt&);                       \
+    template void add_scaled_rows<T>(const T* const*, const double*, std::int64_t, std::int64_t,   \
+                                     std::int64_t, double*);
+WM_INSTANTIATE(float)
+WM_INSTANTIATE(double)
+
+}  // namespace widemargin

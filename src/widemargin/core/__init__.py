@@ -1,0 +1,1 @@
+"""What every family uses: arrays, rows, losses, certificates, budgets, histories, the fit."""

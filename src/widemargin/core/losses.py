@@ -1,0 +1,171 @@
+r"""The losses, as one family of piecewise quadratics.
+
+Every kernel problem of the library is
+
+.. math:: \min_\gamma \tfrac12 \gamma^\top Q \gamma + \sum_i \varphi_i(\gamma_i), \qquad
+          Q = Y K Y,
+
+with one signed unknown per row, the *net dual* (for ODM the difference of the paper's two duals,
+of which at most one is non-zero). The three losses differ in constants only:
+
+.. math:: \varphi_i(\gamma) = \tfrac12 p_i \gamma_+^2 + \tfrac12 n_i \gamma_-^2
+          - a\,\gamma_+ + b\,\gamma_-, \qquad \gamma \le \text{bound}_i
+
+==============  =========  =========  =================  ===========================  =========
+loss            :math:`a`  :math:`b`  :math:`p_i`        :math:`n_i`                  bound
+==============  =========  =========  =================  ===========================  =========
+hinge           1          ∞          0                  –                            :math:`Cw_i`
+squared hinge   1          ∞          :math:`1/(2Cw_i)`  –                            ∞
+ODM             1 − θ      1 + θ      :math:`1/(Cw_i)`   :math:`1/(\upsilon C w_i)`   ∞
+==============  =========  =========  =================  ===========================  =========
+
+``a`` and ``b`` are the margins below and above which a row is penalised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import Array
+
+# Smaller weights are as good as zero, and their reciprocals overflow.
+NO_WEIGHT = 1e-250
+
+
+@dataclass(frozen=True)
+class LossTerms:
+    """A loss with its per-row constants filled in: what solvers know of it.
+
+    Attributes
+    ----------
+    lower_margin, upper_margin : float
+        ``a`` and ``b``; ``upper_margin`` is infinite for one-sided losses.
+    below, above : array of shape (n_rows,)
+        Curvatures ``p`` and ``n``.
+    bound : array of shape (n_rows,)
+        Largest net dual.
+    """
+
+    lower_margin: float
+    upper_margin: float
+    below: Array
+    above: Array
+    bound: Array
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the primal loss is piecewise quadratic, which Newton's method needs."""
+        return bool(np.all(self.below > 0) and np.all(np.isinf(self.bound)))
+
+    def at(self, rows: NDArray[np.int64]) -> LossTerms:
+        """Return the loss of some rows."""
+        return replace(self, below=self.below[rows], above=self.above[rows], bound=self.bound[rows])
+
+    def nearest(self, net_dual: Array) -> Array:
+        """Return the closest net dual inside the loss's domain."""
+        lowest = -np.inf if np.isfinite(self.upper_margin) else 0.0
+        return np.clip(net_dual, lowest, self.bound)
+
+    def phi(self, net_dual: Array) -> Array:
+        r"""Evaluate :math:`\varphi_i`, infinite outside its domain."""
+        positive, negative = np.maximum(net_dual, 0.0), np.maximum(-net_dual, 0.0)
+        value = (0.5 * self.below * positive - self.lower_margin) * positive
+        if np.isfinite(self.upper_margin):
+            value = value + (0.5 * self.above * negative + self.upper_margin) * negative
+        else:
+            value = np.where(negative > 0, np.inf, value)
+        return np.where(net_dual > self.bound * (1 + 1e-12), np.inf, value)
+
+    def primal(self, margin: Array) -> Array:
+        r"""Loss of each row at its margin: the conjugate of :math:`\varphi_i` at −margin."""
+        short = np.maximum(self.lower_margin - margin, 0.0)
+        if self.smooth:
+            loss = 0.5 * short * short / self.below
+        else:  # quadratic until the dual meets its bound (at once for the hinge), linear beyond
+            reach = np.minimum(short, self.bound * self.below)
+            curvature = np.where(self.below > 0, self.below, 1.0)
+            loss = 0.5 * reach * reach / curvature + self.bound * (short - reach)
+        if np.isfinite(self.upper_margin):
+            excess = np.maximum(margin - self.upper_margin, 0.0)
+            loss = loss + 0.5 * excess * excess / self.above
+        return loss
+
+    def implied_dual(self, margin: Array) -> Array:
+        """Net dual that a margin implies, −ℓ′(margin); for the hinge's kink, its upper end."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            short = np.maximum(self.lower_margin - margin, 0.0)
+            positive = np.where(short > 0, np.minimum(short / self.below, self.bound), 0.0)
+        if not np.isfinite(self.upper_margin):
+            return positive
+        return positive - np.maximum(margin - self.upper_margin, 0.0) / self.above
+
+    def coordinate_minimiser(self, rest: Array, diagonal: Array) -> Array:
+        """Minimise over one net dual, given the margin without it and the diagonal of Q."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            positive = np.minimum((self.lower_margin - rest) / (diagonal + self.below), self.bound)
+            positive = np.where(rest < self.lower_margin, positive, 0.0)
+            if not np.isfinite(self.upper_margin):
+                return positive
+            negative = (self.upper_margin - rest) / (diagonal + self.above)
+        return np.where(rest > self.upper_margin, negative, positive)
+
+
+class Loss(Protocol):
+    """What an estimator gives to the solvers."""
+
+    @property
+    def name(self) -> str:
+        """Name of the loss."""
+        ...
+
+    def terms(self, weights: Array) -> LossTerms:
+        """Fill in the constants for rows of the given weights (``C`` times sample weight)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """``weight * max(0, 1 - margin)``: the support vector machine."""
+
+    name: str = "hinge"
+
+    def terms(self, weights: Array) -> LossTerms:
+        """Fill in the constants for rows of the given weights."""
+        zero = np.zeros_like(weights)
+        return LossTerms(1.0, np.inf, zero, zero, weights)
+
+
+@dataclass(frozen=True)
+class SquaredHinge:
+    """``weight * max(0, 1 - margin)**2``."""
+
+    name: str = "squared_hinge"
+
+    def terms(self, weights: Array) -> LossTerms:
+        """Fill in the constants for rows of the given weights."""
+        return LossTerms(
+            1.0, np.inf, 0.5 / weights, np.zeros_like(weights), np.full_like(weights, np.inf)
+        )
+
+
+@dataclass(frozen=True)
+class MarginDistribution:
+    """ODM: squared distance of the margin to [1 − θ, 1 + θ], its upper side weighted by υ."""
+
+    upsilon: float
+    theta: float
+    name: str = "odm"
+
+    def terms(self, weights: Array) -> LossTerms:
+        """Fill in the constants for rows of the given weights."""
+        return LossTerms(
+            1.0 - self.theta,
+            1.0 + self.theta,
+            1.0 / weights,
+            1.0 / (self.upsilon * weights),
+            np.full_like(weights, np.inf),
+        )

@@ -1,0 +1,1 @@
+"""Data files and rows bigger than memory."""

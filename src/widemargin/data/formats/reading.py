@@ -1,0 +1,182 @@
+"""`read`: find the format of a file and hand it to the reader of that format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from widemargin.data.formats.delimited import read_csv, read_tsv
+from widemargin.data.formats.libsvm import looks_like_libsvm, read_libsvm
+from widemargin.data.formats.npz import read_npz
+from widemargin.data.formats.parquet import read_parquet
+from widemargin.data.formats.streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
+from widemargin.data.formats.table import DataFileError, Request, Table
+
+__all__ = ["FORMATS", "checked_dtype", "checked_request", "read"]
+
+FORMATS: dict[str, Callable[[Request], Table]] = {
+    "libsvm": read_libsvm,
+    "csv": read_csv,
+    "tsv": read_tsv,
+    "parquet": read_parquet,
+    "npz": read_npz,
+}
+
+_SUFFIXES = {
+    **dict.fromkeys((".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val"), "libsvm"),
+    ".csv": "csv",
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".npz": "npz",
+}
+
+
+def read(
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    label: str | int | None = None,
+    labelled: bool = True,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    text_labels: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Table:
+    """Read a data file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. Text formats may be packed (``.gz``, ``.bz2``, ``.xz``).
+    format : {"libsvm", "csv", "tsv", "parquet", "npz"}, default=None
+        None finds it from the suffix: ``.svm .libsvm .svmlight .txt .t .tr .val``, ``.csv``,
+        ``.tsv .tab``, ``.parquet .pq``, ``.npz``. A file with any other name is taken for LIBSVM if
+        its first line looks so.
+    label : str or int, default=None
+        CSV, TSV and Parquet: name or position of the label column, from 0 or, if negative, from the
+        end. None takes the column called label, target or class, else y (in any case), else the
+        last one. NPZ: key of the labels, ``"y"`` by default. LIBSVM: must be None.
+    labelled : bool, default=True
+        Whether to read labels. If False, ``y`` is None, and a label column may be there or not:
+        it is told apart by `label`, `feature_names` or `n_features`.
+    n_features : int, default=None
+        Number of features required, e.g. a model's. A LIBSVM file may use fewer.
+    feature_names : sequence of str, default=None
+        Names of the features required, e.g. a model's. Columns are then taken by name, in this
+        order, and others are left out. Files without names are read by position.
+    zero_based : bool or "auto", default="auto"
+        LIBSVM only: whether feature indices count from 0. "auto" says so if index 0 occurs. A test
+        file in which it happens not to occur then needs ``zero_based=True``.
+    text_labels : bool, default=False
+        CSV and TSV only: leave labels that look like numbers as text.
+    dtype : {numpy.float64, numpy.float32}, default=None
+        Type of the features. None keeps float32 where Parquet and NPZ store it, else float64.
+
+    Returns
+    -------
+    Table
+        Features, labels and names.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, damaged or malformed, with the line where there is one.
+
+    Notes
+    -----
+    The first row of a CSV or TSV file is a header if it holds no number, or contains the name given
+    as `label` or all of `feature_names`, or numbers the columns from 0 or 1 beside a label column.
+    A header of numbers only would be taken for data. Without a comma in the first line, CSV files
+    are split at semicolons or tabs. Labels are converted to integers or floats if all of them are
+    numbers.
+    """
+    request, name = checked_request(
+        path,
+        format=format,
+        label=label,
+        labelled=labelled,
+        n_features=n_features,
+        feature_names=feature_names,
+        zero_based=zero_based,
+        text_labels=text_labels,
+        dtype=dtype,
+    )
+    return FORMATS[name](request)
+
+
+def checked_request(
+    path: str | PathLike[str],
+    *,
+    format: str | None,
+    label: str | int | None,
+    labelled: bool,
+    n_features: int | None,
+    feature_names: Sequence[str] | None,
+    zero_based: bool | Literal["auto"],
+    text_labels: bool,
+    dtype: DTypeLike | None,
+) -> tuple[Request, str]:
+    """Check the arguments of `read`, and find the format of the file."""
+    request = Request(
+        path=Path(path),
+        label=label,
+        labelled=labelled,
+        n_features=_checked_n_features(n_features, feature_names),
+        feature_names=None if feature_names is None else tuple(feature_names),
+        zero_based=zero_based,
+        text_labels=text_labels,
+        dtype=checked_dtype(dtype),
+    )
+    check_regular_file(request.path)
+    name = format or _format_of(request.path)
+    if name not in FORMATS:
+        raise ValueError(f"`format` must be one of {', '.join(FORMATS)}; got {format!r}.")
+    if zero_based != "auto" and name != "libsvm":
+        raise ValueError(f"`zero_based` applies to LIBSVM files only; {path} is read as {name}.")
+    if name in ("parquet", "npz") and request.path.suffix.lower() in COMPRESSED_SUFFIXES:
+        raise DataFileError(
+            request.path, f"{name} files are compressed inside; unpack {request.path.suffix} first."
+        )
+    return request, name
+
+
+def _format_of(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in _SUFFIXES:
+        return _SUFFIXES[suffixes[-1]]
+    # LIBSVM's own collection has names such as `a9a` and `covtype.libsvm.binary.scale`.
+    with open_stream(path) as stream:
+        if looks_like_libsvm(stream):
+            return "libsvm"
+    found = f"the suffix {suffixes[-1]}" if suffixes else "no suffix"
+    raise DataFileError(
+        path,
+        f"unknown format: expected one of {' '.join(_SUFFIXES)} (also .gz, .bz2, .xz), found "
+        f"{found}. Give the format: {', '.join(FORMATS)}.",
+    )
+
+
+def _checked_n_features(n_features: int | None, names: Sequence[str] | None) -> int | None:
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"`n_features` must be at least 1; got {n_features}.")
+    if names is not None and n_features not in (None, len(names)):
+        raise ValueError(f"`n_features` is {n_features} but `feature_names` has {len(names)}.")
+    return n_features if names is None else len(names)
+
+
+def checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
+    """Return the type asked for, which must be one that solvers read."""
+    if dtype is None:
+        return None
+    checked = np.dtype(dtype)
+    if checked not in (np.float32, np.float64):
+        raise ValueError(f"`dtype` must be float32 or float64; got {checked}.")
+    return checked

@@ -1,0 +1,3 @@
+"""The earlier name of :mod:`widemargin.inspection`."""
+
+from .inspection import *  # noqa: F403

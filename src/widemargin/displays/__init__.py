@@ -1,1 +1,0 @@
-"""The pictures of :mod:`widemargin.plotting`, one file each."""

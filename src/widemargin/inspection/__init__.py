@@ -1,0 +1,52 @@
+"""Pictures, in the form of scikit-learn's displays: ``from_…`` computes and draws.
+
+Matplotlib is imported only when something is drawn; ``pip install matplotlib`` brings it. Several
+displays may share axes:
+
+>>> from sklearn.datasets import make_moons
+>>> from widemargin import ODMClassifier, SVMClassifier
+>>> from widemargin.inspection import MarginDistributionDisplay
+>>> X, y = make_moons(noise=0.2, random_state=0)
+>>> first = MarginDistributionDisplay.from_estimator(ODMClassifier().fit(X, y), X, y)
+>>> second = MarginDistributionDisplay.from_estimator(SVMClassifier().fit(X, y), X, y, ax=first.ax_)
+>>> len(first.ax_.get_legend().get_texts())
+4
+"""
+
+from .diagnostics import (
+    Partition,
+    PartitionQuality,
+    Theorem1,
+    accuracy_over_time,
+    fit_levels,
+    leaf_partition,
+    partition_quality,
+    support_vector_recall,
+    theorem1_bounds,
+)
+from .displays.canvas import require_matplotlib
+from .displays.levels import LevelsDisplay
+from .displays.margin_distribution import MarginDistributionDisplay
+from .displays.network import NetworkDisplay
+from .displays.partition import PartitionDisplay
+from .displays.performance_profile import PerformanceProfileDisplay
+from .displays.support_vector_recall import SupportVectorRecallDisplay
+
+__all__ = [
+    "LevelsDisplay",
+    "MarginDistributionDisplay",
+    "NetworkDisplay",
+    "Partition",
+    "PartitionDisplay",
+    "PartitionQuality",
+    "PerformanceProfileDisplay",
+    "SupportVectorRecallDisplay",
+    "Theorem1",
+    "accuracy_over_time",
+    "fit_levels",
+    "leaf_partition",
+    "partition_quality",
+    "require_matplotlib",
+    "support_vector_recall",
+    "theorem1_bounds",
+]

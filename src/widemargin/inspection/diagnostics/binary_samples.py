@@ -1,0 +1,58 @@
+"""The binary problem that an estimator would solve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from ...estimators.divided import resolve_strategy
+from ...estimators.kernel_machine import KernelMachine
+from ...estimators.multiclass import binary_tasks
+from ...estimators.training_set import class_weights, training_set
+from ...kernel.divide.strategies import Strategy
+from ...kernel.samples import Samples
+
+
+def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:
+    """Pose the problem of an estimator on rows of two classes."""
+    model = clone(checked_classifier(estimator))
+    model._validate_params()
+    X, y = model._checked_training_data(X, y)
+    training = training_set(
+        X, y, None, pairwise=model._pairwise, estimator=type(estimator).__name__
+    )
+    if len(training.classes) != 2:
+        raise ValueError(
+            f"A division is examined on one binary problem; got {len(training.classes)} classes. "
+            "Pass the labels of one problem, such as y == y[0] for one class against the rest."
+        )
+    weights = model._row_weight(float(training.weights.sum())) * training.weights
+    weights *= class_weights(model.class_weight, training)
+    kernel, rows = model._kernel_and_rows(training.X, training.weights)
+    (task,) = binary_tasks(training.codes, 2, model.multi_class)
+    return Samples(rows, kernel, task.label, weights, model._loss())
+
+
+def dividing_strategy(estimator: Any, n_rows: int) -> Strategy:
+    """Return the strategy that divides a training set of some rows."""
+    model = checked_classifier(estimator)
+    model._validate_params()
+    strategy = resolve_strategy(model.strategy, n_rows, type(model).__name__)
+    if strategy is None:
+        raise ValueError(
+            f"`estimator` must divide its training set; got strategy={model.strategy!r}, which "
+            f"solves {n_rows} rows as a whole. Set strategy='sodm' or 'dc', or an object such as "
+            "Clustered(levels=3)."
+        )
+    return strategy
+
+
+def checked_classifier(estimator: Any) -> KernelMachine:
+    """Refuse what is no classifier of this library."""
+    if not isinstance(estimator, KernelMachine):
+        raise TypeError(
+            "`estimator` must be an ODMClassifier or an SVMClassifier; got "
+            f"{type(estimator).__name__}. Of a pipeline, pass the last step and transformed rows."
+        )
+    return estimator

@@ -1,0 +1,1 @@
+"""The pictures of :mod:`widemargin.inspection`, one file each."""

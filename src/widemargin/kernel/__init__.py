@@ -1,0 +1,1 @@
+"""Kernel machines: kernels, the binary problem, its solvers, divide and conquer, models."""

@@ -1,0 +1,1 @@
+"""Divide and conquer: the loop, the table of methods, merging, starts, checkpoints."""

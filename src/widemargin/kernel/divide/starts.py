@@ -1,0 +1,90 @@
+r"""Where a merged part starts from, given the duals that its parts carried up.
+
+A start may be worse than nothing. Along the ray :math:`t\gamma` the dual objective is one
+parabola, so zero, the start and its best multiple are compared by one kernel product,
+
+.. math:: \min_{t \ge 0}\; \tfrac12 t^2 \bigl(\gamma^\top m + \textstyle\sum_i c_i\gamma_i^2\bigr)
+          - t \sum_i s_i \gamma_i, \qquad m = Q\gamma,
+
+with the curvature :math:`c` and the margin :math:`s` of each dual's side. A start returns a net
+dual with its margins, or None where they are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.certificates import certify
+from ...core.losses import LossTerms
+from ..problem import KernelProblem
+
+Start = Callable[[KernelProblem, Array], tuple[Array, Array | None]]
+
+
+def from_zero(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
+    """Forget what was carried."""
+    return np.zeros_like(carried), np.zeros_like(carried)
+
+
+def as_carried(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
+    """Take what was carried, for better or worse (the papers' way)."""
+    return problem.terms.nearest(carried), None
+
+
+def best_multiple(
+    problem: KernelProblem, carried: Array, margin: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Take zero, the start or its best multiple, whichever has the best dual.
+
+    A known ``margin`` of what was carried saves the kernel product, unless a dual has to move into
+    the loss's domain.
+    """
+    nearest = problem.terms.nearest(carried)
+    if not np.any(nearest):
+        return from_zero(problem, nearest)
+    if margin is None or not np.array_equal(nearest, carried):
+        margin = problem.margins(nearest)
+    return best_on_ray(problem.terms, nearest, margin)
+
+
+def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
+    """Map the averaged margins to duals by the loss itself, γᵢ = −ℓ′(mᵢ); one more product.
+
+    What was carried, divided by the number merged, has the averaged margins of the local models.
+    Kept only if its dual is better than that of :func:`best_multiple`.
+    """
+    terms = problem.terms
+    carried = terms.nearest(carried)
+    if not np.any(carried):
+        return from_zero(problem, carried)
+    averaged = problem.margins(carried)
+    start = best_on_ray(terms, carried, averaged)
+    if not np.any(start[0]):  # duals worse than none have no margins worth asking
+        return start
+    implied = terms.nearest(terms.implied_dual(averaged))
+    other = best_on_ray(terms, implied, problem.margins(implied))
+    return max(start, other, key=lambda choice: certify(terms, *choice).dual)
+
+
+def best_on_ray(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array, Array]:
+    """Take the multiple with the best dual, zero and one among them."""
+    t = _best_factor(terms, net_dual, margin)
+    return t * net_dual, t * margin
+
+
+def _best_factor(terms: LossTerms, net_dual: Array, margin: Array) -> float:
+    """Minimise the dual along a ray from zero, inside the bounds."""
+    low = net_dual > 0
+    curvature = np.where(low, terms.below, terms.above)
+    wanted = np.where(low, terms.lower_margin, terms.upper_margin if np.any(~low) else 0.0)
+    wanted = np.where(net_dual != 0, wanted, 0.0)
+    along = float(wanted @ net_dual)
+    bend = float(net_dual @ margin + curvature @ net_dual**2)
+    if along <= 0:
+        return 0.0
+    bounded = low & np.isfinite(terms.bound)
+    room = float(np.min(terms.bound[bounded] / net_dual[bounded], initial=np.inf))
+    return min(along / bend if bend > 0 else room, room) if np.isfinite(room) or bend > 0 else 0.0

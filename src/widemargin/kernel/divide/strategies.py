@@ -1,0 +1,317 @@
+"""How a training set is divided and merged: what users pass as ``strategy``.
+
+Each class makes its row of the table in :mod:`widemargin.kernel.divide.methods`. They are
+scikit-learn
+estimators in one respect: their parameters can be searched, as ``strategy__levels``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
+
+from ..partition import Clusters, InputSpaceStrata, LandmarkStrata, RandomParts
+from .merge import Fold, block_of_whole, small_copy, support_vectors
+from .methods import Method
+from .starts import as_carried
+
+# Where `levels` is None, leaves have about this many rows at most.
+LEAF_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Levels to go through.
+
+    Attributes
+    ----------
+    levels : int
+        Level of the leaves; the root is level 0.
+    fan_in : int
+        Parts merged into one.
+    stop_level : int
+        Level whose model is returned.
+    """
+
+    levels: int
+    fan_in: int
+    stop_level: int
+
+    def parts(self, level: int) -> int:
+        """Return the number of parts of a level."""
+        return int(self.fan_in**level)
+
+
+class Strategy(BaseEstimator):  # type: ignore[misc]
+    """Base of the strategies; a subclass says which method it is.
+
+    Parameters
+    ----------
+    levels : int or None, default=None
+        Times the set is divided: there are ``fan_in ** levels`` leaves. None takes as many as
+        leave at most 2,000 rows in each.
+    fan_in : int, default=4
+        Parts merged into one from level to level.
+    stop_level : int, default=0
+        Stop here; 0 goes on to the whole set and its exact solution.
+    validation_fraction : float or None, default=None
+        Keep this share of the training rows out, score the model of each level on it, and stop at
+        the first level that is no better than the one before; the better one is returned.
+    printed : bool, default=False
+        Run the method as its paper prints it, for comparison: its weights, duals glued together
+        unchanged and taken as the start whatever they are worth, and its last level.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "levels": [None, Interval(Integral, 0, 20, closed="both")],
+        "fan_in": [Interval(Integral, 2, 1024, closed="both")],
+        "stop_level": [Interval(Integral, 0, None, closed="left")],
+        "validation_fraction": [None, Interval(Real, 0.0, 1.0, closed="neither")],
+        "printed": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        levels: int | None = None,
+        fan_in: int = 4,
+        stop_level: int = 0,
+        *,
+        validation_fraction: float | None = None,
+        printed: bool = False,
+    ) -> None:
+        self.levels = levels
+        self.fan_in = fan_in
+        self.stop_level = stop_level
+        self.validation_fraction = validation_fraction
+        self.printed = printed
+
+    def method(self) -> Method:
+        """Return the row of the table."""
+        raise NotImplementedError
+
+    def printed_method(self, method: Method, loss: str) -> Method:
+        """Return the row as published.
+
+        The ODM papers weigh the mean loss of each part (C·M/m), the SVM papers every row by C.
+        Duals are glued unchanged, and are the start.
+        """
+        regroup = Fold(divided=False) if isinstance(method.regroup, Fold) else method.regroup
+        weight = small_copy if loss == "odm" else block_of_whole
+        return replace(method, weight=weight, regroup=regroup, start=as_carried)
+
+    def row(self, loss: str) -> Method:
+        """Return the row to run, as published if asked for."""
+        self._validate_params()
+        return self.printed_method(self.method(), loss) if self.printed else self.method()
+
+    def plan(self, n_rows: int, last_level: int = 0) -> Plan:
+        """Settle the levels for a number of rows."""
+        levels = self.levels
+        if levels is None:
+            levels = 0
+            while n_rows > LEAF_ROWS * self.fan_in**levels:
+                levels += 1
+        elif self.fan_in**levels > max(1, n_rows // 2):
+            raise ValueError(
+                f"fan_in ** levels = {self.fan_in**levels} parts need at least two rows each; got "
+                f"{n_rows} rows. Lower `levels` or `fan_in`."
+            )
+        if self.levels is not None and self.stop_level > levels:
+            raise ValueError(
+                f"`stop_level` must be at most `levels` ({levels}); got {self.stop_level}."
+            )
+        stop = min(max(self.stop_level, last_level), levels)
+        return Plan(int(levels), int(self.fan_in), int(stop))
+
+
+class Stratified(Strategy):
+    """SODM and SSVM: landmark strata dealt out, every dual carried up.
+
+    Every part looks like the whole set in the kernel's space, so its model stands for the whole,
+    and a level's model is the mean of its parts' models.
+
+    Parameters
+    ----------
+    levels, fan_in, stop_level, validation_fraction, printed
+        As in all strategies: see :class:`Clustered`.
+    n_strata : int, default=32
+        Landmarks, hence strata.
+
+    References
+    ----------
+    Wang, Cao, Zhang, Shi and Jin (2023), "Scalable optimal margin distribution machine".
+
+    Examples
+    --------
+    >>> from widemargin import ODMClassifier, Stratified
+    >>> clf = ODMClassifier(strategy=Stratified(levels=2, stop_level=1))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Strategy._parameter_constraints,
+        "n_strata": [Interval(Integral, 1, 4096, closed="both")],
+    }
+
+    def __init__(
+        self,
+        levels: int | None = None,
+        fan_in: int = 4,
+        stop_level: int = 0,
+        *,
+        n_strata: int = 32,
+        validation_fraction: float | None = None,
+        printed: bool = False,
+    ) -> None:
+        super().__init__(
+            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
+        )
+        self.n_strata = n_strata
+
+    def method(self) -> Method:
+        """Return the row of the table."""
+        return Method("stratified", LandmarkStrata(self.n_strata))
+
+    def printed_method(self, method: Method, loss: str) -> Method:
+        """Return the row as published: the loop ends at ``fan_in`` parts."""
+        return replace(super().printed_method(method, loss), last_level=1)
+
+
+class Clustered(Strategy):
+    """DC-SVM and DC-ODM: clusters in the kernel's space, with early prediction.
+
+    Clusters are blocks of the one problem. The model of an unfinished level asks only the cluster
+    nearest to a row. On the way up the clusters are found anew among the support vectors, and
+    before the last solve the support vectors are solved alone.
+
+    Parameters
+    ----------
+    levels : int or None, default=None
+        Times the set is divided: there are ``fan_in ** levels`` leaves. None takes as many as
+        leave at most 2,000 rows in each.
+    fan_in : int, default=4
+        Parts merged into one from level to level.
+    stop_level : int, default=0
+        Stop here; 0 goes on to the whole set and its exact solution.
+    n_sample : int, default=500
+        Rows that clusters are found on; at least eight per cluster are taken.
+    validation_fraction : float or None, default=None
+        Keep this share of the training rows out, score the model of each level on it, and stop at
+        the first level that is no better than the one before; the better one is returned.
+    printed : bool, default=False
+        Run the method as its paper prints it, for comparison: its weights, duals glued together
+        unchanged and taken as the start whatever they are worth, and its last level.
+
+    References
+    ----------
+    Hsieh, Si and Dhillon (2014), "A divide-and-conquer solver for kernel support vector machines".
+
+    Examples
+    --------
+    >>> from widemargin import Clustered, SVMClassifier
+    >>> clf = SVMClassifier(strategy=Clustered(levels=4, stop_level=2))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Strategy._parameter_constraints,
+        "n_sample": [Interval(Integral, 16, 4096, closed="both")],
+    }
+
+    def __init__(
+        self,
+        levels: int | None = None,
+        fan_in: int = 4,
+        stop_level: int = 0,
+        *,
+        n_sample: int = 500,
+        validation_fraction: float | None = None,
+        printed: bool = False,
+    ) -> None:
+        super().__init__(
+            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
+        )
+        self.n_sample = n_sample
+
+    def method(self) -> Method:
+        """Return the row of the table."""
+        clusters = Clusters(self.n_sample)
+        return Method(
+            "clustered", clusters, block_of_whole, regroup=clusters, routed=True, refine=True
+        )
+
+
+class Cascade(Strategy):
+    """Cascade SVM and ODM: random parts, only support vectors carried up.
+
+    Rows that no part supports are dropped for good, so the root is exact on what is left only.
+
+    Parameters
+    ----------
+    levels, fan_in, stop_level, validation_fraction, printed
+        As in all strategies: see :class:`Clustered`.
+
+    References
+    ----------
+    Graf, Cosatto, Bottou, Dourdanovic and Vapnik (2004), "Parallel support vector machines: the
+    cascade SVM".
+    """
+
+    def method(self) -> Method:
+        """Return the row of the table."""
+        return Method("cascade", RandomParts(), carry=support_vectors)
+
+
+class Preserving(Strategy):
+    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried up.
+
+    Parameters
+    ----------
+    levels, fan_in, stop_level, validation_fraction, printed
+        As in all strategies: see :class:`Clustered`.
+    n_strata : int, default=32
+        Clusters of the features, each dealt out over the parts.
+
+    References
+    ----------
+    Singh, Roy and Mohan (2017), "DiP-SVM: distribution preserving kernel support vector machine
+    for big data".
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Strategy._parameter_constraints,
+        "n_strata": [Interval(Integral, 1, 4096, closed="both")],
+    }
+
+    def __init__(
+        self,
+        levels: int | None = None,
+        fan_in: int = 4,
+        stop_level: int = 0,
+        *,
+        n_strata: int = 32,
+        validation_fraction: float | None = None,
+        printed: bool = False,
+    ) -> None:
+        super().__init__(
+            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
+        )
+        self.n_strata = n_strata
+
+    def method(self) -> Method:
+        """Return the row of the table."""
+        return Method("preserving", InputSpaceStrata(self.n_strata), carry=support_vectors)
+
+
+# Names that `strategy` accepts, with the methods' published names beside ours.
+STRATEGIES: dict[str, type[Strategy]] = {
+    "stratified": Stratified,
+    "sodm": Stratified,
+    "clustered": Clustered,
+    "dc": Clustered,
+    "cascade": Cascade,
+    "preserving": Preserving,
+    "dip": Preserving,
+}

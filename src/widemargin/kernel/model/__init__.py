@@ -1,0 +1,1 @@
+"""Fitted kernel expansions: of one level, routed to clusters, compressed."""

@@ -1,0 +1,155 @@
+"""One binary training problem: rows, kernel, labels and a loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ..core.arrays import Array
+from ..core.certificates import Certificate, certify
+from ..core.losses import LossTerms
+from ..core.rows import Rows, as_rows
+from .kernels import Kernel
+from .matrices import weighted_sums
+
+
+@dataclass
+class KernelProblem:
+    """Minimise ½ γᵀQγ + Σ φᵢ(γᵢ) with Q = YKY.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        Rows (float32 or float64), or the kernel matrix when ``kernel.name`` is ``precomputed``.
+    kernel : Kernel
+        With its constant, if the model has an intercept.
+    label : array of shape (n_rows,)
+        +1.0 or −1.0.
+    terms : LossTerms
+        The loss, weights included.
+    threads : int
+        For kernel values; results do not depend on it.
+    shift : float
+        Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
+    """
+
+    X: Any
+    kernel: Kernel
+    label: Array
+    terms: LossTerms
+    threads: int = 1
+    shift: float = 0.0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.label.shape[0])
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows in the precision of the data."""
+        return as_rows(self.X)
+
+    @property
+    def _exact_rows(self) -> Rows:
+        """The rows in float64, for certificates; a passing copy where the data are float32."""
+        return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
+
+    @property
+    def diagonal(self) -> Array:
+        """Diagonal of Q."""
+        return self.kernel.diagonal(self.rows) + self.shift
+
+    def margins(self, net_dual: Array) -> Array:
+        """Compute Q ``net_dual`` in float64, from the rows whose dual is not zero."""
+        support = np.flatnonzero(net_dual)
+        coef = (net_dual * self.label)[support]
+        if self.kernel.name == "precomputed":
+            # In blocks of rows: the matrix is the user's and large enough once. Few columns are
+            # copied out, of many the whole row is read.
+            few = support.size <= self.n_rows // 4
+            columns = support if few else slice(None)
+            weights = coef if few else net_dual * self.label
+            parts = [
+                weighted_sums(self.X[i : i + 512][:, columns], weights[None])[0]
+                for i in range(0, self.n_rows, 512)
+            ]
+            decision = np.concatenate(parts) + self.kernel.constant * coef.sum()
+        else:
+            exact = self._exact_rows
+            decision = self.kernel.product(exact, exact, coef, support, self.threads)[0]
+        return np.asarray(self.label * decision + self.shift * net_dual)
+
+    def only(self, rows: NDArray[np.int64]) -> KernelProblem:
+        """Pose the problem on some of the rows; the weights of their losses stay."""
+        X = take_rows(self.X, rows, self.kernel.name == "precomputed")
+        return replace(self, X=X, label=self.label[rows], terms=self.terms.at(rows))
+
+    def certificate(self, net_dual: Array, margin: Array) -> Certificate:
+        """Prove how good a solution is, given its margins."""
+        return certify(self.terms, net_dual, margin)
+
+    @property
+    def dense_bytes(self) -> int:
+        """Memory that solving with a dense Q takes: Q, a factor, and a copy in passing."""
+        return 3 * 8 * self.n_rows**2
+
+    def dense_q(self) -> Array:
+        """Build Q in float64; for small problems only."""
+        exact = self._exact_rows
+        gram = self.kernel.block(exact, exact, threads=self.threads)
+        q = np.asarray(gram * np.outer(self.label, self.label))
+        q[np.diag_indices_from(q)] += self.shift
+        return q
+
+
+def take_rows(X: Any, rows: NDArray[np.int64] | None, pairwise: bool) -> Any:
+    """Take rows (and, of a kernel matrix, the same columns); None takes all."""
+    if rows is None:
+        return X
+    return X[np.ix_(rows, rows)] if pairwise else X[rows]
+
+
+def extreme_eigenvalues(problem: KernelProblem, steps: int = 60) -> tuple[float, float]:
+    """Estimate the lowest and the largest eigenvalue of the kernel matrix.
+
+    Exact for small problems. Otherwise by the Lanczos process with full orthogonalisation, whose
+    extreme values are found first where they stand apart; the lowest is given with its error
+    bound taken off. O(rows × steps) memory.
+    """
+    n = problem.n_rows
+    if n <= 500:
+        values = np.linalg.eigvalsh(problem.dense_q())
+        return float(values[0]), float(values[-1])
+    basis = np.zeros((steps + 1, n))
+    basis[0] = np.random.default_rng(0).standard_normal(n)
+    basis[0] /= np.linalg.norm(basis[0])
+    diagonal, beside = np.zeros(steps), np.zeros(steps)
+    given = problem.kernel.name == "precomputed"
+    for k in range(steps):
+        # Of a matrix that is at hand, by BLAS: sixty products are most of a small fit.
+        image = _signed_product(problem, basis[k]) if given else problem.margins(basis[k])
+        diagonal[k] = float(image @ basis[k])
+        for _ in range(2):  # twice is enough against rounding
+            image -= basis[: k + 1].T @ (basis[: k + 1] @ image)
+        beside[k] = float(np.linalg.norm(image))
+        if beside[k] <= 1e-10 * abs(diagonal[0]):  # an invariant subspace: nothing is left to find
+            steps = k + 1
+            break
+        basis[k + 1] = image / beside[k]
+    values, vectors = scipy.linalg.eigh_tridiagonal(diagonal[:steps], beside[: steps - 1])
+    error = beside[steps - 1] * abs(vectors[-1, 0])
+    lowest = float(values[0])
+    return (lowest - float(error) if lowest < 0 else lowest), float(values[-1])
+
+
+def _signed_product(problem: KernelProblem, vector: Array) -> Array:
+    """Multiply Q of a precomputed kernel with a vector, in the precision of the matrix."""
+    signed = problem.label * vector
+    sums = problem.X @ signed.astype(problem.X.dtype) + problem.kernel.constant * signed.sum()
+    return np.asarray(problem.label * sums + problem.shift * vector, dtype=np.float64)

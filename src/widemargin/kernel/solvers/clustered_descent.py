@@ -1,0 +1,138 @@
+r"""Block descent, started from clusters that were solved on their own.
+
+Rows far apart in the kernel's space hardly know of each other, so a large problem is divided into
+clusters of about ``CLUSTER_ROWS`` rows, the clusters are solved in parallel as blocks of the one
+problem, and :mod:`block_descent` starts from their duals put together (or the best multiple of
+them). That saves most of the work where the kernel is local, and little where it is not; so it is
+done only if the kernel's mass lies within clusters,
+
+.. math:: \sum_{i \ne j \text{ in one cluster}} |\kappa(x_i, x_j)| \;\ge\;
+          \mathrm{LOCAL} \sum_{i \ne j} |\kappa(x_i, x_j)|
+
+on a sample. Measured in processor time, hinge at C = 32: covtype, 20,000
+rows (1.00 of the mass within clusters) 2.9 s with such a start against 11.6 s without; ijcnn1 (.6)
+1.5 against 1.3 s; cod-rna (.2) 1.7 against 2.0 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.losses import Hinge
+from ...core.outcome import Solution
+from ...engines import LocalEngine
+from ..divide.starts import best_on_ray
+from ..partition import Clusters, Divided
+from ..partition.division import Drawn
+from ..partition.kernel_kmeans import cluster_rows, clustering_kernel
+from ..problem import KernelProblem
+from ..samples import Part, Samples, whole_set
+from . import block_descent
+from .kernel_products import KernelProducts
+from .monitor import Monitor
+
+# Below the first number of rows the loop is as fast without a start. Clusters hold the second
+# number on average and at most twice that, which is one block.
+FEWEST_ROWS, CLUSTER_ROWS, MOST_CLUSTERS = 10_000, 2_048, 512
+# Of the kernel's mass: see above; judged on so many rows.
+LOCAL, SAMPLED_ROWS = 0.8, 500
+
+
+def solve(
+    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
+) -> Solution:
+    """Solve from ``start``, or from clusters where it is zero and the problem is large."""
+    entries = 0
+    if problem.n_rows >= FEWEST_ROWS and not np.any(start):
+        engine = LocalEngine(problem.threads)
+        clusters = _clusters(problem, engine, monitor)
+        if clusters is not None:
+            start, margin, entries = _glued(problem, clusters, engine, monitor)
+    return block_descent.solve(problem, start, monitor, margin, entries)
+
+
+def _clusters(problem: KernelProblem, engine: LocalEngine, monitor: Monitor) -> Divided | None:
+    """Divide the rows, once for all problems of a fit; None if the kernel is not local."""
+    for rows, found in monitor.clusters:
+        if rows is problem.X:
+            known: Divided | None = found
+            return known
+    n, random = problem.n_rows, np.random.default_rng(monitor.seed)
+    n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
+    divided = None
+    if mass_within_clusters(problem, n_clusters, random) >= LOCAL:
+        # The division asks for rows and labels only: the loss is in the problem.
+        samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+        whole = engine.scatter([whole_set(samples)])
+        divided = Clusters()(engine, whole, 1, n_clusters, random)
+    monitor.clusters[:] = [(problem.X, divided)]
+    return divided
+
+
+def mass_within_clusters(
+    problem: KernelProblem, n_clusters: int, random: np.random.Generator
+) -> float:
+    """Estimate how much of the kernel's mass, off the diagonal, lies within clusters."""
+    size = min(max(SAMPLED_ROWS, 2 * n_clusters), problem.n_rows)
+    rows = np.sort(random.choice(problem.n_rows, size, replace=False))
+    # The constant that makes an intercept couples all rows, but by a single number.
+    kernel = replace(problem.kernel, constant=0.0)
+    sample = replace(problem.only(rows), kernel=kernel)
+    drawn = Drawn(rows, sample.X)
+    values = np.abs(sample.dense_q())
+    np.fill_diagonal(values, 0.0)
+    router = cluster_rows(clustering_kernel(kernel, drawn), drawn, n_clusters, random)
+    group = np.empty(problem.n_rows, dtype=np.int64)
+    group[router.basis_rows] = np.repeat(np.arange(router.n_groups), np.diff(router.group_start))
+    within = group[rows][:, None] == group[rows]
+    return float(values[within].sum() / max(values.sum(), 1e-300))
+
+
+def _glued(
+    problem: KernelProblem, clusters: Divided, engine: LocalEngine, monitor: Monitor
+) -> tuple[Array, Array, int]:
+    """Return the duals of the clusters put together, their margins, and kernel values spent."""
+    n, share = problem.n_rows, engine.share(clusters.n_parts)
+    engine.listener = partial(monitor.count, "clusters")
+    one = partial(
+        _solve_cluster,
+        problem=problem,
+        threads=share.threads,
+        memory=monitor.memory // share.sharers,
+        monitor=monitor,
+        engine=engine,
+    )
+    net_dual, entries = np.zeros(n), n * Clusters().n_sample
+    for part, spent in engine.map(clusters.parts, one):
+        net_dual[part.rows] = part.net_dual
+        entries += spent
+    products, support = KernelProducts(problem), np.flatnonzero(net_dual)
+    margin = products.all_rows(support, net_dual[support])
+    return *best_on_ray(problem.terms, net_dual, margin), entries + products.entries
+
+
+def _solve_cluster(
+    part: Part,
+    problem: KernelProblem,
+    threads: int,
+    memory: int,
+    monitor: Monitor,
+    engine: LocalEngine,
+) -> tuple[Part, int]:
+    """Solve a cluster as if there were no other; return it with the kernel values it took."""
+    alone = replace(problem.only(part.rows), threads=threads)
+    budget = Monitor(
+        tol=monitor.tol,
+        max_iter=monitor.max_iter,
+        max_time=monitor.time_left,
+        memory=memory,
+        seed=monitor.seed,
+        stopping=engine.stopping,
+    )
+    solution = block_descent.solve(alone, part.net_dual, budget)
+    spent = float(budget.history()["passes"][-1]) * part.n_rows**2
+    return replace(part, net_dual=solution.net_dual), int(spent)

@@ -1,0 +1,129 @@
+"""Linear problems and their solvers, one file each.
+
+================  ================================================  =======
+name              method                                            losses
+================  ================================================  =======
+newton            Newton's method; the hinge by its augmented       all
+                  Lagrangian
+dual              coordinate descent in the dual                    all
+dual_then_newton  the same, and Newton's method where that is slow  all
+svrg              variance-reduced gradient steps                   smooth
+dsvrg             the same on parts of the rows, one after another  smooth
+csvrg             the same on a growing sample                      smooth
+pegasos           gradient steps of shrinking length                all
+================  ================================================  =======
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.resources import single_threaded_blas
+from ..monitor import LinearMonitor
+from ..problem import LinearProblem
+from ..solution import LinearSolution
+from . import (
+    augmented_lagrangian,
+    csvrg,
+    dsvrg,
+    dual,
+    dual_then_newton,
+    newton,
+    pegasos,
+    svrg,
+)
+from .newton import DIRECT_SIZE
+from .sample_start import untouched
+
+Solve = Callable[..., LinearSolution]
+
+
+def hinge_by_newton(
+    problem: LinearProblem, w: Array, monitor: LinearMonitor, dual: Array | None = None
+) -> LinearSolution:
+    """Solve by the augmented Lagrangian; weights that are known tell most rows' place."""
+    known = not untouched(w)
+    width = augmented_lagrangian.WIDTH_AFTER_SAMPLE if known else augmented_lagrangian.FIRST_WIDTH
+    return augmented_lagrangian.solve(problem, w, monitor, dual, width)
+
+
+# The functions behind a name: for smooth losses, and for the hinge.
+SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
+    "newton": (newton.solve, hinge_by_newton),
+    "dual": (dual.solve, dual.solve),
+    "dual_then_newton": (dual_then_newton.solve, dual_then_newton.solve),
+    "svrg": (svrg.solve, None),
+    "dsvrg": (dsvrg.solve, None),
+    "csvrg": (csvrg.solve, None),
+    "pegasos": (pegasos.solve, pegasos.solve),
+}
+# Those that go on from duals and not from weights.
+FROM_DUALS = ("dual", "dual_then_newton")
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Settings that one solver alone has.
+
+    Attributes
+    ----------
+    n_parts : int
+        Parts of dsvrg.
+    batch_size : int or None
+        Rows per step of pegasos; None means all.
+    """
+
+    n_parts: int = 16
+    batch_size: int | None = 1
+
+    def of(self, name: str) -> dict[str, int | None]:
+        """Return what the solver of that name takes."""
+        if name == "dsvrg":
+            return {"n_parts": self.n_parts}
+        return {"batch_size": self.batch_size} if name == "pegasos" else {}
+
+
+def choose(name: str, problem: LinearProblem, *, on_disk: bool = False) -> str:
+    """Return the solver for a problem: the one asked for, or what "auto" stands for.
+
+    Newton's method takes few passes over the rows, and reads them in order. Above ``DIRECT_SIZE``
+    weights its systems are no longer solved directly, and coordinate descent is faster where rows
+    can be visited at random.
+    """
+    if name != "auto":
+        return name
+    return "newton" if problem.size <= DIRECT_SIZE or on_disk else "dual_then_newton"
+
+
+def refuse(name: str, *, smooth: bool) -> None:
+    """Raise ValueError if a solver cannot minimise such a loss."""
+    column = 0 if smooth else 1
+    if name == "auto" or SOLVERS[name][column] is not None:
+        return
+    able = [other for other, functions in SOLVERS.items() if functions[column] is not None]
+    kinds = ("the hinge", "a smooth one") if smooth else ("a smooth loss", "the hinge")
+    raise ValueError(
+        f"solver={name!r} is for {kinds[0]}; the loss is {kinds[1]}. Use 'auto' or one of "
+        f"{', '.join(map(repr, able))}."
+    )
+
+
+def solve(
+    name: str,
+    problem: LinearProblem,
+    w: Array,
+    monitor: LinearMonitor,
+    dual: Array | None = None,
+    options: SolverOptions | None = None,
+) -> LinearSolution:
+    """Solve a problem by the solver of that name."""
+    function = SOLVERS[name][0 if problem.constants.smooth else 1]
+    assert function is not None, f"{name} was not refused"
+    # Threads of BLAS would change the last digits of long dot products. Overflow is no converged
+    # gap, and told as such.
+    with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return function(problem, w, monitor, dual, **(options or SolverOptions()).of(name))

@@ -1,0 +1,98 @@
+r"""Variance-reduced gradients on a coreset.
+
+The full gradient of each stage is the expensive half of ``svrg``. Here it is taken over a coreset,
+a weighted sample of the rows that stands for all of them (Tan et al., 2019). Row i is drawn with a
+chance in proportion to
+
+.. math:: s_i = \frac{L_i}{\sum_j L_j} + \frac{v_i}{\sum_j v_j} ,
+
+its share of the smoothness and of the weight, which bound how much of the gradient it can be; its
+weight is divided by that chance, so that the coreset's objective is right on average.
+
+A coreset's solution is wrong by chance, and no steps on it can mend that. So a full pass certifies
+it, and where that leaves too much of the gap, the coreset is drawn anew and larger, in the end as
+large as the set itself. The result meets ``tol``, as every solver's does.
+
+Departures from the cited method, as SODM describes it: the coreset is drawn by chance instead of
+chosen by landmarks; its steps are on its own rows; it grows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import _native
+from ...core.arrays import Array
+from ...core.outcome import Outcome
+from ..monitor import LinearMonitor
+from ..parts import taken
+from ..problem import LinearProblem
+from ..solution import LinearSolution
+from .stages import descend, improved, safe_step, smoothness
+from .svrg import STEPS_PER_ROW, WholeSet
+
+# The first coreset, as a share of the rows, and the fewest rows worth one.
+FIRST_SHARE, LEAST_ROWS = 1 / 8, 1000
+GROWTH = 8
+# The coreset's own gap, as a share of the whole set's, at which its answer is looked at.
+INNER_SHARE = 0.1
+MOST_STAGES = 20
+
+
+def solve(
+    problem: LinearProblem,
+    w: Array,
+    monitor: LinearMonitor,
+    dual: Array | None = None,
+    *,
+    coreset_size: int | None = None,
+    steps_per_row: float = STEPS_PER_ROW,
+) -> LinearSolution:
+    """Minimise the objective from ``w``; the duals implied at the end go to ``dual``.
+
+    ``coreset_size`` is the number of rows drawn at first (None: a share of the rows).
+    """
+    share = sensitivity(problem)
+    dual = np.empty(problem.n_rows) if dual is None else dual
+    size = coreset_size or max(LEAST_ROWS, round(FIRST_SHARE * problem.n_rows))
+    at = problem.evaluate(w, dual=dual)
+    outcome = Outcome.CONVERGED
+    while not at.certificate.relative_gap <= monitor.tol:  # nor where it is not a number
+        if size >= problem.n_rows:
+            stages = WholeSet(problem, dual, steps_per_row)
+            return descend(stages, w, monitor, safe_step(stages.total))
+        if monitor.iterations >= monitor.max_iter:
+            outcome = Outcome.ITERATIONS
+            break
+        if monitor.record(at.certificate, problem.evaluations, w):
+            outcome = Outcome.TIME
+            break
+        inner = monitor.without_records(INNER_SHARE * at.certificate.relative_gap)
+        inner.seed, inner.max_iter = monitor.seed + monitor.iterations, MOST_STAGES
+        core = coreset(problem, share, size, inner.seed)
+        stages = WholeSet(core, np.empty(core.n_rows), steps_per_row)
+        new = descend(stages, w, inner, safe_step(stages.total)).w
+        problem.evaluations += core.evaluations
+        there = problem.evaluate(new, dual=dual)
+        if not there.certificate.gap <= 0.5 * at.certificate.gap:
+            size *= GROWTH
+        if improved(at, there):
+            w, at = new, there
+    monitor.record(at.certificate, problem.evaluations, w, iterations=0)
+    return LinearSolution(w, at.certificate, outcome, monitor.iterations)
+
+
+def sensitivity(problem: LinearProblem) -> Array:
+    """Return sᵢ, up to a factor."""
+    by_smoothness = smoothness(problem)
+    weight = np.ones(problem.n_rows) if problem.weight is None else problem.weight
+    return by_smoothness / max(float(by_smoothness.sum()), 1e-300) + weight / float(weight.sum())
+
+
+def coreset(problem: LinearProblem, share: Array, size: int, seed: int) -> LinearProblem:
+    """Draw ``size`` rows and weigh them; a row drawn twice is kept once, with twice the weight."""
+    rows, times = np.unique(_native.draw_rows(share, size, seed), return_counts=True)
+    weight = times * float(share.sum()) / (size * share[rows])
+    if problem.weight is not None:
+        weight = weight * problem.weight[rows]
+    return taken(problem, rows, weight)

@@ -1,0 +1,232 @@
+r"""Newton's method for smooth losses, in the primal.
+
+The objective is piecewise quadratic with a continuous gradient. Its generalised Hessian
+
+.. math:: H = I + \sum_i \kappa_i x_i x_i^\top
+
+has curvature :math:`\kappa_i` from the rows whose margin is on a curved piece of the loss.
+
+1. One pass over the rows gives objective, gradient and certificate, and tells which rows changed
+   their piece.
+2. Up to ``DIRECT_SIZE`` weights, H is kept as a matrix to which the changed rows are added, and
+   factorised. Above, the step is found by preconditioned conjugate gradients, to a tolerance that
+   tightens with the gradient.
+3. Where the full step does not make the objective fall enough, the best shorter one is taken,
+   found by two passes that try ten steps each. Where that is very short or none, the next
+   direction is damped: H gets a multiple of the diagonal that it would have if every row had
+   curvature (Levenberg and Marquardt). That keeps weights in reach whose rows are all on a straight
+   piece, and which H says nothing about.
+
+The duality gap of ``w`` and of the duals that its margins imply is ½‖∇‖², so every pass carries
+its certificate. Cost: a pass a step, plus O(changed rows × features²) or two passes over the
+curved rows for each product with H.
+
+References: Keerthi and DeCoste (2005) for steps 1 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ...core.arrays import Array
+from ...core.outcome import Outcome
+from ...core.resources import single_threaded_blas
+from ..monitor import LinearMonitor
+from ..problem import Evaluation, LinearProblem
+from ..solution import LinearSolution
+from .sample_start import sample_monitor, sampled, untouched
+
+# Up to this many weights the Hessian is kept: 8 MB, factorised in 30 ms.
+DIRECT_SIZE = 1000
+# Share of the decrease that the quadratic model promises which a step must bring.
+SUFFICIENT = 1e-2
+# The damping after a first step that failed, when to forget it, and when to give up.
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-4, 1e4
+QUARTERS: Array = np.exp2(-np.arange(1.0, 21.0, 2.0))
+BETWEEN: Array = np.exp2(np.linspace(-1.0, 1.0, 9))
+# A shorter step than this means that the direction is poor.
+SHORT_STEP = 0.01
+# Differences of objectives below this share of them say nothing.
+ROUNDING = 1e-13
+
+
+def solve(
+    problem: LinearProblem, w: Array, monitor: LinearMonitor, dual: Array | None = None
+) -> LinearSolution:
+    """Minimise the objective from ``w`` (from a sample's solution, if it is zero).
+
+    The duals implied at the end go to ``dual``.
+    """
+    sample = sampled(problem) if untouched(w) else None
+    if sample is not None:
+        w = solve(sample, w, sample_monitor(monitor)).w
+        problem.evaluations += sample.evaluations
+        del sample  # its memory
+
+    def done(at: Evaluation) -> bool:
+        return at.certificate.relative_gap <= monitor.tol
+
+    found = descend(problem, w, monitor, done, dual)
+    monitor.record(found.certificate, problem.evaluations, found.w, iterations=0)
+    return found
+
+
+def descend(
+    problem: LinearProblem,
+    w: Array,
+    monitor: LinearMonitor,
+    done: Callable[[Evaluation], bool],
+    dual: Array | None = None,
+    hessian: Hessian | None = None,
+) -> LinearSolution:
+    """Take Newton steps until ``done`` says so; ``hessian`` is one of these rows to go on with."""
+    hessian = hessian or Hessian(problem)
+    hessian.problem = problem
+    at = hessian.evaluate(w, dual)
+    outcome = None
+    while outcome is None:
+        if done(at):
+            outcome = Outcome.CONVERGED
+        elif monitor.iterations >= monitor.max_iter:
+            outcome = Outcome.ITERATIONS
+        elif monitor.record(at.certificate, problem.evaluations, w):
+            outcome = Outcome.TIME
+        else:
+            moved = _step(hessian, w, at, dual)
+            if moved is not None:
+                w, at = moved
+            elif not hessian.damp_more():
+                outcome = Outcome.STALLED
+    if hessian.went_back and dual is not None:
+        hessian.evaluate(w, dual)
+    return LinearSolution(w, at.certificate, outcome, monitor.iterations)
+
+
+def _step(
+    hessian: Hessian, w: Array, at: Evaluation, dual: Array | None
+) -> tuple[Array, Evaluation] | None:
+    """Take the full step, or the best shorter one; None if none makes the objective fall."""
+    before = hessian.state()
+    direction = hessian.solve(-at.gradient)
+    if direction is None:
+        return None
+    new = w + direction
+    there = hessian.evaluate(new, dual)
+    if _fell_enough(at, there, direction):
+        hessian.damp_less()
+        return new, there
+    step, lowest = _best_step(hessian.problem, w, direction)
+    if lowest < at.objective - ROUNDING * abs(at.objective):
+        if step < SHORT_STEP:
+            hessian.damp_more()
+        new = w + step * direction
+        return new, hessian.evaluate(new, dual)
+    hessian.restore(before)
+    return None
+
+
+def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
+    """Whether a step keeps what the quadratic model promised, as far as rounding lets one see."""
+    promised = -0.5 * float(at.gradient @ direction)
+    fall = at.objective - there.objective
+    if fall >= SUFFICIENT * promised:
+        return True
+    smaller = float(there.gradient @ there.gradient) < float(at.gradient @ at.gradient)
+    return abs(fall) <= ROUNDING * abs(at.objective) and smaller
+
+
+def _best_step(problem: LinearProblem, w: Array, direction: Array) -> tuple[float, float]:
+    """Search along a direction: first by quarters, then between the neighbours of the best."""
+    best = float(QUARTERS[np.argmin(problem.objectives_along(w, direction, QUARTERS))])
+    steps = best * BETWEEN
+    objectives = problem.objectives_along(w, direction, steps)
+    return float(steps[np.argmin(objectives)]), float(np.min(objectives))
+
+
+class Hessian:
+    """The second derivative where the problem was evaluated last."""
+
+    def __init__(self, problem: LinearProblem) -> None:
+        self.problem = problem
+        self.piece: NDArray[np.int8] = np.zeros(problem.n_rows, dtype=np.int8)
+        direct = problem.size <= DIRECT_SIZE
+        self.gram = np.zeros((problem.size, problem.size)) if direct else None
+        self.damping = 0.0
+        self.went_back = False  # the last evaluation was elsewhere
+        self._full_diagonal: Array | None = None
+        self._first_gradient: float | None = None
+
+    def evaluate(self, w: Array, dual: Array | None) -> Evaluation:
+        """Evaluate the problem, and be up to date there."""
+        self.went_back = False
+        return self.problem.evaluate(w, dual=dual, piece=self.piece, gram=self.gram)
+
+    def state(self) -> tuple[NDArray[np.int8], Array | None]:
+        """Copy what an evaluation elsewhere would change."""
+        return self.piece.copy(), None if self.gram is None else self.gram.copy()
+
+    def restore(self, state: tuple[NDArray[np.int8], Array | None]) -> None:
+        """Go back to where ``state`` was taken."""
+        self.piece, self.gram = state
+        self.went_back = True
+
+    def damp_more(self) -> bool:
+        """Ask for shorter steps; false if they are as short as they get."""
+        self.damping = max(FIRST_DAMPING, 10 * self.damping)
+        return self.damping <= MOST_DAMPING
+
+    def damp_less(self) -> None:
+        """Let steps grow again, after one that went well."""
+        self.damping = self.damping / 10 if self.damping > LEAST_DAMPING else 0.0
+
+    def solve(self, target: Array) -> Array | None:
+        """Solve (H + damping) p = target; None where rounding leaves H without a factor."""
+        if self.gram is None:
+            return self._conjugate_gradients(target)
+        matrix = self.gram / self.problem.constants.below
+        matrix[np.diag_indices_from(matrix)] += 1.0 + self._damping_diagonal()
+        try:
+            with single_threaded_blas():
+                factor = scipy.linalg.cho_factor(matrix, lower=False, overwrite_a=True)
+                return np.asarray(scipy.linalg.cho_solve(factor, target))
+        except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+            return None
+
+    def _damping_diagonal(self) -> Array | float:
+        if self.damping == 0:
+            return 0.0
+        if self._full_diagonal is None:
+            diagonal = self._diagonal_everywhere() - 1.0
+            self._full_diagonal = diagonal * self.problem.constants.below
+        return self.damping / self.problem.constants.below * self._full_diagonal
+
+    def _diagonal_everywhere(self) -> Array:
+        """Return the Hessian's diagonal as if every row had curvature."""
+        return self.problem.curvature_diagonal(np.ones_like(self.piece))
+
+    def _conjugate_gradients(self, target: Array) -> Array:
+        """Solve approximately, preconditioned by the diagonal."""
+        norm = float(np.linalg.norm(target))
+        if self._first_gradient is None:
+            self._first_gradient = norm
+        accuracy = min(0.1, np.sqrt(norm / self._first_gradient)) * norm
+        damping = self._damping_diagonal()
+        scale = 1.0 / (self.problem.curvature_diagonal(self.piece) + damping)
+        p, residual = np.zeros_like(target), target.copy()
+        scaled = scale * residual
+        direction, rho = scaled.copy(), float(residual @ scaled)
+        for _ in range(max(50, target.size)):
+            if float(np.linalg.norm(residual)) <= accuracy:
+                break
+            image = self.problem.curvature_product(self.piece, direction) + damping * direction
+            step = rho / float(direction @ image)
+            p += step * direction
+            residual -= step * image
+            scaled = scale * residual
+            rho, before = float(residual @ scaled), rho
+            direction = scaled + (rho / before) * direction
+        return p

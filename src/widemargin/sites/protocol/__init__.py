@@ -1,0 +1,1 @@
+"""How sites talk: frames, links, limits, keys at the gate."""

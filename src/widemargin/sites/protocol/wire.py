@@ -1,0 +1,169 @@
+"""What sites send each other: a header of fixed layout, then numbers. Nothing is ever unpickled.
+
+All of it is little endian:
+
+====== ======= ===================================================================
+offset type    what
+====== ======= ===================================================================
+0      4 bytes ``WMGS``
+4      uint16  version of this layout, 1
+6      uint16  kind: 1 an exchange, 2 a greeting, which has no numbers
+8      uint64  agreement: a digest of the settings that sites must share
+16     uint64  epoch of the sender's end of the link
+24     uint64  epoch of the receiver's end as the sender knows it; 0 if it does not
+32     uint64  number of this message, from 1 in every epoch; 0 in a greeting
+40     uint64  last number read of the receiver
+48     uint32  neighbours that the sender has
+52     uint32  dimension: weights of a model, the intercept's included
+56     uint32  count of numbers that follow
+60     uint32  0
+64     float64 the numbers
+====== ======= ===================================================================
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from ...core.arrays import Array
+
+__all__ = ["HEADER_BYTES", "MOST_EPOCH", "Frame", "FrameError", "Kind", "decode", "encode"]
+
+MAGIC = b"WMGS"
+VERSION = 1
+_HEADER = struct.Struct("<4sHHQQQQQIIII")
+HEADER_BYTES = _HEADER.size
+# Numbers travel as doubles, too, which are whole up to here; epochs leave room for later ones.
+MOST_NUMBER = 2**53
+MOST_EPOCH = 2**62
+
+
+class Kind(IntEnum):
+    """What a frame is for."""
+
+    EXCHANGE = 1
+    GREETING = 2
+
+
+class FrameError(ValueError):
+    """A frame that is not used.
+
+    Attributes
+    ----------
+    reason : str
+        One word, for counting.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A message of one site to another.
+
+    Attributes
+    ----------
+    kind : Kind
+        What it is for.
+    agreement : int
+        As :attr:`.SiteConfig.agreement`.
+    sender_epoch, receiver_epoch : int
+        Of the two ends of the link.
+    number, acknowledged : int
+        Of this message, and of the last one read of the receiver.
+    degree : int
+        Neighbours of the sender.
+    dimension : int
+        Length of a model.
+    numbers : array of float64
+        What the native site wrote.
+    """
+
+    kind: Kind
+    agreement: int
+    sender_epoch: int
+    receiver_epoch: int
+    number: int
+    acknowledged: int
+    degree: int
+    dimension: int
+    numbers: Array
+
+
+def encode(frame: Frame) -> bytes:
+    """Return the bytes of a frame."""
+    header = _HEADER.pack(
+        MAGIC,
+        VERSION,
+        frame.kind,
+        frame.agreement,
+        frame.sender_epoch,
+        frame.receiver_epoch,
+        frame.number,
+        frame.acknowledged,
+        frame.degree,
+        frame.dimension,
+        len(frame.numbers),
+        0,
+    )
+    return header + np.ascontiguousarray(frame.numbers, dtype="<f8").tobytes()
+
+
+def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
+    """Read a frame, and check all that can be checked without knowing the link.
+
+    Parameters
+    ----------
+    data : bytes
+        What came.
+    agreement, dimension : int
+        This site's own, which the sender must share.
+    count : int
+        Numbers of an exchange.
+
+    Raises
+    ------
+    FrameError
+        If anything is not as it must be.
+    """
+    if len(data) < HEADER_BYTES:
+        raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
+    magic, version, kind, theirs, sender, receiver, number, read, degree, size, given, rest = (
+        _HEADER.unpack_from(data)
+    )
+    if magic != MAGIC:
+        raise FrameError("magic", "this is no frame of a site.")
+    if version != VERSION:
+        raise FrameError("version", f"frames are of version {VERSION}; got {version}.")
+    if kind not in (Kind.EXCHANGE, Kind.GREETING) or rest != 0:
+        raise FrameError("kind", f"there is no frame of kind {kind}.")
+    if size != dimension:
+        raise FrameError("dimension", f"models have {dimension} weights here; got {size}.")
+    if theirs != agreement:
+        raise FrameError(
+            "agreement",
+            "the sections [network] and [model] of the configuration must be the same at all "
+            "sites; the sender's differ.",
+        )
+    if given != (count if kind == Kind.EXCHANGE else 0) or len(data) != HEADER_BYTES + 8 * given:
+        raise FrameError("length", f"an exchange has {count} numbers; got {given}.")
+    if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
+        raise FrameError("epoch", "epochs must be positive and below 2**62.")
+    if number > MOST_NUMBER or read > MOST_NUMBER or (number == 0) != (kind == Kind.GREETING):
+        raise FrameError("number", "messages are numbered from 1 to 2**53.")
+    numbers = np.frombuffer(data, dtype="<f8", offset=HEADER_BYTES).astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise FrameError("finite", "numbers must be finite.")
+    if kind == Kind.EXCHANGE:
+        counter, again, last = numbers[-3:]
+        if counter != np.floor(counter) or not 0 <= counter <= 2**30:
+            raise FrameError("number", "the counter must be a whole number from 0 to 2**30.")
+        if again != number or last != read:
+            raise FrameError("number", "the header and the message must have the same numbers.")
+    return Frame(Kind(kind), theirs, sender, receiver, number, read, degree, size, numbers)

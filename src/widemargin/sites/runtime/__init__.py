@@ -1,0 +1,1 @@
+"""How a site runs: its state, its rounds, what it tells of itself."""

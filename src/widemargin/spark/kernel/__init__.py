@@ -1,0 +1,1 @@
+"""Kernel machines on Spark's DataFrames."""

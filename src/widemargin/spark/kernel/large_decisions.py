@@ -1,0 +1,180 @@
+"""Decisions of a model that stays on the cluster, as a column of a DataFrame.
+
+Rows are packed into blocks, and every block meets the support vectors: those of all parts, or of
+the cluster that is nearest to each row. What they say is brought back to the block by one shuffle,
+and added up there in a fixed order.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
+
+from ..decisions import VectorChecks, listed
+from .large_expansion import Asker, LargeExpansion
+from .support_table import block_of
+
+# Rows of a block of the DataFrame.
+ROWS_OF_A_BLOCK = 4096
+
+# A block's rows, or what support vectors say to some of them; `mark` is their checksum.
+MESSAGES = pa.schema(
+    [
+        ("query", pa.int64()),
+        ("mark", pa.int64()),
+        ("problem", pa.int32()),
+        ("part", pa.int32()),
+        ("block", pa.int32()),
+        ("message", pa.binary()),
+    ]
+)
+MESSAGES_DDL = "query long, mark long, problem int, part int, block int, message binary"
+# In place of a problem's number: the rows themselves, or those that all parts are asked about.
+ROWS, EVERYBODY = -2, -1
+
+
+def with_large_decisions(
+    dataset: Any, large: LargeExpansion, asker: Asker, checks: VectorChecks, name: str
+) -> Any:
+    """Add a column of decisions, an array of one number per binary problem."""
+    # Where rows meet all support vectors, a task's number is not that of their partition.
+    placed = dataset.withColumn(f"{name}_partition", F.spark_partition_id())
+    packed = placed.mapInArrow(partial(_packed, checks), MESSAGES_DDL)
+    asked = packed.mapInArrow(partial(_queries, asker, checks), MESSAGES_DDL).select(
+        "query", "mark", F.col("problem").alias("to_problem"), F.col("part").alias("to"), "message"
+    )
+    support = large.frame
+    routed = [k for k, each in enumerate(asker.routing) if each is not None]
+    everybody = asked.where(F.col("to_problem") == EVERYBODY).crossJoin(
+        support.where(~F.col("problem").isin(routed))
+    )
+    nearest = asked.join(
+        support, (F.col("to_problem") == F.col("problem")) & (F.col("to") == F.col("part"))
+    )
+    pairs = nearest if len(routed) == asker.n_problems else everybody
+    if 0 < len(routed) < asker.n_problems:
+        pairs = everybody.unionByName(nearest)
+    answers = pairs.mapInArrow(partial(_answers, asker), MESSAGES_DDL)
+    together = packed.unionByName(answers).repartition("query")
+    together = together.sortWithinPartitions("query", "problem", "part", "block")
+    fields = [*dataset.schema.fields, StructField(name, ArrayType(DoubleType()))]
+    finish = _Finish(asker.n_problems, checks, name)
+    return together.mapInArrow(finish, StructType(fields))
+
+
+def _packed(checks: VectorChecks, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pack rows into blocks; the last column is the number of their partition."""
+    query = 0
+    for batch in batches:
+        for first in range(0, batch.num_rows, ROWS_OF_A_BLOCK):
+            rows = batch.slice(first, ROWS_OF_A_BLOCK)
+            *columns, partition = rows.columns
+            own = pa.RecordBatch.from_arrays(columns, names=rows.schema.names[:-1])
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, own.schema) as writer:
+                writer.write_batch(own)
+            mark = _mark(checks.vectors(own.column(checks.name)).X)
+            number = (partition[0].as_py() << 32) + query
+            yield _message(number, mark, ROWS, 0, 0, sink.getvalue().to_pybytes())
+            query += 1
+
+
+def _mark(X: Any) -> int:
+    """Return a checksum of rows."""
+    mark = 0
+    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        mark = zlib.crc32(np.ascontiguousarray(array).data, mark)
+    return mark
+
+
+def _unpacked(data: bytes) -> pa.RecordBatch:
+    return pa.ipc.open_stream(data).read_next_batch()
+
+
+def _queries(
+    asker: Asker, checks: VectorChecks, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Address the valid rows of blocks to those who decide about them."""
+    for row in _rows(batches):
+        vectors = checks.vectors(_unpacked(row["message"]).column(checks.name))
+        valid = np.flatnonzero(vectors.valid)
+        if valid.size == 0:
+            continue
+        groups = asker.groups(vectors.X)
+        mark = (row["query"], row["mark"])
+        if any(group is None for group in groups):
+            yield _message(*mark, EVERYBODY, 0, 0, pickle.dumps((valid, vectors.X)))
+        for problem, group in enumerate(groups):
+            for part in [] if group is None else np.unique(group).tolist():
+                own = np.flatnonzero(group == part)
+                data = pickle.dumps((valid[own], vectors.X[own]))
+                yield _message(*mark, problem, part, 0, data)
+
+
+def _answers(asker: Asker, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Let support vectors decide about the rows they met."""
+    for row in _rows(batches):
+        positions, X = pickle.loads(row["message"])
+        block = block_of(row)
+        data = pickle.dumps((positions, asker.decide(block, X)))
+        mark = (row["query"], row["mark"])
+        yield _message(*mark, block.problem, block.part, block.block, data)
+
+
+@dataclass(frozen=True)
+class _Finish:
+    """Adds up what was said to the rows of a block, and puts it beside them."""
+
+    n_problems: int
+    checks: VectorChecks
+    name: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows: Any = None
+        sums = np.zeros((0, 0))
+        for row in _rows(batches):
+            if row["problem"] == ROWS:
+                if rows is not None:
+                    yield self._with(rows, sums)
+                rows, mark = _unpacked(row["message"]), (row["query"], row["mark"])
+                sums = np.zeros((rows.num_rows, self.n_problems))
+                continue
+            if rows is None or (row["query"], row["mark"]) != mark:
+                raise RuntimeError(
+                    "the DataFrame gave other rows, or in another order, when it was read again. "
+                    "Persist it, or write it out, before it is transformed."
+                )
+            positions, decisions = pickle.loads(row["message"])
+            sums[positions, row["problem"]] += decisions
+        if rows is not None:
+            yield self._with(rows, sums)
+
+    def _with(self, rows: pa.RecordBatch, sums: Any) -> pa.RecordBatch:
+        valid = self.checks.vectors(rows.column(self.checks.name)).valid
+        decisions = listed(valid, sums[valid])
+        return pa.RecordBatch.from_arrays(
+            [*rows.columns, decisions], names=[*rows.schema.names, self.name]
+        )
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for row in range(batch.num_rows):
+            yield {name: batch.column(k)[row].as_py() for k, name in enumerate(batch.schema.names)}
+
+
+def _message(*values: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([v], field.type) for v, field in zip(values, MESSAGES, strict=True)],
+        schema=MESSAGES,
+    )

@@ -1,0 +1,227 @@
+"""Support vectors as rows of a plain table, for models that stay on the cluster.
+
+A row holds a block of support vectors of one part of one binary problem: their arrays as bytes, a
+checksum over these, and nothing that is code. So a table can be read that anybody wrote.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...core.arrays import Array
+from ...engines import spark_tasks
+from ...kernel.samples import Part
+from ...persistence import ModelFileError
+from .level_support import stacked
+
+# Support vectors of a row of the table: pairs of such rows and rows to predict go through Arrow.
+BLOCK_BYTES = 2**20
+
+_ARRAYS = ("rows", "codes", "coef", "values", "indices", "indptr")
+_NUMBERS = ("problem", "part", "block", "n", "features")
+SCHEMA = pa.schema(
+    [
+        *((name, pa.int32()) for name in _NUMBERS),
+        ("dtype", pa.string()),
+        ("total", pa.float64()),
+        *((name, pa.binary()) for name in _ARRAYS),
+        ("sign", pa.int64()),
+    ]
+)
+DDL = (
+    "problem int, part int, block int, n int, features int, dtype string, total double, "
+    "rows binary, codes binary, coef binary, values binary, indices binary, indptr binary, "
+    "sign long"
+)
+
+
+@dataclass(frozen=True)
+class SupportBlock:
+    """Some support vectors of one part.
+
+    Attributes
+    ----------
+    problem, part, block : int
+        Numbers of the binary problem, of its part, and of the block within that.
+    rows : array of int64 of shape (n,)
+        Numbers in the whole training set.
+    codes : array of int32 of shape (n,)
+        Their classes.
+    coef : array of float64 of shape (n,)
+        Their coefficients.
+    X : array or CSR matrix of shape (n, features)
+        The vectors.
+    """
+
+    problem: int
+    part: int
+    block: int
+    rows: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    coef: Array
+    X: Any
+
+    def take(self, positions: NDArray[np.int64]) -> SupportBlock:
+        """Return some of the vectors."""
+        return SupportBlock(
+            self.problem,
+            self.part,
+            self.block,
+            self.rows[positions],
+            self.codes[positions],
+            self.coef[positions],
+            self.X[positions],
+        )
+
+    def record(self) -> pa.RecordBatch:
+        """Return the block as a row of the table."""
+        X, sparse = self.X, sp.issparse(self.X)
+        arrays = [
+            self.rows.astype("<i8"),
+            self.codes.astype("<i4"),
+            self.coef.astype("<f8"),
+            np.ascontiguousarray(X.data if sparse else X),
+            X.indices.astype("<i4") if sparse else None,
+            X.indptr.astype("<i8") if sparse else None,
+        ]
+        stored = [None if array is None else array.tobytes() for array in arrays]
+        numbers = (self.problem, self.part, self.block, len(self.rows), int(X.shape[1]))
+        values = [
+            *numbers,
+            X.dtype.name,
+            float(self.coef.sum()),
+            *stored,
+            _sign(numbers, stored),
+        ]
+        return pa.RecordBatch.from_arrays(
+            [pa.array([v], field.type) for v, field in zip(values, SCHEMA, strict=True)],
+            schema=SCHEMA,
+        )
+
+
+def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[SupportBlock]:
+    """Read rows of the table; raise ModelFileError if one is damaged."""
+    for batch in batches:
+        columns = {name: batch.column(name) for name in SCHEMA.names}
+        for row in range(batch.num_rows):
+            yield block_of({name: column[row].as_py() for name, column in columns.items()})
+
+
+def block_of(row: Any) -> SupportBlock:
+    """Read a row of the table; raise ModelFileError if it is damaged."""
+    numbers = tuple(row[name] for name in _NUMBERS)
+    stored: list[Any] = [None if row[name] is None else bytes(row[name]) for name in _ARRAYS]
+    try:
+        if row["dtype"] not in ("float32", "float64") or _sign(numbers, stored) != row["sign"]:
+            raise ValueError
+        problem, part, block, n, features = numbers
+        rows, codes, coef = (
+            np.frombuffer(data, kind)
+            for data, kind in zip(stored[:3], ("<i8", "<i4", "<f8"), strict=True)
+        )
+        values = np.frombuffer(stored[3], np.dtype(row["dtype"]))
+        if stored[4] is None:
+            X: Any = values.reshape(n, features)
+        else:
+            indices, indptr = np.frombuffer(stored[4], "<i4"), np.frombuffer(stored[5], "<i8")
+            X = sp.csr_matrix((values, indices, indptr), (n, features))
+            X.check_format()
+        if not len(rows) == len(codes) == len(coef) == n:
+            raise ValueError
+    except (ValueError, TypeError, KeyError) as error:
+        raise ModelFileError("a table of support vectors is damaged. Save it again.") from error
+    return SupportBlock(problem, part, block, rows, codes, coef, X)
+
+
+def _sign(numbers: tuple[Any, ...], stored: list[bytes | None]) -> int:
+    sign = zlib.crc32(repr(numbers).encode())
+    for data in stored:
+        sign = zlib.crc32(b"" if data is None else data, sign)
+    return sign
+
+
+@dataclass(frozen=True)
+class AsTable:
+    """Turns parts that are solved into rows of the table.
+
+    Attributes
+    ----------
+    problem : int
+        Number of the binary problem.
+    order : dict
+        Position of every part among them all, by what the engine calls it.
+    total : float or None
+        What all parts stand for, if the model is the mean of theirs.
+    codes : array or None
+        Classes of all rows, by their numbers; None if there are two classes.
+    """
+
+    problem: int
+    order: dict[int, int]
+    total: float | None
+    codes: NDArray[np.int32] | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Turn chunks of pickled parts into rows."""
+        for number, part in spark_tasks.parts_of(batches):
+            for block in self._blocks(self.order[number], part):
+                yield block.record()
+
+    def _blocks(self, number: int, part: Part) -> Iterator[SupportBlock]:
+        share = 1.0 if self.total is None else part.mass / self.total
+        support = np.flatnonzero(part.net_dual)
+        step = max(1, BLOCK_BYTES // max(1, part.source.row_bytes))
+        for block, first in enumerate(range(0, support.size, step)):
+            own = support[first : first + step]
+            rows = part.rows[own]
+            label = part.source.labels(rows)
+            codes = (label > 0).astype(np.int32) if self.codes is None else self.codes[rows]
+            coef = part.net_dual[own] * share * label
+            X = part.source.take(rows).X
+            yield SupportBlock(self.problem, number, block, rows, codes, coef, X)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Support vectors of all binary problems, each row once.
+
+    Attributes
+    ----------
+    rows, codes, vectors
+        Numbers, classes and values of the rows.
+    coef, part : arrays of shape (n_problems, n_rows)
+        Coefficients, and parts; 0 and −1 where a row has none in a problem.
+    """
+
+    rows: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    vectors: Any
+    coef: Array
+    part: NDArray[np.int32]
+
+
+def gathered(blocks: list[SupportBlock], n_problems: int) -> Gathered:
+    """Put blocks together."""
+    rows, first = np.unique(np.concatenate([each.rows for each in blocks]), return_index=True)
+    coef = np.zeros((n_problems, rows.size))
+    part = np.full(coef.shape, -1, dtype=np.int32)
+    for block in blocks:
+        at = np.searchsorted(rows, block.rows)
+        coef[block.problem, at], part[block.problem, at] = block.coef, block.part
+    codes = np.concatenate([each.codes for each in blocks])[first]
+    return Gathered(rows, codes, stacked([each.X for each in blocks])[first], coef, part)
+
+
+def nothing_gathered(n_problems: int, empty: Any) -> Gathered:
+    """Return no support vectors; ``empty`` has no rows, but their columns."""
+    rows = np.zeros(0, dtype=np.int64)
+    part = np.zeros((n_problems, 0), dtype=np.int32)
+    return Gathered(rows, part[0], empty, np.zeros((n_problems, 0)), part)

@@ -1,0 +1,1 @@
+"""Linear machines on Spark's DataFrames."""

@@ -1,0 +1,1 @@
+"""The multi-class SVM on Spark's DataFrames."""

@@ -1,0 +1,1 @@
+"""Params of the classifiers and their models."""

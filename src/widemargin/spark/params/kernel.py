@@ -1,0 +1,206 @@
+"""Params of the kernel classifiers and their models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, ClassVar
+
+from pyspark.ml.param import TypeConverters
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ...estimators.kernel import ODMClassifier, SVMClassifier
+from ...kernel.divide.strategies import STRATEGIES, Strategy
+from ...kernel.kernels import KERNEL_NAMES
+from .stage import ODMLoss, StageParams, SVMLoss, param, to_memory
+
+# Spark's names of the strategies' parameters.
+STRATEGY_PARAMS = {
+    "levels": "levels",
+    "fanIn": "fan_in",
+    "stopLevel": "stop_level",
+    "nStrata": "n_strata",
+    "nSample": "n_sample",
+}
+
+
+# The same the other way round, with those of the estimators that errors may name.
+SPARK_NAMES = {local: own for own, local in STRATEGY_PARAMS.items()} | {
+    "memory_limit": "memoryLimit",
+    "class_weight": "classWeight",
+}
+
+
+@contextmanager
+def errors_in_spark_names() -> Iterator[None]:
+    """Let errors name Params as Spark's users know them."""
+    try:
+        yield
+    except ValueError as error:
+        names = rf"\b({'|'.join(SPARK_NAMES)})\b"
+        message = re.sub(names, lambda found: SPARK_NAMES[found[1]], str(error))
+        if message == str(error):
+            raise
+        raise ValueError(message) from error
+
+
+def to_gamma(value: Any) -> Any:
+    """Read the kernel's width: a number, or how to find one."""
+    return value if isinstance(value, str) else TypeConverters.toFloat(value)
+
+
+class KernelParams(StageParams):
+    """Params that all kernel classifiers have."""
+
+    _shared_params: ClassVar[tuple[str, ...]] = (
+        "kernel",
+        "C",
+        "gamma",
+        "degree",
+        "coef0",
+        "fitIntercept",
+        "strategy",
+        "solver",
+        "tol",
+        "maxIter",
+        "maxTime",
+        "seed",
+        "memoryLimit",
+        "classWeight",
+    )
+    _own_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StageParams._own_constraints,
+        "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"})],
+        "nPartitions": [Interval(Integral, 1, None, closed="left"), None],
+        "maxModelRows": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    validationIndicatorCol = param(
+        "validationIndicatorCol",
+        "column that is true for rows that are not trained on: the fit stops at the first level "
+        "that is no better on them than the one before.",
+        TypeConverters.toString,
+    )
+    kernel = param(
+        "kernel", "'rbf', 'laplacian', 'poly', 'linear' or 'sigmoid'.", TypeConverters.toString
+    )
+    gamma = param(
+        "gamma",
+        "the kernel's γ (> 0); 'scale' is 1 / (features × variance of all entries), 'auto' "
+        "1 / features.",
+        to_gamma,
+    )
+    degree = param("degree", "degree of the kernel 'poly' (1 to 64).", TypeConverters.toInt)
+    coef0 = param("coef0", "constant of the kernels 'poly' and 'sigmoid'.", TypeConverters.toFloat)
+    fitIntercept = param(
+        "fitIntercept",
+        "whether to add a constant to the kernel, a penalised intercept.",
+        TypeConverters.toBoolean,
+    )
+    strategy = param(
+        "strategy",
+        "how rows are divided: 'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' "
+        "('preserving'); 'exact' solves all rows in one task, and 'auto' does so up to 100,000 "
+        "rows and asks clusters beyond.",
+        TypeConverters.toString,
+    )
+    levels = param(
+        "levels",
+        "times that rows are divided (0 to 20): there are fanIn ** levels parts. Unset: as many as "
+        "leave at most 2,000 rows in each.",
+        TypeConverters.toInt,
+    )
+    fanIn = param(
+        "fanIn", "parts that are merged into one from level to level (>= 2).", TypeConverters.toInt
+    )
+    stopLevel = param(
+        "stopLevel",
+        "level whose model is returned: 0 is all rows in one task, levels the parts themselves.",
+        TypeConverters.toInt,
+    )
+    nStrata = param(
+        "nStrata", "strata that 'sodm' and 'dip' deal out over the parts.", TypeConverters.toInt
+    )
+    nSample = param("nSample", "rows that the clusters of 'dc' are found on.", TypeConverters.toInt)
+    solver = param(
+        "solver",
+        "for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.",
+        TypeConverters.toString,
+    )
+    maxIter = param("maxIter", "iterations allowed for each part (>= 1).", TypeConverters.toInt)
+    seed = param("seed", "of all that is left to chance.", TypeConverters.toInt)
+    memoryLimit = param(
+        "memoryLimit",
+        "bytes that a task may take to solve a part, or a size such as '2GB'. Parts that need more "
+        "are refused before any is solved.",
+        to_memory,
+    )
+    nPartitions = param(
+        "nPartitions",
+        "partitions that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in "
+        "the DataFrame's partitions.",
+        TypeConverters.toInt,
+    )
+    checkpointDir = param(
+        "checkpointDir",
+        "folder on the cluster's file system that finished levels are kept in; a fit of the same "
+        "rows and settings goes on from the last one. Unset: none are kept.",
+        TypeConverters.toString,
+    )
+    maxModelRows = param(
+        "maxModelRows",
+        "support vectors that a model may bring to the driver (>= 1), from where they go to every "
+        "task that predicts.",
+        TypeConverters.toInt,
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._setDefault(maxModelRows=200_000)
+
+    def _local_values(self) -> dict[str, Any]:
+        values = super()._local_values()
+        return {**values, "strategy": self._strategy(values["strategy"])}
+
+    def _strategy(self, name: str) -> Any:
+        """Return the strategy with its parameters; a name that stands for none as it is."""
+        given = {p: self.getOrDefault(p) for p in STRATEGY_PARAMS if self.isSet(p)}
+        kind = STRATEGIES.get(name)
+        accepted = () if kind is None else kind._get_param_names()
+        for wrong in (p for p in given if STRATEGY_PARAMS[p] not in accepted):
+            fitting = [
+                other
+                for other, each in STRATEGIES.items()
+                if STRATEGY_PARAMS[wrong] in each._get_param_names()
+            ]
+            raise ValueError(
+                f"`{wrong}` is for strategy={', '.join(map(repr, sorted(fitting)))}; got "
+                f"strategy={name!r}."
+            )
+        return name if kind is None else kind(**{STRATEGY_PARAMS[p]: v for p, v in given.items()})
+
+    @classmethod
+    def _values_of(cls, estimator: Any) -> dict[str, Any]:
+        values = super()._values_of(estimator)
+        strategy = values["strategy"]
+        if isinstance(strategy, Strategy):
+            values["strategy"] = strategy.method().name
+            found = strategy.get_params()
+            for own, local in STRATEGY_PARAMS.items():
+                if found.get(local) is not None:
+                    values[own] = found[local]
+        return values
+
+
+class ODMParams(ODMLoss, KernelParams):
+    """Params of the ODM."""
+
+    _local_class = ODMClassifier
+
+
+class SVMParams(SVMLoss, KernelParams):
+    """Params of the SVM."""
+
+    _local_class = SVMClassifier

@@ -1,0 +1,77 @@
+"""Params of the linear classifiers and their models."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyspark.ml.param import TypeConverters
+
+from ...estimators.linear import LinearODMClassifier, LinearSVMClassifier
+from .stage import ODMLoss, StageParams, SVMLoss, param, to_memory
+
+
+class LinearParams(StageParams):
+    """Params that all linear classifiers have."""
+
+    _shared_params: ClassVar[tuple[str, ...]] = (
+        "C",
+        "fitIntercept",
+        "interceptScaling",
+        "solver",
+        "tol",
+        "maxIter",
+        "maxTime",
+        "nParts",
+        "seed",
+        "memoryLimit",
+        "classWeight",
+    )
+    _without_default = ("nParts",)
+
+    fitIntercept = param(
+        "fitIntercept",
+        "whether to add a constant feature, whose weight is penalised as the others are.",
+        TypeConverters.toBoolean,
+    )
+    interceptScaling = param(
+        "interceptScaling",
+        "value of the constant feature (> 0): larger penalises the intercept less.",
+        TypeConverters.toFloat,
+    )
+    solver = param(
+        "solver",
+        "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
+        "one task and larger ones by 'newton'; the local solvers ('dual', 'dual_then_newton', "
+        "'svrg', 'csvrg', 'pegasos') bring all rows into one task.",
+        TypeConverters.toString,
+    )
+    maxIter = param(
+        "maxIter",
+        "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",
+        TypeConverters.toInt,
+    )
+    nParts = param(
+        "nParts",
+        "parts that rows are moved to (>= 1), those of 'dsvrg' among others. Unset: 16 if idCol is "
+        "set, else rows stay in the DataFrame's partitions.",
+        TypeConverters.toInt,
+    )
+    seed = param("seed", "for solvers that draw rows.", TypeConverters.toInt)
+    memoryLimit = param(
+        "memoryLimit",
+        "bytes that rows may take in one task, or a size such as '500MB': solvers that bring all "
+        "rows together are refused beyond it.",
+        to_memory,
+    )
+
+
+class LinearODMParams(ODMLoss, LinearParams):
+    """Params of the ODM."""
+
+    _local_class = LinearODMClassifier
+
+
+class LinearSVMParams(SVMLoss, LinearParams):
+    """Params of the SVM."""
+
+    _local_class = LinearSVMClassifier

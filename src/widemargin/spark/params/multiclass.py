@@ -1,0 +1,85 @@
+"""Params of the multi-class classifier and its model."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+from pyspark.ml.param import TypeConverters
+from sklearn.utils._param_validation import Interval
+
+from ...estimators.multiclass_svm import MulticlassSVMClassifier
+from .stage import StageParams, param, to_memory
+
+
+class MulticlassSVMParams(StageParams):
+    """Params of the multi-class SVM."""
+
+    _local_class = MulticlassSVMClassifier
+    _loss_params: ClassVar[tuple[str, ...]] = ("formulation",)
+    _shared_params: ClassVar[tuple[str, ...]] = (
+        "C",
+        "fitIntercept",
+        "interceptScaling",
+        "solver",
+        "tol",
+        "maxIter",
+        "maxTime",
+        "seed",
+        "memoryLimit",
+        "classWeight",
+    )
+    _own_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StageParams._own_constraints,
+        "nPartitions": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    formulation = param(
+        "formulation",
+        "loss of a row: 'ww' (Weston and Watkins), 'llw' (Lee, Lin and Wahba), 'cs' (Crammer and "
+        "Singer) or 'ovr' (one against the rest).",
+        TypeConverters.toString,
+    )
+    fitIntercept = param(
+        "fitIntercept",
+        "whether to add a constant feature, whose weights are penalised as the others are.",
+        TypeConverters.toBoolean,
+    )
+    interceptScaling = param(
+        "interceptScaling",
+        "value of the constant feature (> 0): larger penalises the intercepts less.",
+        TypeConverters.toFloat,
+    )
+    solver = param(
+        "solver",
+        "'newton' ('ww' and 'llw') and 'tournament' ('ww') leave rows where they are; 'auto' "
+        "solves sets of up to 256 MiB in one task and larger ones by one of these; 'dual' and "
+        "'printed' bring all rows into one task.",
+        TypeConverters.toString,
+    )
+    maxIter = param("maxIter", "epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
+    maxTime = param(
+        "maxTime",
+        "seconds allowed for training (> 0), once rows are in place; looked at after every round "
+        "or step. Unset: no limit.",
+        TypeConverters.toFloat,
+    )
+    seed = param("seed", "for the order in which rows are visited.", TypeConverters.toInt)
+    memoryLimit = param(
+        "memoryLimit",
+        "bytes, or a size such as '500MB', that rows may take in one task, where a solver brings "
+        "them together, and Hessians on the driver; weights that take more than half of it are "
+        "kept sparsely.",
+        to_memory,
+    )
+    nPartitions = param(
+        "nPartitions",
+        "partitions that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in "
+        "the DataFrame's.",
+        TypeConverters.toInt,
+    )
+    validationIndicatorCol = param(
+        "validationIndicatorCol",
+        "not for this classifier, which is fitted to its optimum: it must stay unset.",
+        TypeConverters.toString,
+    )

@@ -1,0 +1,1 @@
+"""The rows of a DataFrame: columns, checks, blocks on the cluster."""

@@ -1,0 +1,184 @@
+"""What runs on Spark's workers: blocks of rows out of a DataFrame's Arrow batches.
+
+Nothing is raised here for what is wrong with the data: Spark would try the task again a few times,
+and bury the words in a trace. It travels in a block, and the driver raises it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from ...engines import spark_tasks
+from ...estimators.linear_divided import BLOCK_BYTES, BLOCK_ROWS
+from ...linear.row_blocks import RowBlock
+from .checked_rows import RowChecks, ValidRows
+from .columns import PARTITION, VALIDATION, Columns
+from .vector_arrays import ColumnError
+
+# Added to the numbers of blocks of validation rows; a partition has fewer blocks than that.
+HELD_OUT = 1 << 31
+
+
+@dataclass(frozen=True)
+class SourceBlock(RowBlock):
+    """Rows of a DataFrame.
+
+    Attributes
+    ----------
+    number : int
+        Of the part.
+    skipped : int
+        Rows that were left out as invalid; told by the last block of a partition.
+    problem : str or None
+        What is wrong with the partition, which has no other blocks after this one.
+    sign : int
+        Checksum of the rows.
+    """
+
+    number: int = 0
+    skipped: int = 0
+    problem: str | None = None
+    sign: int = 0
+
+
+@dataclass(frozen=True)
+class BlocksOfPartition:
+    """Cuts the rows of a partition into blocks.
+
+    Attributes
+    ----------
+    fit : str
+        Tells blocks of this fit from all others.
+    columns : Columns
+        Names of the columns, for messages.
+    skip : bool
+        Whether rows with nulls or NaN are left out; else they are a problem.
+    note : callable
+        What is told of every block beside it.
+    max_rows, max_bytes : int
+        Of a block.
+    """
+
+    fit: str
+    columns: Columns
+    skip: bool
+    note: Callable[[SourceBlock], Any]
+    max_rows: int = BLOCK_ROWS
+    max_bytes: int = BLOCK_BYTES
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Turn batches of rows into chunks of pickled blocks."""
+        filled = (batch for batch in batches if batch.num_rows)
+        head = next(filled, None)
+        if head is None:
+            return
+        first = head.column(PARTITION)[0].as_py() << 32
+        for block in self.blocks(chain([head], filled), first):
+            yield from spark_tasks.chunk_rows(block.number, block)
+            yield spark_tasks.note_row(block.number, self.note(block))
+
+    def blocks(self, batches: Iterable[pa.RecordBatch], first: int) -> Iterator[SourceBlock]:
+        """Yield blocks, numbered from ``first``; those of validation rows from HELD_OUT on."""
+        starts = [first] if self.columns.validation is None else [first, first + HELD_OUT]
+        streams = [
+            _Stream(start, RowChecks(self.columns, self.skip), _Pile(self.max_rows, self.max_bytes))
+            for start in starts
+        ]
+        try:
+            for batch in batches:
+                for stream, rows in zip(streams, self._kinds(batch), strict=True):
+                    for full in stream.pile.add(stream.checks.rows(rows)):
+                        yield self._block(full, stream.number)
+                        stream.number += 1
+        except ColumnError as error:
+            yield self._block(_Pile(0, 0).taken(), streams[0].number, problem=str(error))
+            return
+        for stream in streams:
+            if stream.pile.rows or stream.checks.skipped:
+                yield self._block(stream.pile.taken(), stream.number, stream.checks.skipped)
+
+    def _kinds(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """Part the rows to train on from those to validate by."""
+        name = self.columns.validation
+        if name is None:
+            return [batch]
+        held_out = batch.column(VALIDATION)
+        if held_out.null_count:
+            raise ColumnError(f"column {name!r} must be true or false in every row; got null.")
+        return [batch.filter(pc.invert(held_out)), batch.filter(held_out)]
+
+    def _block(
+        self, rows: ValidRows, number: int, skipped: int = 0, problem: str | None = None
+    ) -> SourceBlock:
+        # Computed again, a partition may have its rows in another order. What processes remember
+        # of the block of that name would be wrong then, so its contents are part of the name.
+        X, codes, weight = rows.X, rows.codes, rows.weight
+        arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
+        sign = 0
+        for array in (*arrays, codes, *([] if weight is None else [weight])):
+            sign = zlib.crc32(np.ascontiguousarray(array).data, sign)
+        if weight is not None and np.all(weight == 1.0):
+            weight = None
+        name = f"{self.fit}-{number:x}-{sign:08x}"
+        return SourceBlock(name, X, codes, weight, number, skipped, problem, sign)
+
+
+@dataclass
+class _Stream:
+    """Rows of one kind: those to train on, or those to validate by."""
+
+    number: int
+    checks: RowChecks
+    pile: _Pile
+
+
+@dataclass
+class _Pile:
+    """Rows that do not fill a block yet. Where blocks end is a matter of the rows alone."""
+
+    max_rows: int
+    max_bytes: int
+    pieces: list[ValidRows] = field(default_factory=list)
+    rows: int = 0
+    stored: int = 0
+
+    def add(self, more: ValidRows) -> Iterator[ValidRows]:
+        """Put rows on the pile, and yield blocks that are full."""
+        while len(more.codes):
+            ends = np.cumsum(more.row_bytes)
+            room = int(np.searchsorted(ends, self.max_bytes - self.stored, side="right"))
+            room = min(room, self.max_rows - self.rows)
+            if room == 0 and self.rows:
+                yield self.taken()
+                continue
+            room = max(room, 1)  # of rows that are larger than a block
+            self.pieces.append(more[:room])
+            self.rows += min(room, len(more.codes))
+            self.stored += int(ends[min(room, len(ends)) - 1])
+            more = more[room:]
+
+    def taken(self) -> ValidRows:
+        """Empty the pile into a block."""
+        pieces, self.pieces, self.rows, self.stored = self.pieces, [], 0, 0
+        if not pieces:
+            empty = np.empty(0, dtype=np.int64)
+            return ValidRows(np.empty((0, 0)), empty.astype(np.int32), None, empty)
+        X: Any
+        if any(sp.issparse(piece.X) for piece in pieces):
+            X = sp.vstack([sp.csr_matrix(piece.X) for piece in pieces], format="csr")
+        else:
+            X = np.concatenate([piece.X for piece in pieces])
+        weight = None
+        if pieces[0].weight is not None:
+            weight = np.concatenate([piece.weight for piece in pieces])
+        codes = np.concatenate([piece.codes for piece in pieces])
+        return ValidRows(X, codes, weight, np.concatenate([piece.row_bytes for piece in pieces]))

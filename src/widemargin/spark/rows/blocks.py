@@ -1,0 +1,166 @@
+"""The rows of a DataFrame as blocks on the cluster, checked before any training."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce as fold
+from typing import Any, NamedTuple
+
+import scipy.sparse as sp
+from pyspark.sql import functions as F
+
+from ...engines import spark_tasks
+from ...engines.spark import SparkEngine, SparkParts
+from ...linear.row_blocks import RowBlock
+from .block_summary import Summary, check_rows, summary_of
+from .block_tasks import HELD_OUT, BlocksOfPartition, SourceBlock
+from .columns import IDENTITY, PARTITION, Columns
+
+log = logging.getLogger("widemargin.spark")
+
+# Parts that rows with ids are divided into.
+PARTS_BY_ID = 16
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows of a DataFrame on the cluster.
+
+    Attributes
+    ----------
+    engine : SparkEngine
+        Where they are.
+    parts : SparkParts
+        Blocks of them.
+    summary : Summary
+        What they are like.
+    facts : tuple
+        What else blocks told of themselves, in their order.
+    validation : PlacedRows or None
+        Rows beside them that are not trained on.
+    """
+
+    engine: SparkEngine
+    parts: SparkParts
+    summary: Summary
+    facts: tuple[Any, ...] = ()
+    validation: PlacedRows | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.summary.sizes[0]
+
+
+def place(
+    engine: SparkEngine,
+    dataset: Any,
+    columns: Columns,
+    *,
+    skip: bool,
+    n_parts: int | None,
+    sorted_rows: bool = False,
+    facts_of: Callable[[SourceBlock], Any] | None = None,
+) -> PlacedRows:
+    """Put the rows of a DataFrame into blocks, which the engine keeps until it is told otherwise.
+
+    With ids rows are placed by the hash of theirs and sorted, so that blocks do not depend on how
+    the DataFrame is partitioned. Without, rows stay where they are, unless ``n_parts`` is given.
+    ``sorted_rows`` are sorted by a hash of their contents then, so that a partition that is
+    computed again has its rows in the same order. ``facts_of`` is asked of blocks when they are
+    made, which saves a pass over them.
+    """
+    chosen = columns.selected(dataset)
+    if columns.identity is not None:
+        if n_parts is None and engine.cores > PARTS_BY_ID:
+            log.warning(
+                "rows with ids are in %d parts, and %d tasks run at a time: set nParts to use all",
+                PARTS_BY_ID,
+                engine.cores,
+            )
+        chosen = chosen.repartition(n_parts or PARTS_BY_ID, IDENTITY)
+        chosen = chosen.sortWithinPartitions(IDENTITY)
+    elif n_parts is not None:
+        chosen = chosen.repartition(n_parts)
+    if sorted_rows and columns.identity is None:
+        chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
+    chosen = chosen.withColumn(PARTITION, F.spark_partition_id())
+    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, Noting(facts_of))
+    # Read once: a source that is drawn at random would divide its rows otherwise each time.
+    made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
+    rows, moved = _settled(engine, made, notes, columns, held_out=False)
+    if columns.validation is not None:
+        validation, also = _settled(engine, made, notes, columns, held_out=True)
+        rows, moved = replace(rows, validation=validation), moved and also
+    if moved:
+        engine.release(made)
+    return rows
+
+
+def _settled(
+    engine: SparkEngine,
+    made: SparkParts,
+    notes: dict[int, Note],
+    columns: Columns,
+    *,
+    held_out: bool,
+) -> tuple[PlacedRows, bool]:
+    """Check blocks of one kind and make them all dense or all sparse; tell if these are new."""
+    parts, use = made, "validate by" if held_out else "train on"
+    own = [number for number in notes if bool(number & HELD_OUT) == held_out]
+    if columns.validation is not None:
+        mark = F.col("part").bitwiseAND(F.lit(HELD_OUT))
+        parts = made.only(mark != 0 if held_out else mark == 0, own)
+    if not own:
+        where = f" in which {columns.validation!r} is true" if held_out else ""
+        raise ValueError(f"the DataFrame has no rows to {use}{where}.")
+    summary = fold(Summary.plus, [notes[number].summary for number in own])
+    check_rows(summary, columns, use)
+    if summary.skipped:
+        log.warning("left out %s invalid rows", f"{summary.skipped:,}")
+    if summary.empty:
+        there = [number for number in own if number not in summary.empty]
+        parts = parts.only(~F.col("part").isin(list(summary.empty)), there)
+    moved = summary.kinds != {not summary.dense}
+    if moved:
+        parts = engine.map(parts, AsKind(summary.dense))
+        summary = engine.reduce(parts, summary_of, Summary.plus)
+    facts = tuple(notes[number].facts for number in own if notes[number].summary.rows)
+    return PlacedRows(engine, parts, summary, facts), moved
+
+
+class Note(NamedTuple):
+    """What is told of a block when it is made."""
+
+    summary: Summary
+    facts: Any
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Describes blocks, and asks those with rows for facts."""
+
+    facts_of: Callable[[SourceBlock], Any] | None
+
+    def __call__(self, block: SourceBlock) -> Note:
+        """Describe a block."""
+        facts = None
+        if self.facts_of is not None and block.n_rows > 0:
+            facts = self.facts_of(block)
+        return Note(summary_of(block), facts)
+
+
+@dataclass(frozen=True)
+class AsKind:
+    """Blocks made dense, or CSR."""
+
+    dense: bool
+
+    def __call__(self, block: RowBlock) -> RowBlock:
+        """Return the block with its rows so."""
+        if self.dense:
+            return replace(block, X=block.X.toarray() if sp.issparse(block.X) else block.X)
+        return replace(block, X=sp.csr_matrix(block.X))

@@ -1,0 +1,119 @@
+"""Block descent that starts from clusters: when it does, and that the end is the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from widemargin.core.losses import Hinge, MarginDistribution, SquaredHinge
+from widemargin.core.outcome import Outcome
+from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.problem import KernelProblem
+from widemargin.kernel.solvers import block_descent, clustered_descent
+from widemargin.kernel.solvers.monitor import Monitor
+
+LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "odm": MarginDistribution(0.5, 0.2)}
+losses = pytest.mark.parametrize("loss", LOSSES)
+LOCAL, WIDE = 60.0, 0.05
+
+
+@pytest.fixture(autouse=True)
+def small_problems_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clustered_descent, "FEWEST_ROWS", 400)
+    monkeypatch.setattr(clustered_descent, "CLUSTER_ROWS", 100)
+    monkeypatch.setattr(block_descent, "BLOCK", 150)
+    monkeypatch.setattr(block_descent, "WORKING_SET", 40)
+    monkeypatch.setattr(block_descent, "WHOLE_SET", 40)
+
+
+def problem_of(loss: str, gamma: float, layout: str = "dense", threads: int = 1) -> KernelProblem:
+    """Nine separate clouds, each with both labels."""
+    rng = np.random.default_rng(0)
+    centre = np.array([[i, j] for i in range(3) for j in range(3)])[rng.integers(9, size=900)]
+    X = centre + 0.2 * rng.normal(size=(900, 2))
+    y = np.where(np.sin(9 * X[:, 0]) + np.cos(7 * X[:, 1]) + rng.normal(size=900) > 0, 1.0, -1.0)
+    kernel = Kernel("rbf", gamma)
+    terms = LOSSES[loss].terms(np.full(900, 5.0))
+    if layout == "precomputed":
+        gram = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
+        return KernelProblem(gram, Kernel("precomputed"), y, terms, threads)
+    rows = sp.csr_matrix(X) if layout == "csr" else X
+    return KernelProblem(rows, kernel, y, terms, threads)
+
+
+@losses
+@pytest.mark.parametrize("layout", ["dense", "csr", "precomputed"])
+def test_clusters_lead_to_the_same_end(loss: str, layout: str) -> None:
+    problem = problem_of(loss, LOCAL, layout)
+    started, plain = Monitor(tol=1e-6), Monitor(tol=1e-6)
+    found = clustered_descent.solve(problem, np.zeros(900), started)
+    expected = block_descent.solve(problem, np.zeros(900), plain)
+    assert found.outcome is expected.outcome is Outcome.CONVERGED
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-6)
+    np.testing.assert_allclose(found.margin, problem.margins(found.net_dual), atol=1e-9)
+    # The start is close, and its kernel values are counted.
+    assert started.history()["relative_gap"][0] < 0.5 < plain.history()["relative_gap"][0]
+    assert started.history()["passes"][0] > 0.0 == plain.history()["passes"][0]
+
+
+@pytest.mark.parametrize(("gamma", "used"), [(LOCAL, True), (WIDE, False)])
+def test_only_a_local_kernel_starts_from_clusters(gamma: float, used: bool) -> None:
+    problem, monitor = problem_of("hinge", gamma), Monitor(tol=1e-3)
+    clustered_descent.solve(problem, np.zeros(900), monitor)
+    assert (monitor.history()["passes"][0] > 0) == used
+
+
+def test_a_start_is_kept() -> None:
+    problem = problem_of("odm", LOCAL)
+    optimum = clustered_descent.solve(problem, np.zeros(900), Monitor(tol=1e-6)).net_dual
+    monitor = Monitor(tol=1e-3)
+    again = clustered_descent.solve(problem, optimum, monitor)
+    np.testing.assert_array_equal(again.net_dual, optimum)
+    assert again.iterations == 0
+
+
+@pytest.mark.parametrize(
+    ("gamma", "low", "high"), [(LOCAL, 0.85, 1.0), (3.0, 0.3, 0.95), (WIDE, 0.05, 0.25)]
+)
+@pytest.mark.parametrize("layout", ["dense", "csr", "precomputed"])
+def test_mass_within_clusters(gamma: float, low: float, high: float, layout: str) -> None:
+    """Nine clouds: all of a narrow kernel's mass is within them, a ninth of a wide one's."""
+    problem = problem_of("hinge", gamma, layout)
+    random = np.random.default_rng(1)
+    assert low < clustered_descent.mass_within_clusters(problem, 9, random) <= high
+
+
+@losses
+def test_threads_do_not_change_a_bit(loss: str) -> None:
+    one, two = (
+        clustered_descent.solve(
+            problem_of(loss, LOCAL, threads=threads), np.zeros(900), Monitor(tol=1e-4)
+        )
+        for threads in (1, 2)
+    )
+    np.testing.assert_array_equal(one.net_dual, two.net_dual)
+
+
+def test_time_may_run_out_in_the_clusters() -> None:
+    problem = problem_of("hinge", LOCAL)
+    monitor = Monitor(tol=1e-9, max_time=1e-9)
+    solution = clustered_descent.solve(problem, np.zeros(900), monitor)
+    assert solution.outcome is Outcome.TIME
+
+
+def test_an_interrupt_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clustered_descent, "_solve_cluster", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        clustered_descent.solve(problem_of("hinge", LOCAL), np.zeros(900), Monitor(tol=1e-3))
+
+
+def test_clusters_are_counted_for_those_who_watch() -> None:
+    told: list[tuple[str, int, int]] = []
+    monitor = Monitor(tol=1e-3, counter=lambda *count: told.append(count))
+    clustered_descent.solve(problem_of("hinge", LOCAL), np.zeros(900), monitor)
+    assert told[-1][0] == "clusters"
+    assert told[-1][1] == told[-1][2] >= 9
