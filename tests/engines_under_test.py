@@ -41,11 +41,11 @@ class ListeningEngine(LocalEngine):
     def stopping(self) -> bool:
         return len(self.levels) == self.gives_up_after or super().stopping()
 
-    def map(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
+    def map(self, parts: list[Any], fn: Callable[[Any], Any], report: Any = None) -> list[Any]:
         solves = "solve_part" in str(fn)
         if solves and self.before is not None:
             self.before(len(self.levels))
-        results = super().map(parts, fn)
+        results = super().map(parts, fn, report)
         if solves:
             self.levels.append(results)
         return results
@@ -76,10 +76,10 @@ class CarryingEngine:
     def scatter(self, blocks: Sequence[Any]) -> list[bytes]:
         return [cloudpickle.dumps(block) for block in blocks]
 
-    def release(self, parts: list[bytes]) -> None:
+    def release(self, parts: list[bytes] | None = None) -> None:
         self.calls.append("release")
 
-    def map(self, parts: list[bytes], fn: Callable[[Any], Any]) -> list[bytes]:
+    def map(self, parts: list[bytes], fn: Callable[[Any], Any], report: Any = None) -> list[bytes]:
         self.calls.append("map")
         return [self._run(fn, part) for part in parts]
 
@@ -127,7 +127,7 @@ class CarryingEngine:
 class OwningEngine(CarryingEngine):
     """A worker that looks whether parts hold their own rows alone."""
 
-    def map(self, parts: list[bytes], fn: Callable[[Any], Any]) -> list[bytes]:
+    def map(self, parts: list[bytes], fn: Callable[[Any], Any], report: Any = None) -> list[bytes]:
         results = super().map(parts, fn)
         for part in map(cloudpickle.loads, results):
             assert np.array_equal(part.source.numbers, part.rows)

@@ -161,7 +161,7 @@ class WeighingEngine(CarryingEngine):
     def _weigh(self, *sent: object) -> None:
         self.heaviest = max(self.heaviest, *(len(cloudpickle.dumps(each)) for each in sent))
 
-    def map(self, parts: Any, fn: Any) -> Any:
+    def map(self, parts: Any, fn: Any, report: Any = None) -> Any:
         self._weigh(fn)
         return super().map(parts, fn)
 

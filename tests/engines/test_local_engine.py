@@ -163,10 +163,9 @@ def test_listener_hears_of_every_part(n_threads: int) -> None:
         assert threading.current_thread() is main
         heard.append((done, of))
 
-    engine.listener = listener
-    engine.map([1, 2, 3, 4], lambda part: part)
+    engine.map([1, 2, 3, 4], lambda part: part, listener)
     assert heard[-1] == (4, 4)
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     heard.clear()
-    engine.map([1], lambda part: part)
+    engine.map([1], lambda part: part, listener)
     assert heard == []  # one part reports for itself

@@ -12,7 +12,8 @@ COMPARE = """
 import numpy as np, scipy.sparse as sp
 from reference import kernels as naive
 from widemargin import ODMClassifier, _native
-from widemargin.kernel.kernels import Kernel, as_rows
+from widemargin.core.rows import as_rows
+from widemargin.kernel.kernels import Kernel
 random = np.random.default_rng(0)
 X, Z = random.normal(size=(53, 9)), random.normal(size=(31, 9))
 coef = random.normal(size=(2, 31))

@@ -98,7 +98,7 @@ def test_the_same_blocks_give_the_same_iterates_here_and_there(spark, binary, so
     blocks = rows.engine.reduce(rows.parts, lambda block: [block], lambda a, b: a + b)
     local = classifier._local_estimator()
     inputs = classifier._inputs(local, rows)
-    rows.engine.release_all()
+    rows.engine.release()
     assert len(blocks) == 2
     engine = LocalEngine(1)
     here = DividedFit(

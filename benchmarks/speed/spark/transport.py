@@ -41,7 +41,7 @@ def empty_pass_seconds(frame: Any, label: str) -> float:
         engine.reduce(rows.parts, _nothing, max)
         return time.perf_counter() - began
     finally:
-        engine.release_all()
+        engine.release()
 
 
 def _nothing(block: Any) -> int:

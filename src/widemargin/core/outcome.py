@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeVar
 
-from .arrays import Array
 from .certificates import Certificate
+
+Iterate = TypeVar("Iterate")
 
 
 class Outcome(Enum):
@@ -30,24 +32,26 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Solution:
-    """A net dual with its margins and certificate.
+class Solution(Generic[Iterate]):
+    """Where a solver stopped, and why.
 
     Attributes
     ----------
-    net_dual, margin : array of shape (n_rows,)
-        The solution and Q ``net_dual``, in float64.
+    iterate : object
+        The solution, in the terms of its family: net duals with their margins (kernel), weights
+        (linear), weights and multipliers of all classes (multi-class).
     certificate : Certificate
-        Evaluated from the two arrays above. A solver that was stopped early may give the dual of
-        another point, which is as much of a proof.
+        The objective there and the best lower bound known.
     outcome : Outcome
         Why the solver stopped.
     iterations : int
-        Working sets (coordinate descent) or Newton steps.
+        Iterations it took.
+    solver : str
+        Name of the solver.
     """
 
-    net_dual: Array
-    margin: Array
+    iterate: Iterate
     certificate: Certificate
     outcome: Outcome
     iterations: int
+    solver: str = ""

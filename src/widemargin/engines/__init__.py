@@ -15,7 +15,7 @@ combine)``
 ``visit(parts, i, fn,       run on one part, pass a value on
 value)``
 ``together(parts, fn)``     run on all parts in one place
-``release(parts)``          they will hardly be asked for again
+``release(parts)``          free them, or all that the engine keeps
 ==========================  =====================================================
 """
 
@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .engine import Engine, Share
+from .contract import Engine, Report, Share
 from .local import LocalEngine
 
-__all__ = ["Engine", "LocalEngine", "Share", "resolve"]
+__all__ = ["Engine", "LocalEngine", "Report", "Share", "resolve"]
 
 
 def resolve(engine: Any, threads: int) -> Engine:
@@ -45,6 +45,7 @@ def resolve(engine: Any, threads: int) -> Engine:
     if isinstance(engine, Engine):
         return engine
     raise ValueError(
-        "`engine` must be 'local', 'spark' or an object with the verbs scatter, map, regroup, "
-        f"reduce and visit (see widemargin.engines.Engine); got {engine!r}."
+        "`engine` must be 'local', 'spark' or an object with the verbs scatter, release, map, "
+        "regroup, reduce, visit and together, and with share, stopping and in_process (see "
+        f"widemargin.engines.Engine); got {engine!r}."
     )

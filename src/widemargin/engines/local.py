@@ -11,7 +11,7 @@ from functools import reduce as fold
 from typing import Any, TypeVar
 
 from ..core.resources import single_threaded_blas
-from .engine import Share
+from .contract import Report, Share
 
 Value = TypeVar("Value")
 
@@ -31,23 +31,17 @@ class LocalEngine:
     ----------
     threads : int
         Threads in all. Results do not depend on it.
-
-    Attributes
-    ----------
-    listener : callable or None
-        Called in the main thread with (parts done, parts) while a map goes on.
     """
 
     in_process = True
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
-        self.listener: Callable[[int, int], None] | None = None
         self._stop = threading.Event()
         self._idle: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"threads": self.threads}  # an event cannot be copied, a listener should not
+        return {"threads": self.threads}  # an event cannot be copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         LocalEngine.__init__(self, state["threads"])
@@ -68,25 +62,23 @@ class LocalEngine:
         """Place the parts."""
         return list(blocks)
 
-    def release(self, parts: list[Any]) -> None:
+    def release(self, parts: list[Any] | None = None) -> None:
         """Free parts, which memory does by itself."""
 
-    def map(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
-        """Apply ``fn`` to every part."""
-        return self._applied(parts, fn)
-
-    def _applied(self, parts: list[Any], fn: Callable[[Any], Any]) -> list[Any]:
-        """Work on every part, large ones first; on a single one in the main thread."""
+    def map(
+        self, parts: list[Any], fn: Callable[[Any], Any], report: Report | None = None
+    ) -> list[Any]:
+        """Apply ``fn`` to every part, large ones first; to a single one in the main thread."""
         concurrent = self._concurrent(len(parts))
         self._stop.clear()
         if concurrent == 1:
-            return [self._tell(fn(part), k + 1, len(parts)) for k, part in enumerate(parts)]
+            return _one_by_one(parts, fn, report)
         by_size = sorted(range(len(parts)), key=lambda k: -getattr(parts[k], "n_rows", 0))
         # The limit on BLAS threads is one for the process: set before the threads start.
         with single_threaded_blas(), self._pool(concurrent) as pool:
             waiting = {k: pool.submit(fn, parts[k]) for k in by_size}
             try:
-                self._wait(list(waiting.values()))
+                _wait(list(waiting.values()), report)
             except BaseException:
                 self._stop.set()
                 for future in waiting.values():
@@ -128,11 +120,7 @@ class LocalEngine:
         combine: Callable[[Value, Value], Value],
     ) -> Value:
         """Combine a value of every part, in their order."""
-        listener, self.listener = self.listener, None  # these are small matters
-        try:
-            values: list[Value] = self._applied(parts, fn)
-        finally:
-            self.listener = listener
+        values: list[Value] = self.map(parts, fn)
         return fold(combine, values)
 
     def visit(
@@ -145,16 +133,22 @@ class LocalEngine:
         """Run ``fn`` on all parts."""
         return fn(parts)
 
-    def _wait(self, futures: list[Future[Any]]) -> None:
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
-            for future in done:
-                future.result()  # raises here what was raised there
-            if self.listener is not None:
-                self.listener(len(futures) - len(pending), len(futures))
 
-    def _tell(self, result: Any, done: int, of: int) -> Any:
-        if self.listener is not None and of > 1:
-            self.listener(done, of)
-        return result
+def _one_by_one(parts: list[Any], fn: Callable[[Any], Any], report: Report | None) -> list[Any]:
+    results = []
+    for part in parts:
+        results.append(fn(part))
+        if report is not None and len(parts) > 1:
+            report(len(results), len(parts))
+    return results
+
+
+def _wait(futures: list[Future[Any]], report: Report | None) -> None:
+    """Wait for all; look up now and then, so that Ctrl-C is heard."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+        for future in done:
+            future.result()  # raises here what was raised there
+        if report is not None:
+            report(len(futures) - len(pending), len(futures))

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from . import spark_tasks as tasks
-from .engine import Share
+from .contract import Report, Share
 from .spark_placement import partition_keys
 from .spark_workers import require_workers
 
@@ -145,8 +145,10 @@ class SparkEngine:
         parts = SparkParts(placed.select("part", "chunk", "data"), list(range(len(blocks))))
         return self._kept(parts)
 
-    def map(self, parts: SparkParts, fn: Callable[[Any], Any]) -> SparkParts:
-        """Apply ``fn`` to every part."""
+    def map(
+        self, parts: SparkParts, fn: Callable[[Any], Any], report: Report | None = None
+    ) -> SparkParts:
+        """Apply ``fn`` to every part, once somebody asks; Spark's own pages show how far it is."""
         return SparkParts(parts.frame, parts.numbers, tasks.Changed(parts.read, fn))
 
     def regroup(
@@ -205,17 +207,13 @@ class SparkEngine:
         made: Value = result
         return made
 
-    def release(self, parts: SparkParts) -> None:
+    def release(self, parts: SparkParts | None = None) -> None:
         """Free what parts take in Spark's storage; they are computed again if asked for."""
-        if parts.kept:
-            (parts.frame if parts.stored is None else parts.stored).unpersist()
-            parts.kept = False
-            self._persisted = [each for each in self._persisted if each is not parts]
-
-    def release_all(self) -> None:
-        """Free what all parts take that this engine made; Spark would keep them for good."""
-        for parts in list(self._persisted):
-            self.release(parts)
+        for each in [parts] if parts is not None else list(self._persisted):
+            if each.kept:
+                (each.frame if each.stored is None else each.stored).unpersist()
+                each.kept = False
+                self._persisted = [other for other in self._persisted if other is not each]
 
     def keep(self, frame: Any) -> SparkParts:
         """Take over parts that are made on the cluster: a frame of chunks."""

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
 from ..core.outcome import Outcome
-from ..engines import Engine
+from ..engines import Engine, Report
 from ..kernel.divide.loop import DivideAndConquer, Judge, Level, Stop, Store, Whole, collect
 from ..kernel.divide.part_solver import PartSettings, level_tol
 from ..kernel.divide.strategies import STRATEGIES, Clustered, Plan, Strategy
@@ -135,6 +135,7 @@ def fit_divided(
     judge: Callable[[DividedProblem], float] | None = None,
     store: Store | None = None,
     announce: Callable[[int, int], None] | None = None,
+    report: Report | None = None,
     keep: Callable[[DividedProblem], None],
 ) -> DividedProblem:
     """Run the loop; ``keep`` gets the last complete level, also before an interrupt goes on.
@@ -173,6 +174,7 @@ def fit_divided(
         judge=level_judge,
         store=store,
         announce=announce,
+        report=report,
     )
     try:
         stop = loop.run()

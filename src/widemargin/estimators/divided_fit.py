@@ -89,8 +89,6 @@ class DividedFit:
             self.part[k, rows] = problem.part
             self.results.append(problem)
 
-        if hasattr(self.engine, "listener"):
-            self.engine.listener = lambda done, of: self.progress.report_parts(level[0], done, of)
         fit_divided(
             samples,
             self.strategy,
@@ -100,6 +98,7 @@ class DividedFit:
             judge=None if self.validation is None else lambda p: self._score(k, p),
             store=None if self.checkpoint is None else self.checkpoint.for_problem(k),
             announce=announce,
+            report=lambda done, of: self.progress.report_parts(level[0], done, of),
             keep=keep,
         )
 

@@ -110,8 +110,7 @@ class ExactFit:
         engine = LocalEngine(self.inputs.threads if together else 1)
         of_engine = engine.share(n_problems if together else 1)
         threads = of_engine.threads if together else self.inputs.threads
-        if together:
-            engine.listener = partial(self.monitor.count, "binary problems")
+        report = partial(self.monitor.count, "binary problems") if together else None
         monitors = [
             self.monitor.of_problem(k, of_engine.sharers, engine.stopping if together else None)
             for k in range(n_problems)
@@ -125,7 +124,7 @@ class ExactFit:
             return self._fit_problem(k, monitors[k], threads)
 
         try:
-            self.results = engine.map(list(range(n_problems)), solve)
+            self.results = engine.map(list(range(n_problems)), solve, report)
         finally:
             for monitor in monitors:
                 self.monitor.take_records(monitor)

@@ -66,7 +66,7 @@ def fit_on_engine(estimator: Any, inputs: LinearInputs, classes: Any, seed: int)
             raise
         finally:
             if isinstance(estimator.engine, str):  # made for this fit, with nobody else's parts
-                engine.release_all()  # type: ignore[attr-defined]
+                engine.release()
     estimator._set_fitted(fit, classes)
     warn_of_unconverged(fit.results, estimator.tol, name, stacklevel=4)
 

@@ -177,7 +177,6 @@ class LinearFit:
         n_problems, inputs = self.inputs.n_problems, self.inputs
         at_once = inputs.at_once
         engine = LocalEngine(at_once)
-        engine.listener = self.settings.counter
         started = time.perf_counter()
         waiting = iter(range(n_problems, 0, -1))
 
@@ -192,7 +191,7 @@ class LinearFit:
                 if monitor.latest is not None and not self.w[k].any():
                     self.w[k] = monitor.latest
 
-        self.results = engine.map(list(range(n_problems)), solve_one)
+        self.results = engine.map(list(range(n_problems)), solve_one, self.settings.counter)
 
     def _monitor(
         self, k: int, started: float, share: float, engine: LocalEngine | None

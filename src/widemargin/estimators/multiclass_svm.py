@@ -240,7 +240,7 @@ class MulticlassSVMClassifier(MulticlassModel):
             yield
         finally:
             if isinstance(self.engine, str) and not engine.in_process:
-                engine.release_all()  # type: ignore[attr-defined]
+                engine.release()
 
     def _check_parameters(self) -> None:
         self._validate_params()

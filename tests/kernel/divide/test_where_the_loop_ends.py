@@ -229,7 +229,7 @@ def test_interrupt_inside_a_part(kind: type) -> None:
     X, y = two_clouds(160)
 
     class Failing(ListeningEngine):
-        def map(self, parts: Any, fn: Any) -> Any:
+        def map(self, parts: Any, fn: Any, report: Any = None) -> Any:
             if len(self.levels) == 1:
 
                 def fail(part: Any) -> Any:

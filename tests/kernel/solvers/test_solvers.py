@@ -14,12 +14,13 @@ from reference.losses import make_loss
 from reference.problems import random_problem
 from tolerances import POLISHED_OBJECTIVE, TOLERANCES
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
-from widemargin.core.outcome import Outcome, Solution
+from widemargin.core.outcome import Outcome
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.problem import KernelProblem, extreme_eigenvalues
 from widemargin.kernel.solvers import SOLVERS, choose
 from widemargin.kernel.solvers.binary import fit_binary
 from widemargin.kernel.solvers.monitor import Monitor
+from widemargin.kernel.solvers.solution import KernelSolution
 
 UPSILON, THETA, C = 0.4, 0.1, 2.0
 LOSSES: dict[str, Loss] = {
@@ -89,7 +90,7 @@ def problem_of(
     return KernelProblem(data, KERNELS[kernel], y, terms, threads)
 
 
-def solve(solver: str, problem: KernelProblem, start: np.ndarray | None = None) -> Solution:
+def solve(solver: str, problem: KernelProblem, start: np.ndarray | None = None) -> KernelSolution:
     start = np.zeros(problem.n_rows) if start is None else start
     return SOLVERS[solver](problem, start, Monitor(tol=1e-8))
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...engines import Engine
+from ...engines import Engine, Report
 from ..partition import Divided, NearestGroup, together
 from ..samples import Part
 from .level_summary import LevelSummary, summarise
@@ -124,6 +124,8 @@ class DivideAndConquer:
         Keeps finished levels.
     announce : callable or None
         Told of the level and its number of parts when it begins.
+    report : callable or None
+        Told how many parts of the level are solved.
 
     Attributes
     ----------
@@ -144,9 +146,11 @@ class DivideAndConquer:
         judge: Judge | None = None,
         store: Store | None = None,
         announce: Callable[[int, int], None] | None = None,
+        report: Report | None = None,
     ) -> None:
         self.whole, self.method, self.plan, self.engine = whole, method, plan, engine
         self.settings, self.judge, self.store, self.announce = settings, judge, store, announce
+        self.report = report
         self.complete: Level | None = None
         self.records: list[dict[str, float]] = []
         self._began = time.perf_counter()
@@ -232,7 +236,7 @@ class DivideAndConquer:
             listener=self.settings.listener if here and divided.n_parts == 1 else None,
         )
         solve = partial(solve_part, method=self.method, settings=settings)
-        parts = self.engine.map(divided.parts, solve)
+        parts = self.engine.map(divided.parts, solve, self.report)
         summary = self.engine.reduce(
             parts,
             partial(summarise, total=settings.total, blocks=self.method.routed),

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome
 from ..problem import KernelProblem
 from . import block_descent, clustered_descent, newton_by_size
 from .monitor import Monitor
+from .solution import KernelSolution
 
-__all__ = ["Monitor", "Outcome", "Solution", "Solver", "choose"]
+__all__ = ["KernelSolution", "Monitor", "Outcome", "Solver", "choose"]
 
 # Of a start inside the loss's domain, and its margins where they are known.
-Solver = Callable[[KernelProblem, Array, Monitor, Array | None], Solution]
+Solver = Callable[[KernelProblem, Array, Monitor, Array | None], KernelSolution]
 
 SOLVERS: dict[str, Solver] = {
     "blocks": clustered_descent.solve,

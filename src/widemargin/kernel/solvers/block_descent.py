@@ -34,9 +34,10 @@ import scipy.sparse
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome
 from ..problem import KernelProblem
 from .monitor import Monitor
+from .solution import KernelSolution
 
 # Rows per block and per working set: 4,096 and 256 to 512 were fastest on 20,000 to 50,000 rows.
 # Problems up to the third number are one working set.
@@ -81,7 +82,7 @@ def solve(
     monitor: Monitor,
     margin: Array | None = None,
     entries: int = 0,
-) -> Solution:
+) -> KernelSolution:
     """Solve from ``start``, a net dual inside the loss's domain, with its ``margin`` if known.
 
     ``entries`` counts the kernel values that finding the start took.
@@ -92,7 +93,7 @@ def solve(
 
 def solve_without_blocks(
     problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> Solution:
+) -> KernelSolution:
     """Solve by working sets of all rows, with their kernel rows kept."""
     sizes = _sizes(problem, monitor.memory, keep_rows=True)
     sizes = replace(sizes, block=sizes.working_set)
@@ -106,7 +107,7 @@ def _solve(
     margin: Array | None,
     sizes: _Sizes,
     progress: _Progress,
-) -> Solution:
+) -> KernelSolution:
     net_dual = np.array(start, dtype=np.float64)
     if margin is not None:
         margin = np.array(margin, dtype=np.float64)
@@ -140,7 +141,7 @@ def _solve(
         else:
             target, best_gap = 0.5 * target, gap
             continue
-        return Solution(net_dual, margin, certificate, outcome, progress.iterations)
+        return KernelSolution(net_dual, margin, certificate, outcome, progress.iterations)
 
 
 def least_memory(rows: int, item: int, keep_rows: bool) -> int:

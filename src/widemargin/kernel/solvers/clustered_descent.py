@@ -23,7 +23,6 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.losses import Hinge
-from ...core.outcome import Solution
 from ...engines import LocalEngine
 from ..divide.starts import best_on_ray
 from ..partition import Clusters, Divided
@@ -34,6 +33,7 @@ from ..samples import Part, Samples, whole_set
 from . import block_descent
 from .kernel_products import KernelProducts
 from .monitor import Monitor
+from .solution import KernelSolution
 
 # Below the first number of rows the loop is as fast without a start. Clusters hold the second
 # number on average and at most twice that, which is one block.
@@ -44,7 +44,7 @@ LOCAL, SAMPLED_ROWS = 0.8, 500
 
 def solve(
     problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> Solution:
+) -> KernelSolution:
     """Solve from ``start``, or from clusters where it is zero and the problem is large."""
     entries = 0
     if problem.n_rows >= FEWEST_ROWS and not np.any(start):
@@ -97,7 +97,6 @@ def _glued(
 ) -> tuple[Array, Array, int]:
     """Return the duals of the clusters put together, their margins, and kernel values spent."""
     n, share = problem.n_rows, engine.share(clusters.n_parts)
-    engine.listener = partial(monitor.count, "clusters")
     one = partial(
         _solve_cluster,
         problem=problem,
@@ -107,7 +106,7 @@ def _glued(
         engine=engine,
     )
     net_dual, entries = np.zeros(n), n * Clusters().n_sample
-    for part, spent in engine.map(clusters.parts, one):
+    for part, spent in engine.map(clusters.parts, one, partial(monitor.count, "clusters")):
         net_dual[part.rows] = part.net_dual
         entries += spent
     products, support = KernelProducts(problem), np.flatnonzero(net_dual)

@@ -21,16 +21,17 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.certificates import certify
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome
 from ...core.resources import single_threaded_blas
 from ..problem import KernelProblem
 from .dense import damped_cholesky
 from .monitor import Monitor
+from .solution import KernelSolution
 
 
 def solve(
     problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> Solution:
+) -> KernelSolution:
     """Solve from ``start``; the result is exact to rounding unless stopped before.
 
     A known ``margin`` saves nothing here: the dense matrix gives it for free.
@@ -39,7 +40,7 @@ def solve(
         return _solve(problem, problem.dense_q(), start, monitor)
 
 
-def _solve(problem: KernelProblem, q: Array, start: Array, monitor: Monitor) -> Solution:
+def _solve(problem: KernelProblem, q: Array, start: Array, monitor: Monitor) -> KernelSolution:
     terms, n = problem.terms, problem.n_rows
     net_dual = np.array(start, dtype=np.float64)
     margin = q @ net_dual
@@ -131,7 +132,7 @@ def finish(
     outcome: Outcome,
     steps: int,
     monitor: Monitor,
-) -> Solution:
+) -> KernelSolution:
     """Certify a net dual, after moving it into the loss's domain."""
     net_dual = problem.terms.nearest(net_dual)
     margin = q @ net_dual
@@ -141,4 +142,4 @@ def finish(
     elif outcome is Outcome.CONVERGED:  # on paper; rounding or overflow says otherwise
         outcome = Outcome.STALLED
     monitor.record(steps, certificate.primal, certificate.dual, problem.n_rows, problem.n_rows, 1.0)
-    return Solution(net_dual, margin, certificate, outcome, steps)
+    return KernelSolution(net_dual, margin, certificate, outcome, steps)

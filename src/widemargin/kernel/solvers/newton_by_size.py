@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...core.arrays import Array
-from ...core.outcome import Solution
 from ..problem import KernelProblem
 from . import newton, newton_cg
 from .monitor import Monitor
+from .solution import KernelSolution
 
 # ODM on ijcnn1, cod-rna and covtype, C of 1 and 32: at this many rows the dense method took 0.4 to
 # 1 times the CPU time of conjugate gradients, at 3,000 rows 1 to 2.3 times.
@@ -15,7 +15,7 @@ DENSE_ROWS = 2000
 
 def solve(
     problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> Solution:
+) -> KernelSolution:
     """Solve from ``start``, with its ``margin`` if known."""
     dense = problem.n_rows <= DENSE_ROWS and problem.dense_bytes <= monitor.memory
     if dense:

@@ -39,13 +39,14 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.certificates import Certificate, certify
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome
 from ...core.resources import single_threaded_blas
 from ..problem import KernelProblem
 from .kernel_products import KernelProducts
 from .monitor import Monitor
 from .newton import exact_line_search, penalised_side
 from .preconditioner import Preconditioner, build_preconditioner
+from .solution import KernelSolution
 
 # Of rᵀP⁻¹r, relative to its start: for the first system from zero duals, and for the others. With
 # 1e-2 for all, twice the steps are needed.
@@ -79,7 +80,7 @@ class _Point:
 
 def solve(
     problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> Solution:
+) -> KernelSolution:
     """Solve from ``start``, with its ``margin`` if known."""
     if not problem.terms.smooth:
         raise ValueError(
@@ -98,7 +99,7 @@ class _Iteration:
         self.preconditioner: Preconditioner | None = None
         self.lower, self.best_dual = np.zeros(problem.n_rows), -np.inf
 
-    def run(self, start: Array, margin: Array | None) -> Solution:
+    def run(self, start: Array, margin: Array | None) -> KernelSolution:
         support, terms, monitor = np.flatnonzero(start), self.terms, self.monitor
         if margin is None:
             margin = self.products.all_rows(support, start[support])
@@ -220,7 +221,7 @@ class _Iteration:
         self.products.entries += self.problem.n_rows * int(np.count_nonzero(point.net_dual))
         return _Point(point.net_dual, self.problem.margins(point.net_dual))
 
-    def _stopped(self, point: _Point, outcome: Outcome, steps: int) -> Solution:
+    def _stopped(self, point: _Point, outcome: Outcome, steps: int) -> KernelSolution:
         """End with the last primal and the best dual, each in float64."""
         point = self._exact(point)
         lower = point
@@ -234,9 +235,9 @@ class _Iteration:
 
     def _solution(
         self, point: _Point, certificate: Certificate, outcome: Outcome, steps: int
-    ) -> Solution:
+    ) -> KernelSolution:
         self._record(steps, certificate.primal, certificate.dual)
-        return Solution(point.net_dual, point.margin, certificate, outcome, steps)
+        return KernelSolution(point.net_dual, point.margin, certificate, outcome, steps)
 
     def _record(self, step: int, primal: float, dual: float) -> bool:
         n = self.problem.n_rows

@@ -21,12 +21,13 @@ import scipy.linalg.lapack as lapack
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome
 from ...core.resources import single_threaded_blas
 from ..problem import KernelProblem
 from . import newton
 from .monitor import Monitor
 from .newton import exact_line_search, penalised_side
+from .solution import KernelSolution
 
 # A primal must fall by this share to count as lower.
 ROUNDING = 1e-9
@@ -34,7 +35,7 @@ ROUNDING = 1e-9
 
 def solve(
     problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> Solution:
+) -> KernelSolution:
     """Solve from ``start``, with its ``margin`` if known."""
     with single_threaded_blas():  # the number of BLAS threads must not change the result
         net_dual = np.array(start, dtype=np.float64)
@@ -43,7 +44,9 @@ def solve(
         )
 
 
-def _solve(problem: KernelProblem, net_dual: Array, margin: Array, monitor: Monitor) -> Solution:
+def _solve(
+    problem: KernelProblem, net_dual: Array, margin: Array, monitor: Monitor
+) -> KernelSolution:
     terms, n = problem.terms, problem.n_rows
     lowest = np.inf
     for step in range(1, monitor.max_iter + 1):
@@ -59,7 +62,7 @@ def _solve(problem: KernelProblem, net_dual: Array, margin: Array, monitor: Moni
         if certificate.relative_gap <= monitor.tol or stop:
             converged = certificate.relative_gap <= monitor.tol
             outcome = Outcome.CONVERGED if converged else Outcome.TIME
-            return Solution(feasible, feasible_margin, certificate, outcome, step)
+            return KernelSolution(feasible, feasible_margin, certificate, outcome, step)
         change, margin_change = wanted - net_dual, wanted_margin - margin
         t = exact_line_search(terms, net_dual, margin, change, margin_change)
         net_dual, margin = net_dual + t * change, margin + t * margin_change

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome
 from ...core.resources import single_threaded_blas
 from ..problem import KernelProblem
 from . import newton
 from .dense import damped_cholesky
 from .interior_point import solve_box
 from .monitor import Monitor
+from .solution import KernelSolution
 
 # A dual this close to its bounds, relative to them, is taken to be at the bound.
 EDGE = 1e-9
@@ -34,7 +35,7 @@ POLISH_ROWS = 1000
 EXCHANGES = 200
 
 
-def polish(problem: KernelProblem, solution: Solution, monitor: Monitor) -> Solution:
+def polish(problem: KernelProblem, solution: KernelSolution, monitor: Monitor) -> KernelSolution:
     """Refine a solution to rounding level; return it or the better of the two."""
     if problem.terms.smooth:
         refined = newton.solve(problem, solution.net_dual, monitor)
@@ -45,7 +46,9 @@ def polish(problem: KernelProblem, solution: Solution, monitor: Monitor) -> Solu
     return refined if better else solution
 
 
-def _active_set(problem: KernelProblem, solution: Solution, monitor: Monitor) -> Solution:
+def _active_set(
+    problem: KernelProblem, solution: KernelSolution, monitor: Monitor
+) -> KernelSolution:
     q, terms = problem.dense_q(), problem.terms
     bound, net_dual = terms.bound, solution.net_dual.copy()
     if not solution.outcome.converged:

@@ -49,7 +49,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
                     fit.discard()
                     raise
             finally:
-                engine.release_all()
+                engine.release()
         fit.warn()
         model: KernelModel = self._model(local, large)
         told.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")

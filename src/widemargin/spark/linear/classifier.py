@@ -33,7 +33,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
             try:
                 fit = self._fitted(engine, dataset, columns, local, told)
             finally:
-                engine.release_all()
+                engine.release()
             for key, value in fit.attributes().items():
                 setattr(local, key, value)
             local.classes_ = np.arange(fit.inputs.n_classes)

@@ -117,7 +117,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
                 told.doing(f"training by {fit.solver}")
                 solution = fit.run(None, engine)
             finally:
-                engine.release_all()
+                engine.release()
             for key, value in fit.attributes().items():
                 setattr(local, key, value)
             local.classes_ = np.arange(len(rows.summary.counts))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 Value = TypeVar("Value")
+# Called in the main thread with the number of parts that are done, and of all parts.
+Report: TypeAlias = Callable[[int, int], None]
 
 
 class Share(NamedTuple):
@@ -49,12 +51,12 @@ class Engine(Protocol):
         """Place the parts."""
         ...
 
-    def release(self, parts: Any) -> None:
-        """Free what parts take that nobody will ask for again, or hardly."""
+    def release(self, parts: Any = None) -> None:
+        """Free what parts take that nobody will ask for again; all that it keeps if None."""
         ...
 
-    def map(self, parts: Any, fn: Callable[[Any], Any]) -> Any:
-        """Apply ``fn`` to every part."""
+    def map(self, parts: Any, fn: Callable[[Any], Any], report: Report | None = None) -> Any:
+        """Apply ``fn`` to every part; ``report`` hears how many are done, where that is known."""
         ...
 
     def regroup(

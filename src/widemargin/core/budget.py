@@ -1,0 +1,126 @@
+"""What a fit may use: precision, iterations, time, memory, threads, chance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+# Part of its share of the time that a problem gets even when others have overrun theirs.
+LEAST_SHARE = 0.2
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of a fit, made once and handed down to the solvers.
+
+    Divide it with :meth:`share`; nothing else divides time or memory. A budget can travel to
+    another process, where its deadline is the same moment; ``stopping`` stays behind.
+
+    Attributes
+    ----------
+    tol : float
+        Relative gap to reach.
+    max_iter : int
+        Iterations allowed for each problem.
+    max_time : float or None
+        Seconds allowed, from ``started``.
+    memory : int
+        Bytes for what a solver keeps beside the rows.
+    threads : int
+        Threads. Results do not depend on them.
+    seed : int
+        Decides what is drawn.
+    stopping : callable or None
+        Asked now and then; true means give up, as if the time were over.
+    started : float
+        When the fit began, by :func:`time.perf_counter`.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+    max_time: float | None = None
+    memory: int = 2**30
+    threads: int = 1
+    seed: int = 0
+    stopping: Callable[[], bool] | None = field(default=None, compare=False)
+    started: float = field(default_factory=time.perf_counter, compare=False)
+    _deadline: float | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self._deadline is None and self.max_time is not None:
+            object.__setattr__(self, "_deadline", self.started + self.max_time)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the fit began."""
+        return time.perf_counter() - self.started
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds left, a little more than none; None without a time limit."""
+        if self._deadline is None:
+            return None
+        return max(1e-3, self._deadline - time.perf_counter())
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time is used up, or somebody asked to stop."""
+        if self.stopping is not None and self.stopping():
+            return True
+        return self._deadline is not None and time.perf_counter() >= self._deadline
+
+    def share(
+        self,
+        k: int = 0,
+        of: int = 1,
+        *,
+        at_once: int = 1,
+        sharers: int = 1,
+        threads: int | None = None,
+        stopping: Callable[[], bool] | None = None,
+    ) -> Budget:
+        """Return the budget of one of several pieces of work.
+
+        Parameters
+        ----------
+        k, of : int
+            Pieces begun before this one, and pieces in all. The time that is left is divided
+            among those that remain, and each gets at least ``LEAST_SHARE`` of an equal share.
+        at_once : int
+            Pieces worked on at the same time, which the time is not divided among.
+        sharers : int
+            Pieces that the memory is divided among.
+        threads : int, optional
+            Threads of the piece; those of this budget if None.
+        stopping : callable, optional
+            Tells the piece to give up.
+        """
+        deadline = self._deadline
+        if deadline is not None and self.max_time is not None and of > 1:
+            now = time.perf_counter()
+            part = min(1.0, at_once / (of - k))
+            deadline = now + max(part * (deadline - now), LEAST_SHARE / of * self.max_time)
+        return replace(
+            self,
+            memory=self.memory // sharers,
+            threads=self.threads if threads is None else threads,
+            stopping=stopping or self.stopping,
+            _deadline=deadline,
+        )
+
+    # Clocks of other processes begin elsewhere: moments travel as wall-clock time.
+    def __getstate__(self) -> dict[str, Any]:
+        to_wall = time.time() - time.perf_counter()
+        state = {**vars(self), "stopping": None, "started": self.started + to_wall}
+        if self._deadline is not None:
+            state["_deadline"] = self._deadline + to_wall
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from_wall = time.perf_counter() - time.time()
+        state["started"] += from_wall
+        if state["_deadline"] is not None:
+            state["_deadline"] += from_wall
+        vars(self).update(state)

@@ -1,0 +1,209 @@
+"""The one training skeleton: every fit, of any family, on any engine, runs through here.
+
+1. **Validate** (estimator): check the data, turn labels into codes, collect weights.
+2. **Pose**: build the problems of the family. They hold rows, loss and kernel, and no settings.
+3. **Budget**: one :class:`~widemargin.core.budget.Budget` for the whole fit.
+4. **Solve**: :class:`Fit` solves the problems, divides the budget among them and records them.
+5. **Set**: :func:`train` hands the fit to the estimator, which sets its fitted attributes.
+
+Only :func:`train` catches an interrupt: it keeps what is usable, then lets the interrupt go on.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .budget import Budget
+from .history import History
+from .outcome import Iterate, Solution
+
+# Several problems are solved at the same time if there are at least this many.
+FEWEST_AT_ONCE = 3
+
+
+class Workers(Protocol):
+    """Who solves several problems at the same time: an engine in this process."""
+
+    def map(self, parts: Any, fn: Callable[[Any], Any], report: Any = None) -> Any:
+        """Apply ``fn`` to every part."""
+        ...
+
+    def stopping(self) -> bool:
+        """Tell work in progress whether to give up."""
+        ...
+
+
+class Fit(Generic[Iterate]):
+    """The problems of one fit, solved and accounted for.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimator, for messages.
+    n_problems : int
+        Binary problems, or one for all classes together.
+    solve : callable
+        ``solve(k, budget, history)`` solves problem ``k`` within its share of the budget.
+    budget : Budget
+        For all problems together.
+    history : History
+        The record of the fit.
+
+    Attributes
+    ----------
+    solutions : dict of int to Solution
+        The problems that are solved.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_problems: int,
+        solve: Callable[[int, Budget, History], Solution[Iterate]],
+        budget: Budget,
+        history: History,
+    ) -> None:
+        self.name, self.n_problems, self.solve = name, n_problems, solve
+        self.budget, self.history = budget, history
+        self.solutions: dict[int, Solution[Iterate]] = {}
+        self.histories: list[History] = []
+
+    def run(
+        self,
+        workers: Workers | None = None,
+        *,
+        at_once: int = 1,
+        sharers: int = 1,
+        threads: int | None = None,
+        report: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Solve all problems, ``at_once`` at the same time if there are workers.
+
+        Parameters
+        ----------
+        workers : Workers, optional
+            Solve problems side by side; without them, one problem follows the other.
+        at_once, sharers, threads : int
+            Problems at the same time, problems that share the memory, threads of each.
+        report : callable, optional
+            Told (problems done, problems) while workers solve them.
+        """
+        side_by_side = workers is not None and at_once > 1
+        self.histories = [
+            # Beside each other they run in threads, which may not draw.
+            self.history.for_problem(k, quiet=side_by_side)
+            for k in range(self.n_problems)
+        ]
+        begun = count()
+
+        def solve_one(k: int) -> None:
+            share = self.budget.share(
+                next(begun),
+                self.n_problems,
+                at_once=at_once,
+                sharers=sharers,
+                threads=threads,
+                stopping=workers.stopping if workers is not None and side_by_side else None,
+            )
+            self.solutions[k] = self.solve(k, share, self.histories[k])
+
+        try:
+            if workers is None:
+                for k in range(self.n_problems):
+                    solve_one(k)
+            else:
+                workers.map(list(range(self.n_problems)), solve_one, report)
+        finally:
+            for each in self.histories:
+                self.history.extend(each.rows)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every problem is solved."""
+        return len(self.solutions) == self.n_problems
+
+    @property
+    def solved(self) -> list[Solution[Iterate]]:
+        """The solutions so far, in the order of the problems."""
+        return [self.solutions[k] for k in sorted(self.solutions)]
+
+    def iterate(self, k: int) -> Iterate | None:
+        """Return the solution of a problem, or where an interrupt left it; None before it began."""
+        if k in self.solutions:
+            return self.solutions[k].iterate
+        latest: Iterate | None = self.histories[k].latest if self.histories else None
+        return latest
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that tell how the fit went."""
+        solved = self.solved
+        certificates = [each.certificate for each in solved]
+        iterations = [each.iterations for each in solved] or [h.iterations for h in self.histories]
+        return {
+            "dual_gap_": float(sum(c.gap for c in certificates)) if self.complete else np.nan,
+            "relative_gap_": (
+                float(np.max([c.relative_gap for c in certificates])) if self.complete else np.nan
+            ),
+            "converged_": self.complete and all(each.outcome.converged for each in solved),
+            "n_iter_": max(iterations, default=0),
+            "solver_": solved[-1].solver if solved else "",
+            "history_": self.history.table(),
+        }
+
+    def warn(self, left_out: Sequence[int] = ()) -> None:
+        """Say what did not converge, once for all problems but those left out."""
+        counted = [each for k, each in sorted(self.solutions.items()) if k not in left_out]
+        failed = [each for each in counted if not each.outcome.converged]
+        if failed:
+            worst = max(failed, key=lambda each: np.nan_to_num(each.certificate.relative_gap))
+            several = len(counted) > 1
+            where = f" in {len(failed)} of {len(counted)} binary problems" if several else ""
+            warn(
+                f"{self.name} did not converge{where}: relative gap "
+                f"{worst.certificate.relative_gap:.3g}, wanted tol={self.budget.tol:g}. "
+                f"{worst.outcome.value}",
+                ConvergenceWarning,
+            )
+
+
+AnyFit = TypeVar("AnyFit", bound=Fit[Any])
+
+
+def train(
+    fit: AnyFit,
+    run: Callable[[], None],
+    keep: Callable[[AnyFit], None],
+    usable: Callable[[AnyFit], bool],
+) -> None:
+    """Run a fit, keep what came of it, and say what did not converge.
+
+    An interrupt goes on to the caller; what it leaves is kept first, if it is of any use: an
+    earlier fit, or none, is better than a model that knows nothing of some class.
+    """
+    try:
+        run()
+    except KeyboardInterrupt:
+        if usable(fit):
+            keep(fit)
+        raise
+    keep(fit)
+    fit.warn()
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and point at the line outside this library that the warning is about."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _ours(module: str) -> bool:
+    return module.partition(".")[0] in ("widemargin", "sklearn", "contextlib")
