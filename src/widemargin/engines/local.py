@@ -69,6 +69,11 @@ class LocalEngine:
         self, parts: list[Any], fn: Callable[[Any], Any], report: Report | None = None
     ) -> list[Any]:
         """Apply ``fn`` to every part, large ones first; to a single one in the main thread."""
+        return self._applied(parts, fn, report)
+
+    def _applied(
+        self, parts: list[Any], fn: Callable[[Any], Any], report: Report | None
+    ) -> list[Any]:
         concurrent = self._concurrent(len(parts))
         self._stop.clear()
         if concurrent == 1:
@@ -120,7 +125,7 @@ class LocalEngine:
         combine: Callable[[Value, Value], Value],
     ) -> Value:
         """Combine a value of every part, in their order."""
-        values: list[Value] = self.map(parts, fn)
+        values: list[Value] = self._applied(parts, fn, None)
         return fold(combine, values)
 
     def visit(
