@@ -21,7 +21,7 @@ from widemargin import (
     SVMClassifierCV,
     load_model,
 )
-from widemargin.estimators import cross_validated, shared_search
+from widemargin.estimators import parameter_search, shared_search
 from widemargin.estimators.search_grid import best_row, results_table
 
 PAIRS = [(ODMClassifierCV, ODMClassifier), (SVMClassifierCV, SVMClassifier)]
@@ -94,11 +94,11 @@ def test_small_sets(kind: type, classifier: type, multi_class: str, iris: tuple)
 @pytest.fixture
 def sharing(monkeypatch: pytest.MonkeyPatch) -> list:
     """Let folds of few rows share blocks; note when they do."""
-    together = cross_validated.scores_on_shared_blocks
+    together = parameter_search.scores_on_shared_blocks
     calls: list = []
     monkeypatch.setattr(shared_search, "ALONE_ROWS", 500)
     monkeypatch.setattr(
-        cross_validated, "scores_on_shared_blocks", lambda *a: calls.append(a) or together(*a)
+        parameter_search, "scores_on_shared_blocks", lambda *a: calls.append(a) or together(*a)
     )
     return calls
 

@@ -2,10 +2,14 @@
 
 from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
-from .kernel_cv import ODMClassifierCV, SVMClassifierCV
 from .linear import LinearODMClassifier, LinearSVMClassifier
-from .linear_cv import LinearODMClassifierCV, LinearSVMClassifierCV
 from .multiclass_svm import MulticlassSVMClassifier
+from .search import (
+    LinearODMClassifierCV,
+    LinearSVMClassifierCV,
+    ODMClassifierCV,
+    SVMClassifierCV,
+)
 
 __all__ = [
     "GossipClassifier",

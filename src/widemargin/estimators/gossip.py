@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..gossip import Consensus, Gadget, NetworkFaults, Tracking
 from ..gossip.methods import METHODS
 from .gossip_machine import GossipMachine
 
 
+@with_parameters
 class GossipClassifier(GossipMachine):
     r"""Linear classifier that sites of a network agree on without pooling their rows.
 
@@ -37,8 +38,6 @@ class GossipClassifier(GossipMachine):
     loss : {'hinge', 'squared_hinge', 'odm'}, default='hinge'
         Loss of a margin: those of :class:`LinearSVMClassifier`, or that of
         :class:`LinearODMClassifier`.
-    C : float, default=1.0
-        Weight of a row's loss: larger fits the training data more closely.
     lam : float, default=None
         When set it replaces ``C``: by 1 / (λ · Σ weights), GADGET's λ, for the hinge losses; by
         λ / (Σ weights · (1 − θ)²), that of the ODM papers, for 'odm'.
@@ -46,10 +45,6 @@ class GossipClassifier(GossipMachine):
         With 'odm', υ: weight of margins that are too large, relative to those too small.
     theta : float in [0, 1), default=0.2
         With 'odm', θ: deviations of the margin from 1 up to this cost nothing.
-    fit_intercept : bool, default=True
-        Add a constant feature, whose weight gives the intercept and is penalised as all others.
-    intercept_scaling : float, default=1.0
-        Value of the constant feature: larger penalises the intercept less.
     solver : {'consensus', 'gadget', 'tracking'} or object, default='consensus'
         'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
         published method, Pegasos steps averaged by Push-Sum. 'tracking': gradients tracked by
@@ -77,34 +72,20 @@ class GossipClassifier(GossipMachine):
         Relative gap at which sites stop, by their own estimate.
     max_iter : int, default=1000
         Rounds allowed per binary problem.
-    max_time : float, default=None
-        Seconds allowed for the whole fit; when they are over, the models so far are kept and a
-        :class:`~sklearn.exceptions.ConvergenceWarning` says so.
-    class_weight : dict or 'balanced', default=None
-        Factors of ``C`` by class.
     random_state : int, RandomState instance or None, default=None
         Decides which rows go where, random graphs, which rows are visited, and the faults.
-    n_jobs : int, default=None
-        Threads; None takes all cores this process may use (one inside a worker process). Results
-        do not depend on it.
     memory_limit : int or str, default='1GiB'
         Bytes for what sites and links keep, or a size such as '500MB'. More is refused.
-    verbose : int, default=0
-        Print the gap as the fit goes on. A progress line is shown on a terminal in any case.
 
     Attributes
     ----------
     coef_ : array of shape (n_problems, n_features)
         Mean weights of the sites that are present at the end; one row for two classes, else one
         row per class (each against the rest).
-    intercept_ : array of shape (n_problems,)
-        Added to the decisions; zero without ``fit_intercept``.
     site_coef_ : array of shape (n_problems, n_sites, n_features)
         Weights of every site; those it had last, if it is gone.
     site_intercept_ : array of shape (n_problems, n_sites)
         Intercepts of every site.
-    classes_ : array of shape (n_classes,)
-        Labels.
     sites_ : array of shape (n_sites,)
         Names of the sites; those of a graph's nodes as text, unless they are integers.
     topology_ : Topology
@@ -134,10 +115,6 @@ class GossipClassifier(GossipMachine):
         estimated_gap, disagreement (the longest distance of a site's model from the mean one,
         relative to that), messages, bytes, seconds. With several classes, accuracies are those of
         each class against the rest.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (n_features,)
-        Names, if X had them.
 
     See Also
     --------
@@ -169,87 +146,16 @@ class GossipClassifier(GossipMachine):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_sites": [None, Interval(Integral, 1, None, closed="left")],
+        "n_sites": [None, AT_LEAST_ONE],
         "topology": "no_validation",
         "loss": [StrOptions({"hinge", "squared_hinge", "odm"})],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "lam": [None, Interval(Real, 0.0, None, closed="neither")],
-        "upsilon": [Interval(Real, 0.0, 1.0, closed="right")],
-        "theta": [Interval(Real, 0.0, 1.0, closed="left")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions(set(METHODS)), Consensus, Gadget, Tracking],
         "partners": [StrOptions({"all", "one"})],
-        "exchanges": [Interval(Integral, 1, None, closed="left")],
+        "exchanges": [AT_LEAST_ONE],
         "weights": [StrOptions({"metropolis", "random_walk"})],
         "asynchronous": ["boolean"],
         "faults": [None, NetworkFaults],
         "stopping": [StrOptions({"gap", "norm", "never"})],
-        "epsilon": [Interval(Real, 0.0, None, closed="neither")],
-        "quiet": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
+        "epsilon": [POSITIVE],
+        "quiet": [AT_LEAST_ONE],
     }
-
-    def __init__(
-        self,
-        n_sites: int | None = None,
-        topology: Any = "ring",
-        *,
-        loss: str = "hinge",
-        C: float = 1.0,
-        lam: float | None = None,
-        upsilon: float = 0.5,
-        theta: float = 0.2,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        solver: Any = "consensus",
-        partners: str = "all",
-        exchanges: int = 1,
-        weights: str = "metropolis",
-        asynchronous: bool = False,
-        faults: NetworkFaults | None = None,
-        stopping: str = "gap",
-        epsilon: float = 1e-3,
-        quiet: int = 3,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str = "1GiB",
-        verbose: int = 0,
-    ) -> None:
-        self.n_sites = n_sites
-        self.topology = topology
-        self.loss = loss
-        self.C = C
-        self.lam = lam
-        self.upsilon = upsilon
-        self.theta = theta
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.partners = partners
-        self.exchanges = exchanges
-        self.weights = weights
-        self.asynchronous = asynchronous
-        self.faults = faults
-        self.stopping = stopping
-        self.epsilon = epsilon
-        self.quiet = quiet
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.verbose = verbose

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Array
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import as_rows, canonical
@@ -29,6 +31,7 @@ from .gossip_sites import Placement, placed, warn_of_split_network
 from .linear_fit import LinearInputs
 from .linear_prediction import ACCEPTED, LinearModel, decisions_of
 from .linear_validation import LinearValidation
+from .parameters import ConstantFeature, Limits, WeightedMarginDistributionLoss
 from .training_set import TrainingSet, class_weights, training_set
 from .validation import codes_of
 
@@ -36,35 +39,22 @@ from .validation import codes_of
 SKEWED = 0.2
 
 
-class GossipMachine(LinearModel):
-    """Base of :class:`GossipClassifier`, which adds the parameters."""
+@with_parameters
+class GossipMachine(LinearModel, ConstantFeature, Limits, WeightedMarginDistributionLoss):
+    """Base of :class:`GossipClassifier`, which documents the parameters."""
 
-    # Names that the constructor sets; declared for type checkers.
-    n_sites: int | None
-    topology: Any
-    loss: str
-    C: float
-    lam: float | None
-    upsilon: float
-    theta: float
-    fit_intercept: bool
-    intercept_scaling: float
-    solver: Any
-    partners: str
-    exchanges: int
-    weights: str
-    asynchronous: bool
-    faults: NetworkFaults | None
-    stopping: str
-    epsilon: float
-    quiet: int
-    tol: float
-    max_iter: int
-    max_time: float | None
-    class_weight: Any
-    random_state: Any
-    memory_limit: int | str
-    verbose: int
+    n_sites: int | None = field(default=None, kw_only=False)
+    topology: Any = field(default="ring", kw_only=False)
+    loss: str = "hinge"
+    solver: Any = "consensus"
+    partners: str = "all"
+    exchanges: int = 1
+    weights: str = "metropolis"
+    asynchronous: bool = False
+    faults: NetworkFaults | None = None
+    stopping: str = "gap"
+    epsilon: float = 1e-3
+    quiet: int = 3
 
     def fit(
         self,
@@ -179,11 +169,6 @@ class GossipMachine(LinearModel):
             memory=memory_bytes(self.memory_limit),
             validation=validation,
         )
-
-    @property
-    def _constant(self) -> float:
-        """Value of the constant feature."""
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _validation(self, training: TrainingSet, X_val: Any, y_val: Any) -> LinearValidation | None:
         if X_val is None and y_val is None:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
-from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..core.arrays import Array
-from ..core.losses import Loss
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import drop_unused_columns, sparse_if_faster
-from ..engines import Engine
 from ..engines import resolve as resolve_engine
-from ..kernel.divide.strategies import STRATEGIES, Strategy
-from ..kernel.kernels import KERNEL_NAMES, Kernel, resolve_gamma, rounding_of_distances
+from ..kernel.divide.strategies import Strategy
+from ..kernel.kernels import Kernel, resolve_gamma, rounding_of_distances
 from ..kernel.matrices import check_symmetric, evaluate_callable
 from ..kernel.solvers.monitor import Monitor
 from .divided import resolve_strategy
@@ -31,6 +26,7 @@ from .exact_fit import ExactFit, FitInputs
 from .expansion import Expansion, set_expansion
 from .feature_scales import warn_if_one_feature_dominates
 from .kernel_model import KernelModel
+from .kernel_parameters import KernelMachineParameters
 from .multiclass import binary_tasks
 from .path import fit_path
 from .prediction import FLOAT32_ROUNDING
@@ -39,65 +35,10 @@ from .training_set import TrainingSet, class_weights, training_set
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelModel):
+class KernelMachine(KernelModel, KernelMachineParameters):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, 64, closed="both")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
-        "solver": [StrOptions({"auto", "blocks", "coordinate", "newton"})],
-        "multi_class": [StrOptions({"ovr", "ovo"})],
-        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
-        "engine": [StrOptions({"local", "spark"}), Engine],
-        "checkpoint": [None, str, PathLike],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-    }
-
-    # Names that subclasses' constructors set; declared for type checkers.
-    kernel: Any
-    C: float
-    gamma: float | str
-    degree: int
-    coef0: float
-    fit_intercept: bool
-    strategy: str | Strategy
-    solver: str
-    multi_class: str
-    decision_function_shape: str
-    tol: float
-    max_iter: int
-    max_time: float | None
-    class_weight: Any
-    random_state: Any
-    n_jobs: int | None
-    memory_limit: int | str
-    engine: Any
-    checkpoint: str | PathLike[str] | None
-    warm_start: bool
-    verbose: int
-
     gamma_: Any
-
-    def _loss(self) -> Loss:
-        """Build the loss from the parameters."""
-        raise NotImplementedError
-
-    def _row_weight(self, total_weight: float) -> float:
-        """Weight of a row of sample weight one."""
-        return self.C
 
     def fit(
         self,

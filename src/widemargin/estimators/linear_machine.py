@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.losses import Loss
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import as_rows, canonical
-from ..engines import Engine
 from ..linear.problem import LossConstants
-from ..linear.solvers import SOLVERS, SolverOptions, refuse
+from ..linear.solvers import SolverOptions, refuse
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_divided import fit_on_engine
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
+from .linear_parameters import LinearMachineParameters
 from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
 from .linear_streaming import fit_stream, partial_fit
@@ -33,56 +30,10 @@ from .training_set import TrainingSet, class_weights, training_set
 from .validation import codes_of, hold_out
 
 
-class LinearMachine(LinearModel):
+class LinearMachine(LinearModel, LinearMachineParameters):
     """Base of the linear classifiers; subclasses add the loss and its parameters."""
 
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant",)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
-        "solver": [StrOptions({"auto", *SOLVERS})],
-        "n_parts": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [None, Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
-        "engine": [StrOptions({"local", "spark"}), Engine],
-        "warm_start": ["boolean"],
-        "validation_fraction": [None, Interval(Real, 0.0, 1.0, closed="neither")],
-        "verbose": ["verbose"],
-    }
-
-    # Names that subclasses' constructors set; declared for type checkers.
-    C: float
-    fit_intercept: bool
-    intercept_scaling: float
-    solver: str
-    n_parts: int
-    batch_size: int | None
-    tol: float
-    max_iter: int
-    max_time: float | None
-    class_weight: Any
-    random_state: Any
-    n_jobs: int | None
-    memory_limit: int | str
-    engine: Any
-    warm_start: bool
-    validation_fraction: float | None
-    verbose: int
-
-    def _loss(self) -> Loss:
-        """Build the loss from the parameters."""
-        raise NotImplementedError
-
-    def _row_weight(self, total_weight: float) -> float:
-        """Weight of a row of sample weight one."""
-        return self.C
 
     def fit(
         self,
@@ -275,11 +226,6 @@ class LinearMachine(LinearModel):
             codes = codes_of(y_val, training)
         n_classes, constant = len(training.classes), self._constant
         return training, LinearValidation(canonical(X_val), codes, n_classes, constant)
-
-    @property
-    def _constant(self) -> float:
-        """Value of the constant feature."""
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _inputs(self, training: TrainingSet) -> LinearInputs:
         warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..engines import Engine, resolve
@@ -22,10 +23,12 @@ from .multiclass_svm_divided import DividedMulticlassFit, scattered
 from .multiclass_svm_fit import MulticlassFit, problem_of, settled
 from .multiclass_svm_prediction import MulticlassModel
 from .outcomes import warn_of_unconverged
+from .parameters import ConstantFeature, Limits, WeightedLoss
 from .training_set import TrainingSet, training_set
 
 
-class MulticlassSVMClassifier(MulticlassModel):
+@with_parameters
+class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, WeightedLoss):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
@@ -43,32 +46,16 @@ class MulticlassSVMClassifier(MulticlassModel):
           :math:`\sum_c w_c = 0`
         - 'ovr' (one against the rest): :math:`(1 - w_y^\top x)_+ + \sum_{c \ne y}
           (1 + w_c^\top x)_+`, a problem for every class
-    C : float, default=1.0
-        Weight of a row's loss.
-    fit_intercept : bool, default=True
-        Add a constant feature, whose weights are penalised as all others are.
-    intercept_scaling : float, default=1.0
-        Value of the constant feature; the larger, the less its weights are penalised.
     solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
         'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
         for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
         'newton', for 'ww' and 'llw', takes second-order steps in all weights; it is what 'auto'
         takes where ``C`` is large and weights are few. 'printed' is the published algorithm for
         'llw', which hardly converges.
-    tol : float, default=1e-3
-        Relative duality gap at which the fit ends.
     max_iter : int, default=10000
         Epochs, or Newton steps.
-    max_time : float, default=None
-        Seconds. What is found by then is the model, and a
-        :class:`~sklearn.exceptions.ConvergenceWarning` says so.
-    class_weight : dict or 'balanced', default=None
-        Factors of ``C`` by class.
     random_state : int, RandomState instance or None, default=None
         Orders the rows that are visited; the solution differs within ``tol`` only.
-    n_jobs : int, default=None
-        Threads; None takes all cores this process may use (one inside a worker process). Results
-        do not depend on it.
     memory_limit : int or str, default='1GiB'
         Bytes for weights, or a size such as '500MB': beyond half of it they are kept sparsely from
         the start.
@@ -79,8 +66,6 @@ class MulticlassSVMClassifier(MulticlassModel):
         'auto' does with sets of up to 256 MiB. The model is the same.
     warm_start : bool, default=False
         Keep the multipliers, and start the next fit from them if it has as many rows and classes.
-    verbose : int, default=0
-        Print the gap as the fit goes on. A progress line is shown on a terminal in any case.
 
     Attributes
     ----------
@@ -89,8 +74,6 @@ class MulticlassSVMClassifier(MulticlassModel):
         row, :math:`w_1 - w_0` ('ovr': half of it, the one binary machine that both are).
     intercept_ : array of shape (n_classes,) or (1,)
         Added to the decisions; zero without ``fit_intercept``.
-    classes_ : array of shape (n_classes,)
-        Labels.
     density_ : float
         Share of ``coef_`` that is not zero.
     dual_gap_, relative_gap_ : float
@@ -104,10 +87,6 @@ class MulticlassSVMClassifier(MulticlassModel):
     history_ : dict of arrays
         Per certificate: iteration, seconds, primal, dual, relative_gap; of a tournament on another
         engine also bytes_moved, of weights and multipliers so far.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (n_features,)
-        Names, if X had them.
 
     See Also
     --------
@@ -136,56 +115,16 @@ class MulticlassSVMClassifier(MulticlassModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "formulation": [StrOptions(set(FORMULATIONS))],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions({"auto", *SOLVERS})],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [None, Interval(Real, 0.0, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "memory_limit": [str, Interval(Integral, 1, None, closed="left")],
         "engine": [StrOptions({"local", "spark"}), Engine],
         "warm_start": ["boolean"],
-        "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        formulation: str = "ww",
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str = "1GiB",
-        engine: Any = "local",
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.formulation = formulation
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.engine = engine
-        self.warm_start = warm_start
-        self.verbose = verbose
+    formulation: str = field(default="ww", kw_only=False)
+    solver: str = "auto"
+    max_iter: int = 10_000
+    engine: Any = "local"
+    warm_start: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on rows and labels.
@@ -245,10 +184,6 @@ class MulticlassSVMClassifier(MulticlassModel):
     def _check_parameters(self) -> None:
         self._validate_params()
         refuse(self.solver, self.formulation)
-
-    @property
-    def _constant(self) -> float:
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _teller(self, progress: FitProgress) -> Callable[[int, float], None]:
         name = type(self).__name__

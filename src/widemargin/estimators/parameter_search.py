@@ -1,7 +1,8 @@
-"""A search by cross-validation: every C of a path, for every other setting, on every fold."""
+"""The search by cross-validation: every C of a path, with every other setting, on every fold."""
 
 from __future__ import annotations
 
+from itertools import product
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,35 +14,87 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
+from ..core.parameters import with_parameters
 from .earlier_fit import earlier_fit_kept
 from .search_folds import Folds, FoldScores, scores_by_paths
-from .search_grid import best_row, results_table, values_of_C
+from .search_grid import AXES, best_row, results_table
+from .shared_search import can_share, scores_on_shared_blocks
 from .training_set import TrainingSet, training_set
 
 DEFAULT_FOLDS = 5
-# Attributes of a search that are not of the classifier it has trained.
-OF_THE_SEARCH = ("Cs_", "C_", "upsilon_", "theta_", "scores_", "cv_results_")
+# Attributes of a search that the classifier it trains does not have.
+OF_THE_SEARCH = ("C_", "upsilon_", "theta_", "scores_", "cv_results_")
 
 
+@with_parameters
 class ParameterSearch:
-    """What the searches share; subclasses name the classifier and the settings beside C."""
+    """Search for the parameters of a classifier; a subclass names the classifier.
+
+    Parameters of the search that the classifier lacks, and that :data:`AXES` lists, hold the
+    values to try.
+
+    Parameters
+    ----------
+    Cs : int or array-like, default=10
+        Values of C to try. An integer stands for that many values between 0.01 and 1,000, evenly
+        spaced on a logarithmic scale.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How to split the rows. None is stratified, in five folds or as many as the smallest class
+        has rows; an integer is the number of stratified folds.
+    scoring : str, callable or None, default=None
+        Score of a fold, larger is better: a name or a function ``scorer(model, X, y)`` of
+        scikit-learn. None is the accuracy, weighted by ``sample_weight``; other scores are not
+        weighted.
+    refit : bool, default=True
+        Train on all rows with the best parameters. Otherwise only the results of the search are
+        kept.
+    max_time : float, default=None
+        Seconds allowed for each model of the search, and for the last fit.
+    random_state : int, RandomState instance or None, default=None
+        Breaks ties and orders the rows that a solver visits, where solutions differ within ``tol``
+        only. Splits do not depend on it; pass a splitter as ``cv`` to shuffle.
+    verbose : int, default=0
+        Print the scores during the search.
+
+    Attributes
+    ----------
+    C_ : float
+        Best C: that of the highest mean score; among equals the smallest C, then the smallest of
+        the other parameters.
+    best_score_ : float
+        Mean score of the best parameters over the folds.
+    best_params_ : dict
+        The best parameters.
+    best_index_ : int
+        Their row in ``cv_results_``.
+    cv_results_ : dict of arrays
+        One row per choice of parameters as in :class:`sklearn.model_selection.GridSearchCV`:
+        params, param_C and so on, split0_test_score and so on, mean_test_score, std_test_score,
+        rank_test_score, mean_fit_time. The time of work that folds share is divided among them.
+    scores_ : array of shape (n_settings, n_Cs, n_folds)
+        All scores. A setting is a choice of the parameters other than C.
+    Cs_ : array
+        Values of C that were tried, ascending.
+    best_estimator_ : object
+        The trained classifier, as an instance of the class that was searched for. If ``refit``, the
+        search has its attributes too (``relative_gap_``, ``history_`` and so on).
+    """
 
     _classifier: ClassVar[type[Any]]
-    # Constructor parameters of the search that its classifier does not have.
-    _own: ClassVar[tuple[str, ...]] = ("Cs", "cv", "scoring", "refit")
-    _search_constraints: ClassVar[dict[str, list[Any]]] = {
+    # Parameters of the classifier that a search sets.
+    _fixed: ClassVar[dict[str, Any]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "Cs": [Integral, "array-like"],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "refit": ["boolean"],
     }
 
-    # Names that subclasses' constructors set; declared for type checkers.
-    Cs: Any
-    cv: Any
-    scoring: Any
-    refit: bool
-    verbose: int
+    Cs: Any = 10
+    cv: Any = None
+    scoring: Any = None
+    refit: bool = True
+    verbose: int = 0
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Search by cross-validation, then train on all rows with the best parameters.
@@ -54,7 +107,7 @@ class ParameterSearch:
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies C row by row, and weighs the rows that the accuracy is measured on.
+            Multiplies C row by row, and weights the rows on which the accuracy is measured.
         groups : array-like of shape (n_samples,), optional
             Group of each row, for splitters such as :class:`sklearn.model_selection.GroupKFold`.
 
@@ -70,18 +123,17 @@ class ParameterSearch:
             training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
             weight = np.zeros(training.n_given)
             weight[slice(None) if training.kept is None else training.kept] = training.weights
-            Cs, settings = values_of_C(self.Cs), self._settings_beside_C(training)
-            folds = Folds(
-                X,
-                y,
-                weight,
-                list(self._splitter(y).split(X, y, groups)),
-                pairwise,
-                None if self.scoring is None else get_scorer(self.scoring),
-            )
+            grid = self._grid(training)
+            splits = list(self._splitter(y).split(X, y, groups))
+            scorer = None if self.scoring is None else get_scorer(self.scoring)
+            folds = Folds(X, y, weight, splits, pairwise, scorer)
             folds.check(name)
+            Cs = grid.pop("C")
+            settings = [dict(zip(grid, each, strict=True)) for each in product(*grid.values())]
             found = self._search(Cs, settings, folds)
         self._keep_results(Cs, settings, found)
+        if "gammas" in self._own():
+            self.gammas_ = np.array(grid["gamma"]) if "gamma" in grid else None
         if self.refit:
             best = self._classifier_with(**self.best_params_)
             best.fit(X, y, sample_weight)
@@ -90,9 +142,20 @@ class ParameterSearch:
                     setattr(self, attribute, value)
         return self
 
-    def _settings_beside_C(self, training: TrainingSet) -> list[dict[str, float]]:
-        """Return the settings to try with every C, in the order that decides among equals."""
-        raise NotImplementedError
+    def _own(self: Any) -> list[str]:
+        """Return the parameters of the search that its classifier does not have."""
+        of_classifier = self._classifier._get_param_names()
+        return [name for name in self._get_param_names() if name not in of_classifier]
+
+    def _grid(self, training: TrainingSet) -> dict[str, Any]:
+        """Return the values to try, ascending, of each parameter of the classifier."""
+        own, grid = self._own(), {}
+        for axis, (name, values) in AXES.items():
+            if axis in own:
+                found = values(getattr(self, axis), self, training)
+                if found is not None:
+                    grid[name] = found
+        return grid
 
     def _splitter(self, y: NDArray[Any]) -> Any:
         if self.cv is not None:
@@ -103,12 +166,9 @@ class ParameterSearch:
     def _classifier_with(self: Any, **chosen: Any) -> Any:
         """Return the classifier that is searched for, with parameters of the grid."""
         kept = self.get_params(deep=False)
-        for own in self._own:
+        for own in self._own():
             del kept[own]
-        return self._classifier(**{**kept, **chosen})
-
-    def _scores(self, classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
-        return scores_by_paths(classifier, Cs, folds)
+        return self._classifier(**{**kept, **self._fixed, **chosen})
 
     def _search(
         self, Cs: Array, settings: list[dict[str, float]], folds: Folds
@@ -118,7 +178,9 @@ class ParameterSearch:
         for setting in settings:
             classifier = self._classifier_with(C=float(Cs[0]), **setting)
             classifier._check_parameters()
-            found.append(self._scores(classifier, Cs, folds))
+            shared = can_share(classifier, folds)
+            score = scores_on_shared_blocks if shared else scores_by_paths
+            found.append(score(classifier, Cs, folds))
             if self.verbose:
                 others = "".join(f", {name}={value:g}" for name, value in setting.items())
                 for C, scores in zip(Cs, found[-1].score, strict=True):
@@ -145,14 +207,16 @@ class ParameterSearch:
         self.best_index_ = best_row(self.cv_results_)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        self.C_ = self.best_params_["C"]
+        for axis, (name, _) in AXES.items():
+            if axis in self._own():
+                setattr(self, f"{name}_", self.best_params_.get(name))
 
     @property
     def best_estimator_(self) -> Any:
-        """The classifier trained on all rows: it shares its arrays with this one."""
+        """The classifier trained on all rows, which shares its arrays with this one."""
         check_is_fitted(self)
         best = self._classifier_with(**self.best_params_)
-        others = (*OF_THE_SEARCH, *(f"{own}_" for own in self._own))
+        others = (*OF_THE_SEARCH, *(f"{own}_" for own in self._own()))
         for attribute, value in vars(self).items():
             if attribute.endswith("_") and attribute not in others and "best_" not in attribute:
                 setattr(best, attribute, value)

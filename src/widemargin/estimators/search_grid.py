@@ -1,7 +1,8 @@
-"""The grid of a search, its results, and the choice among them."""
+"""The grid of a search, the table of its results, and the choice of the best."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -12,18 +13,19 @@ from scipy.stats import rankdata
 from ..core.arrays import Array
 from ..kernel.kernels import resolve_gamma
 from .path import positive_values
+from .training_set import TrainingSet
 
-# Ends of the values of C that a number of them stands for.
+# Range of the values of C that an integer stands for.
 SMALLEST_C, LARGEST_C = 1e-2, 1e3
 # Values of gamma, and the ratio of neighbouring ones, around "scale".
 GAMMAS, GAMMA_RATIO = 5, 4.0
 # Kernels that have a width.
 WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
-# Scores closer than this differ by the rounding of their means only.
+# Scores that differ by less than this differ by the rounding of their means only.
 SAME_SCORE = 1e-12
 
 
-def values_of_C(Cs: Any) -> Array:
+def values_of_C(Cs: Any, search: Any, training: TrainingSet) -> Array:
     """Return the values of C to try, ascending."""
     if isinstance(Cs, Integral) and not isinstance(Cs, bool):
         if int(Cs) < 1:
@@ -32,8 +34,9 @@ def values_of_C(Cs: Any) -> Array:
     return np.unique(positive_values(Cs, "Cs"))
 
 
-def values_of_gamma(gammas: Any, kernel: Any, X: Any, weights: Array) -> Array | None:
+def values_of_gamma(gammas: Any, search: Any, training: TrainingSet) -> list[float] | None:
     """Return the values of gamma to try, ascending; None for a kernel that has no gamma."""
+    kernel, data = search.kernel, (training.X, training.weights)
     if not (isinstance(kernel, str) and kernel in WITH_GAMMA):
         if gammas is not None:
             name = kernel if isinstance(kernel, str) else "a function"
@@ -47,15 +50,47 @@ def values_of_gamma(gammas: Any, kernel: Any, X: Any, weights: Array) -> Array |
         if int(gammas) < 1:
             raise ValueError(f"`gammas` must be at least one value; got {gammas!r}.")
         powers = np.arange(int(gammas)) - (int(gammas) - 1) / 2
-        return np.asarray(resolve_gamma("scale", X, weights) * GAMMA_RATIO**powers)
+        return [float(resolve_gamma("scale", *data) * ratio) for ratio in GAMMA_RATIO**powers]
     if not isinstance(gammas, str) and np.ndim(gammas) == 1:
-        named = [g for g in gammas if isinstance(g, str) and g in ("scale", "auto")]
-        if named:
+        named = [isinstance(g, str) and g in ("scale", "auto") for g in gammas]
+        if any(named):
             gammas = [
-                resolve_gamma(g, X, weights) if isinstance(g, str) and g in named else g
-                for g in gammas
+                resolve_gamma(g, *data) if is_name else g
+                for g, is_name in zip(gammas, named, strict=True)
             ]
-    return np.unique(positive_values(gammas, "gammas"))
+    return [float(gamma) for gamma in np.unique(positive_values(gammas, "gammas"))]
+
+
+def values_of_upsilon(upsilons: Any, search: Any, training: TrainingSet) -> list[float]:
+    """Return the values of υ to try, ascending."""
+    return _values_within(upsilons, "upsilons", "(0, 1]")
+
+
+def values_of_theta(thetas: Any, search: Any, training: TrainingSet) -> list[float]:
+    """Return the values of θ to try, ascending."""
+    return _values_within(thetas, "thetas", "[0, 1)")
+
+
+def _values_within(given: Any, name: str, interval: str) -> list[float]:
+    try:
+        values = np.unique(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    above = values > 0 if interval.startswith("(") else values >= 0
+    below = values <= 1 if interval.endswith("]") else values < 1
+    if np.ndim(given) > 1 or values.size == 0 or not np.all(above & below):
+        raise ValueError(f"`{name}` must be one or more numbers in {interval}; got {given!r}.")
+    return [float(value) for value in values]
+
+
+# By parameter of a search: the parameter of the classifier that it holds values of, and the
+# function that returns these for a search and its training set.
+AXES: dict[str, tuple[str, Callable[[Any, Any, TrainingSet], Any]]] = {
+    "Cs": ("C", values_of_C),
+    "gammas": ("gamma", values_of_gamma),
+    "upsilons": ("upsilon", values_of_upsilon),
+    "thetas": ("theta", values_of_theta),
+}
 
 
 def results_table(
@@ -93,7 +128,7 @@ def results_table(
 
 
 def best_row(table: dict[str, Any]) -> int:
-    """Return the row to take: the best mean score; of several the smallest C, then the first."""
+    """Return the row of the best mean score; among equals the smallest C, then the first."""
     mean: NDArray[np.float64] = table["mean_test_score"]
     best = np.flatnonzero(mean >= np.nanmax(mean) - SAME_SCORE)
     return int(min(best, key=lambda k: (table["param_C"][k], k)))

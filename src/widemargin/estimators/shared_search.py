@@ -33,6 +33,7 @@ from ..kernel.solvers.shared_blocks import (
     leave_out,
     rows_of_block,
 )
+from .kernel_machine import KernelMachine
 from .multiclass import binary_tasks
 from .search_folds import Folds, FoldScores
 from .training_set import TrainingSet, class_weights
@@ -44,12 +45,14 @@ FOLDS_TOGETHER = 8
 
 
 def can_share(classifier: Any, folds: Folds) -> bool:
-    """Whether folds may share blocks.
+    """Return whether folds may share blocks.
 
-    Named kernels without negative eigenvalues; problems on all rows (two classes, or one against
-    the rest); every class in every fold; more rows than are worth solving alone; memory for
-    blocks. A scorer that is a function of the user's may ask more of a model than its decisions.
+    They may for named kernels without negative eigenvalues, problems on all rows (two classes, or
+    one against the rest), every class in every fold, more rows than are worth solving alone, and
+    enough memory for blocks. A scorer that the user wrote may need more than a model's decisions.
     """
+    if not isinstance(classifier, KernelMachine):
+        return False
     known = folds.scorer is None or hasattr(folds.scorer, "_score_func")
     if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
         return False

@@ -1,0 +1,182 @@
+"""The classifiers that choose their parameters by cross-validation."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+from ..core.parameters import with_parameters
+from .kernel import ODMClassifier, SVMClassifier
+from .kernel_model import KernelModel
+from .kernel_parameters import KernelParameters
+from .linear import LinearODMClassifier, LinearSVMClassifier
+from .linear_parameters import LinearParameters
+from .linear_prediction import LinearModel
+from .parameter_search import ParameterSearch
+from .parameters import HingeLoss, MarginDistributionLoss, SquaredHingeLoss
+
+
+@with_parameters
+class KernelSearch(ParameterSearch, KernelModel, KernelParameters):
+    """Search for the C and gamma of a kernel classifier.
+
+    Parameters
+    ----------
+    gammas : int, array-like or None, default=None
+        Values of gamma to try, for kernels that have one. An integer stands for that many values
+        around 'scale', each four times the one before; None for five of them. A list may hold
+        'scale' and 'auto'.
+
+    Attributes
+    ----------
+    gamma_ : float or None
+        Best gamma.
+    gammas_ : array or None
+        Values of gamma that were tried, ascending; None for a kernel without gamma.
+    """
+
+    _fixed: ClassVar[dict[str, Any]] = {"strategy": "exact"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gammas": [None, Integral, "array-like"]
+    }
+
+    gammas: Any = None
+
+
+@with_parameters
+class ODMClassifierCV(KernelSearch, MarginDistributionLoss):
+    """Optimal margin distribution machine, its C and gamma chosen by cross-validation.
+
+    Every pair of C and gamma is scored on every fold, by models as exact as those of
+    :class:`ODMClassifier`; then one is trained on all rows with the best pair. The search costs
+    less than one by :class:`sklearn.model_selection.GridSearchCV`: each C starts from the solution
+    for the C before, and folds share the kernel values they need.
+
+    See Also
+    --------
+    ODMClassifier : The classifier that is searched for; ``fit_path`` trains one for each C.
+    SVMClassifierCV : The same search for the other loss.
+
+    Notes
+    -----
+    Scale the features first. With a scaler in a pipeline around the search, all folds share one
+    scaling; that the held-out rows took part in it is usually harmless.
+
+    Training sets are solved as a whole, never divided. Up to 2,000 training rows of a fold, for
+    one-vs-one problems and for kernels that may be indefinite, folds are fitted one by one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import ODMClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ODMClassifierCV(Cs=3, gammas=3).fit(StandardScaler().fit_transform(X), y)
+    >>> model.best_score_ > 0.97
+    True
+    >>> sorted(model.best_params_)
+    ['C', 'gamma']
+    """
+
+    _classifier = ODMClassifier
+
+
+@with_parameters
+class SVMClassifierCV(KernelSearch, HingeLoss):
+    """Kernel support vector machine, its C and gamma chosen by cross-validation.
+
+    The search of :class:`ODMClassifierCV`, by models as exact as those of :class:`SVMClassifier`.
+
+    See Also
+    --------
+    SVMClassifier : The classifier that is searched for; ``fit_path`` trains one for each C.
+    ODMClassifierCV : The same search for the other loss, with notes on it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import SVMClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVMClassifierCV(Cs=[1.0, 10.0], gammas=[0.1, 1.0]).fit(X, y)
+    >>> model.best_score_ > 0.95
+    True
+    """
+
+    _classifier = SVMClassifier
+
+
+@with_parameters
+class LinearODMClassifierCV(ParameterSearch, LinearModel, LinearParameters):
+    """Linear ODM, its C, υ and θ chosen by cross-validation.
+
+    Every choice of C, υ and θ is scored on every fold, by models as exact as those of
+    :class:`LinearODMClassifier`, each started from the solution for the C before; then one is
+    trained on all rows with the best.
+
+    Parameters
+    ----------
+    upsilons : float or array-like, default=0.5
+        υ, or values of it to try: weight of margins that are too large, relative to those that are
+        too small.
+    thetas : float or array-like, default=0.2
+        θ, or values of it to try: margins that deviate from 1 by at most this cost nothing.
+
+    Attributes
+    ----------
+    upsilon_, theta_ : float
+        Best υ and θ. In ``scores_``, settings of the smallest υ come first.
+
+    See Also
+    --------
+    LinearODMClassifier : The classifier that is searched for; ``fit_path`` trains one for each C.
+    LinearSVMClassifierCV : The same search for other losses.
+
+    Notes
+    -----
+    Scale the features first. With a scaler in a pipeline around the search, all folds share one
+    scaling; that the held-out rows took part in it is usually harmless.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import LinearODMClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearODMClassifierCV(Cs=5).fit(StandardScaler().fit_transform(X), y)
+    >>> model.best_score_ > 0.96
+    True
+    """
+
+    _classifier = LinearODMClassifier
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "upsilons": [*MarginDistributionLoss._parameter_constraints["upsilon"], "array-like"],
+        "thetas": [*MarginDistributionLoss._parameter_constraints["theta"], "array-like"],
+    }
+
+    upsilons: Any = 0.5
+    thetas: Any = 0.2
+
+
+@with_parameters
+class LinearSVMClassifierCV(ParameterSearch, LinearModel, LinearParameters, SquaredHingeLoss):
+    """Linear support vector machine, its C chosen by cross-validation.
+
+    The search of :class:`LinearODMClassifierCV`, by models as exact as those of
+    :class:`LinearSVMClassifier`.
+
+    See Also
+    --------
+    LinearSVMClassifier : The classifier that is searched for; ``fit_path`` trains one for each C.
+    LinearODMClassifierCV : The same search for another loss, with notes on it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from widemargin import LinearSVMClassifierCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = LinearSVMClassifierCV(Cs=[0.01, 0.1]).fit(X / 16, y)
+    >>> model.best_score_ > 0.9
+    True
+    """
+
+    _classifier = LinearSVMClassifier

@@ -1,0 +1,109 @@
+"""The parameters of the public estimators: signatures, constraints and documentation."""
+
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+
+import pytest
+from numpydoc.docscrape import ClassDoc
+from sklearn.base import clone
+
+import widemargin
+
+# Parameters in order; those before "*" may be given by position.
+LIMITS = {
+    "tol": 1e-3,
+    "max_iter": 1000,
+    "max_time": None,
+    "class_weight": None,
+    "random_state": None,
+    "n_jobs": None,
+    "memory_limit": "1GiB",
+}
+SEARCH = {"cv": None, "scoring": None, "refit": True}
+ODM = {"lam": None, "upsilon": 0.5, "theta": 0.2}
+SHAPE = {"degree": 3, "coef0": 0.0, "fit_intercept": False}
+TASKS = {"solver": "auto", "multi_class": "ovr", "decision_function_shape": "ovr"}
+KERNEL = {
+    **{"gamma": "scale", **SHAPE, "strategy": "auto", **TASKS, **LIMITS, "max_iter": 10_000},
+    **{"engine": "local", "checkpoint": None, "warm_start": False, "verbose": 0},
+}
+KERNEL_CV = {**SHAPE, **TASKS, **SEARCH, **LIMITS, "max_iter": 10_000, "verbose": 0}
+CONSTANT = {"fit_intercept": True, "intercept_scaling": 1.0}
+SOLVER = {**CONSTANT, "solver": "auto", "n_parts": 16, "batch_size": 1}
+LINEAR = {
+    **SOLVER,
+    **LIMITS,
+    **{"engine": "local", "warm_start": False, "validation_fraction": None, "verbose": 0},
+}
+LINEAR_CV = {**SOLVER, **SEARCH, **LIMITS, "verbose": 0}
+NETWORK = {
+    **{"solver": "consensus", "partners": "all", "exchanges": 1, "weights": "metropolis"},
+    **{"asynchronous": False, "faults": None, "stopping": "gap", "epsilon": 1e-3, "quiet": 3},
+}
+GRID = {"Cs": 10, "gammas": None}
+SIGNATURES = {
+    "ODMClassifier": {"kernel": "rbf", "*": None, "C": 1.0, **ODM, **KERNEL},
+    "SVMClassifier": {"kernel": "rbf", "*": None, "loss": "hinge", "C": 1.0, **KERNEL},
+    "LinearODMClassifier": {"*": None, "C": 1.0, **ODM, **LINEAR},
+    "LinearSVMClassifier": {"*": None, "loss": "squared_hinge", "C": 1.0, **LINEAR},
+    "ODMClassifierCV": {
+        **{"kernel": "rbf", "*": None, **GRID, "upsilon": 0.5, "theta": 0.2},
+        **KERNEL_CV,
+    },
+    "SVMClassifierCV": {"kernel": "rbf", "*": None, "loss": "hinge", **GRID, **KERNEL_CV},
+    "LinearODMClassifierCV": {"*": None, "Cs": 10, "upsilons": 0.5, "thetas": 0.2, **LINEAR_CV},
+    "LinearSVMClassifierCV": {"*": None, "loss": "squared_hinge", "Cs": 10, **LINEAR_CV},
+    "MulticlassSVMClassifier": {
+        **{"formulation": "ww", "*": None, "C": 1.0, **CONSTANT, "solver": "auto"},
+        **{**LIMITS, "max_iter": 10_000, "engine": "local", "warm_start": False, "verbose": 0},
+    },
+    "GossipClassifier": {
+        **{"n_sites": None, "topology": "ring", "*": None, "loss": "hinge", "C": 1.0, **ODM},
+        **{**CONSTANT, **NETWORK, **LIMITS, "verbose": 0},
+    },
+}
+
+every_estimator = pytest.mark.parametrize("name", SIGNATURES)
+
+
+@every_estimator
+def test_signatures(name):
+    parameters = inspect.signature(getattr(widemargin, name)).parameters.values()
+    positional = [(p.name, p.default) for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
+    keywords = [(p.name, p.default) for p in parameters if p.kind == p.KEYWORD_ONLY]
+    assert [*positional, ("*", None), *keywords] == list(SIGNATURES[name].items())
+
+
+@every_estimator
+def test_every_parameter_is_constrained_and_documented(name):
+    estimator = getattr(widemargin, name)
+    parameters = inspect.signature(estimator).parameters
+    assert list(estimator._parameter_constraints) == list(parameters)
+    documented = {each.name: each.type for each in ClassDoc(estimator)["Parameters"]}
+    assert list(documented) == list(parameters)
+    for each, kind in documented.items():
+        shown = re.search(r"default=(.+)$", kind)
+        assert shown is not None, each
+        assert eval(shown[1]) == parameters[each].default, each
+
+
+@every_estimator
+def test_instances_hold_the_values_and_classes_none(name):
+    estimator = getattr(widemargin, name)
+    model = estimator().set_params(tol=0.5)
+    for copy in (clone(model), pickle.loads(pickle.dumps(model))):
+        assert copy.get_params() == model.get_params()
+        assert vars(copy) == vars(model)
+    assert repr(model) == f"{name}(tol=0.5)"
+    assert not set(vars(estimator)) & set(model.get_params())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        estimator(colour="blue")
+
+
+def test_docstrings_may_be_stripped():
+    script = "from widemargin import ODMClassifierCV as C; print(C.__doc__, C(tol=0.5))"
+    done = subprocess.run([sys.executable, "-OO", "-c", script], capture_output=True, text=True)
+    assert done.stdout == "None ODMClassifierCV(tol=0.5)\n", done.stderr
