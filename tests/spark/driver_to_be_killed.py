@@ -20,7 +20,7 @@ def classifier(folder: str) -> SparkODMClassifier:
         levels=3,
         stopLevel=1,
         idCol="id",
-        nPartitions=2,
+        nParts=2,
         checkpointDir=folder,
     )
 

@@ -74,7 +74,7 @@ def kernel_machines(frame: Any, X: Any, y: Any, folder: Path) -> None:
             levels=1,
             stopLevel=1,
             idCol="id",
-            nPartitions=1,
+            nParts=1,
             checkpointDir=str(folder / "levels"),
         )
         local = ODMClassifier(strategy=kind(levels=1, stop_level=1), random_state=0).fit(X, y)

@@ -122,13 +122,11 @@ STAGES = {
     ),
     "one task": (SparkLinearODMClassifier(tol=1e-9), "20,000 rows of 30 features"),
     "sodm": (
-        SparkODMClassifier(strategy="sodm", levels=3, stopLevel=2, idCol="id", nPartitions=4),
+        SparkODMClassifier(strategy="sodm", levels=3, stopLevel=2, idCol="id", nParts=4),
         "level 2",
     ),
     "dc": (
-        SparkSVMClassifier(
-            strategy="dc", levels=2, stopLevel=1, gamma=0.02, idCol="id", nPartitions=4
-        ),
+        SparkSVMClassifier(strategy="dc", levels=2, stopLevel=1, gamma=0.02, idCol="id", nParts=4),
         "level 1",
     ),
     "classes by newton": (

@@ -30,7 +30,7 @@ LOCAL = {SparkODMClassifier: ODMClassifier, SparkSVMClassifier: SVMClassifier}
 STRATEGIES = {"sodm": Stratified, "dc": Clustered, "cascade": Cascade, "dip": Preserving}
 SETTINGS = {"C": 4.0, "gamma": 1.0}
 # Few partitions, as every task takes a while.
-PLACED = {"idCol": "id", "nPartitions": 2}
+PLACED = {"idCol": "id", "nParts": 2}
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_three_classes_with_weights(spark):
         classWeight="balanced",
         weightCol="heavy",
         idCol="id",
-        nPartitions=1,
+        nParts=1,
         tol=1e-9,
     ).fit(frame)
     local = SVMClassifier(

@@ -69,7 +69,7 @@ def test_rows_where_they_lie_give_the_local_model(frame, formulation, solver, mo
 def test_small_sets_are_solved_in_one_task(spark, frame, formulation):
     here = local(formulation, class_weight="balanced")
     model = SparkMulticlassSVMClassifier(
-        formulation=formulation, classWeight="balanced", idCol="id", nPartitions=2, **SETTINGS
+        formulation=formulation, classWeight="balanced", idCol="id", nParts=2, **SETTINGS
     ).fit(frame)
     assert_same(model, here, frame, rows()[0])
     assert np.array_equal(model.toLocal().coef_, here.coef_)
@@ -155,7 +155,7 @@ def test_time_and_iterations_end_a_fit(frame):
     [
         ({"C": 0.0}, r"'C' parameter of SparkMulticlassSVMClassifier must be"),
         ({"formulation": "crammer"}, r"'formulation' parameter.*must be"),
-        ({"nPartitions": 0}, r"'nPartitions' parameter.*must be"),
+        ({"nParts": 0}, r"'nParts' parameter.*must be"),
         ({"formulation": "cs", "solver": "tournament"}, r"formulation='ww' allows; got"),
         ({"solver": "dual", "memoryLimit": 100}, r"needs all rows in one task.*tournament"),
         ({"labelCol": "one"}, r"labels of at least two classes"),

@@ -1,5 +1,7 @@
 """Linear classifiers among the other stages of ``pyspark.ml``, and on disk."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,9 @@ from widemargin.spark import (
     SparkLinearODMModel,
     SparkLinearSVMClassifier,
     SparkLinearSVMModel,
+    SparkMulticlassSVMClassifier,
+    SparkODMClassifier,
+    SparkSVMClassifier,
 )
 
 pytestmark = pytest.mark.spark
@@ -132,3 +137,60 @@ def test_an_estimator_is_saved_and_loaded(tmp_path, spark):
     assert {p.name: v for p, v in loaded.extractParamMap().items()} == {
         p.name: v for p, v in classifier.extractParamMap().items()
     }
+
+
+@pytest.mark.parametrize(
+    "kind", [SparkODMClassifier, SparkSVMClassifier, SparkMulticlassSVMClassifier]
+)
+def test_the_former_name_of_n_parts_works_and_warns(kind):
+    assert "nPartitions" not in inspect.signature(kind).parameters
+    renamed = {"match": "`nPartitions` has been renamed: use `nParts`"}
+    with pytest.warns(FutureWarning, **renamed) as caught:
+        classifier = kind(nPartitions=3)
+    assert caught[0].filename == __file__
+    assert classifier.getNParts() == 3
+    with pytest.warns(FutureWarning, **renamed):
+        assert classifier.setParams(nPartitions=4).getNParts() == 4
+    with pytest.warns(FutureWarning, **renamed):
+        assert classifier.setNPartitions(5).getNParts() == 5
+    with pytest.warns(FutureWarning, **renamed):
+        assert classifier.getNPartitions() == classifier.getOrDefault("nPartitions") == 5
+    with pytest.warns(FutureWarning, **renamed):
+        assert ParamGridBuilder().addGrid(classifier.nPartitions, [1]).build() == [
+            {classifier.nParts: 1}
+        ]
+    assert "nPartitions" not in {param.name for param in classifier.params}
+
+
+def test_a_stage_saved_under_the_former_name_is_loaded(tmp_path, spark):
+    kept, former = str(tmp_path / "kept"), str(tmp_path / "former")
+    SparkODMClassifier(nParts=3).write().save(kept)
+    line = spark.read.text(f"{kept}/metadata").first()[0].replace("nParts", "nPartitions")
+    spark.createDataFrame([(line,)], "value string").write.text(f"{former}/metadata")
+    with pytest.warns(FutureWarning, match="renamed"):
+        assert SparkODMClassifier.load(former).getNParts() == 3
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SparkODMClassifier,
+        SparkSVMClassifier,
+        SparkLinearODMClassifier,
+        SparkLinearSVMClassifier,
+        SparkMulticlassSVMClassifier,
+    ],
+)
+def test_constructors_take_every_param_by_keyword(kind):
+    stage, shown = kind(), inspect.signature(kind).parameters
+    not_for_it = {"validationIndicatorCol"} if kind is SparkMulticlassSVMClassifier else set()
+    assert set(shown) == {param.name for param in stage.params} - not_for_it
+    for name, each in shown.items():
+        assert each.kind is each.KEYWORD_ONLY
+        assert each.default == (stage.getOrDefault(name) if stage.hasDefault(name) else None)
+        assert f"\n{name} : " in kind.__doc__
+    assert kind(tol=0.5, featuresCol="rows")._input_kwargs == {"tol": 0.5, "featuresCol": "rows"}
+    with pytest.raises(TypeError, match="no parameter 'colour'"):
+        kind(colour="blue")
+    with pytest.raises(TypeError, match="positional"):
+        kind("features")

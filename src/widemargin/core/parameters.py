@@ -75,12 +75,14 @@ def _composed(cls: type[Any], doc: str, names: list[str]) -> str:
     described = found["Parameters"]
     ordered = [*(name for name in names if name in described), *described]
     found["Parameters"] = {name: described[name] for name in ordered}
+    return assembled(doc, {title: list(entries.values()) for title, entries in found.items()})
+
+
+def assembled(doc: str, entries: dict[str, list[str]]) -> str:
+    """Return a docstring with sections of the given entries in place of its own, if any."""
     sections = _sections(doc)
     parts = [sections.pop("").strip()]
-    joined = {
-        title: "\n".join(each.rstrip() for each in entries.values())
-        for title, entries in found.items()
-    }
+    joined = {title: "\n".join(each.rstrip() for each in of) for title, of in entries.items()}
     for title, text in (joined | {t: x for t, x in sections.items() if t not in joined}).items():
         if text:
             parts.append(f"{title}\n{'-' * len(title)}\n{text.rstrip()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, ClassVar, Self
 
 from pyspark.ml.classification import Classifier
@@ -24,6 +25,15 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
 
     _model_class: ClassVar[type[ModelStage]]
     _input_kwargs: dict[str, Any]
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__()
+        known = inspect.signature(type(self)).parameters if params else {}
+        for name in params:
+            if name not in known and not isinstance(getattr(type(self), name, None), property):
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}.")
+        self._input_kwargs = params  # where pyspark's own stages keep them
+        self.setParams(**params)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Give every Param a setter."""

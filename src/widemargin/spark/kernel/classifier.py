@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pyspark import keyword_only
+from typing import Any, Unpack
 
 from ...engines.spark import SparkEngine
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
-from ..params.kernel import KernelParams, ODMParams, SVMParams, errors_in_spark_names
+from ..params.kernel import (
+    KernelODMSettings,
+    KernelParams,
+    KernelSVMSettings,
+    ODMParams,
+    SVMParams,
+    errors_in_spark_names,
+)
+from ..params.keywords import with_keywords
 from .fit import KernelFit
 from .model import KernelModel, SparkODMModel, SparkSVMModel
 from .rows import facts_of
@@ -24,7 +30,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
         with FitLog(dataset.sparkSession, name) as told, errors_in_spark_names():
             try:
-                n_parts = self._value("nPartitions")
+                n_parts = self._value("nParts")
                 rows = self._place(
                     engine,
                     dataset,
@@ -56,6 +62,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
         return model
 
 
+@with_keywords
 class SparkODMClassifier(KernelClassifier, ODMParams):
     r"""Kernel ODM on Spark, by divide and conquer.
 
@@ -63,45 +70,6 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
     into parts on the cluster, the parts are solved there and merged, level by level; they never
     pass through the driver, which sees a few bytes of each, and the support vectors of the model.
     Labels are 0, 1, …; more than two are solved one against the rest.
-
-    Parameters
-    ----------
-    featuresCol : str, default='features'
-        Vectors, dense or sparse, or arrays of float or double.
-    labelCol : str, default='label'
-        Labels 0, 1, ….
-    predictionCol, rawPredictionCol : str
-        Columns that the model adds: the label, and a vector of the decision for each class.
-    weightCol, idCol : str, optional
-        Columns of weights, and of what tells rows apart.
-    validationIndicatorCol : str, optional
-        Column that is true for rows that are not trained on: the fit stops at the first level that
-        is no better on them than the one before.
-    handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
-    kernel : {'rbf', 'laplacian', 'poly', 'linear', 'sigmoid'}, default='rbf'
-        Kernel.
-    C, lam, upsilon, theta, gamma, degree, coef0, fitIntercept, solver, tol, maxIter, maxTime
-        As in :class:`~widemargin.ODMClassifier`; see also ``explainParams()``.
-    strategy : str, default='auto'
-        'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' ('preserving'), 'exact' or
-        'auto', as in :class:`~widemargin.ODMClassifier`.
-    levels, fanIn, stopLevel, nStrata, nSample : int, optional
-        Parameters of the strategy; see :class:`~widemargin.Stratified` and
-        :class:`~widemargin.Clustered`.
-    seed : int, default=0
-        Of all that is left to chance.
-    memoryLimit : int or str, default='1GiB'
-        Bytes that a task may take to solve a part.
-    classWeight : dict or 'balanced', optional
-        Factors of ``C`` by label.
-    nPartitions : int, optional
-        Partitions that rows are placed in; unset, they stay in the DataFrame's (16 with
-        ``idCol``).
-    checkpointDir : str, optional
-        Folder on the cluster's file system for finished levels, to go on from.
-    maxModelRows : int, default=200000
-        Support vectors that a model may bring to the driver.
 
     See Also
     --------
@@ -118,48 +86,11 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
 
     _model_class = SparkODMModel
 
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        featuresCol: str = "features",
-        labelCol: str = "label",
-        predictionCol: str = "prediction",
-        rawPredictionCol: str = "rawPrediction",
-        weightCol: str | None = None,
-        validationIndicatorCol: str | None = None,
-        idCol: str | None = None,
-        handleInvalid: str = "error",
-        kernel: str = "rbf",
-        C: float = 1.0,
-        lam: float | None = None,
-        upsilon: float = 0.5,
-        theta: float = 0.2,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fitIntercept: bool = False,
-        strategy: str = "auto",
-        levels: int | None = None,
-        fanIn: int | None = None,
-        stopLevel: int | None = None,
-        nStrata: int | None = None,
-        nSample: int | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        maxIter: int = 10_000,
-        maxTime: float | None = None,
-        seed: int = 0,
-        memoryLimit: int | str = "1GiB",
-        classWeight: Any = None,
-        nPartitions: int | None = None,
-        checkpointDir: str | None = None,
-        maxModelRows: int = 200_000,
-    ) -> None:
-        super().__init__()
-        self.setParams(**self._input_kwargs)
+    def __init__(self, **params: Unpack[KernelODMSettings]) -> None:
+        super().__init__(**params)
 
 
+@with_keywords
 class SparkSVMClassifier(KernelClassifier, SVMParams):
     r"""Kernel support vector machine on Spark, by divide and conquer.
 
@@ -167,29 +98,6 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
     into parts on the cluster, the parts are solved there and merged, level by level; they never
     pass through the driver, which sees a few bytes of each, and the support vectors of the model.
     Labels are 0, 1, …; more than two are solved one against the rest.
-
-    Parameters
-    ----------
-    featuresCol : str, default='features'
-        Vectors, dense or sparse, or arrays of float or double.
-    labelCol : str, default='label'
-        Labels 0, 1, ….
-    predictionCol, rawPredictionCol : str
-        Columns that the model adds: the label, and a vector of the decision for each class.
-    weightCol, idCol : str, optional
-        Columns of weights, and of what tells rows apart.
-    validationIndicatorCol : str, optional
-        Column that is true for rows that are not trained on: the fit stops at the first level that
-        is no better on them than the one before.
-    handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
-    kernel : {'rbf', 'laplacian', 'poly', 'linear', 'sigmoid'}, default='rbf'
-        Kernel.
-    loss, C, gamma, degree, coef0, fitIntercept, solver, tol, maxIter, maxTime
-        As in :class:`~widemargin.SVMClassifier`; see also ``explainParams()``.
-    strategy, levels, fanIn, stopLevel, nStrata, nSample, seed, memoryLimit, classWeight, \
-            nPartitions, checkpointDir, maxModelRows
-        As in :class:`SparkODMClassifier`.
 
     See Also
     --------
@@ -206,41 +114,5 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
 
     _model_class = SparkSVMModel
 
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        featuresCol: str = "features",
-        labelCol: str = "label",
-        predictionCol: str = "prediction",
-        rawPredictionCol: str = "rawPrediction",
-        weightCol: str | None = None,
-        validationIndicatorCol: str | None = None,
-        idCol: str | None = None,
-        handleInvalid: str = "error",
-        kernel: str = "rbf",
-        loss: str = "hinge",
-        C: float = 1.0,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fitIntercept: bool = False,
-        strategy: str = "auto",
-        levels: int | None = None,
-        fanIn: int | None = None,
-        stopLevel: int | None = None,
-        nStrata: int | None = None,
-        nSample: int | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        maxIter: int = 10_000,
-        maxTime: float | None = None,
-        seed: int = 0,
-        memoryLimit: int | str = "1GiB",
-        classWeight: Any = None,
-        nPartitions: int | None = None,
-        checkpointDir: str | None = None,
-        maxModelRows: int = 200_000,
-    ) -> None:
-        super().__init__()
-        self.setParams(**self._input_kwargs)
+    def __init__(self, **params: Unpack[KernelSVMSettings]) -> None:
+        super().__init__(**params)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from pyspark import keyword_only
 
 from ...core.resources import memory_bytes
 from ...engines.spark import SparkEngine
@@ -15,7 +14,14 @@ from ...linear.divided_fit import DividedFit, DividedInputs, DividedSettings
 from ...linear.problem import LossConstants
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
-from ..params.linear import LinearODMParams, LinearParams, LinearSVMParams
+from ..params.keywords import with_keywords
+from ..params.linear import (
+    LinearODMParams,
+    LinearODMSettings,
+    LinearParams,
+    LinearSVMParams,
+    LinearSVMSettings,
+)
 from ..rows.blocks import PlacedRows
 from ..rows.columns import Columns
 from .model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
@@ -90,35 +96,12 @@ class LinearClassifier(ClassifierStage, LinearParams):
         )
 
 
+@with_keywords
 class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):
     r"""Linear ODM on Spark, solved to a certified duality gap.
 
     The problem of :class:`~widemargin.LinearODMClassifier`, on the rows of a DataFrame; they never
     pass through the driver. Labels are 0, 1, …; more than two are solved one against the rest.
-
-    Parameters
-    ----------
-    featuresCol : str, default='features'
-        Vectors, dense or sparse, or arrays of float or double.
-    labelCol : str, default='label'
-        Labels 0, 1, ….
-    predictionCol, rawPredictionCol : str
-        Columns that the model adds: the label, and a vector of the decision for each class.
-    weightCol, validationIndicatorCol, idCol : str, optional
-        Columns of weights, of rows to choose the best iterate by, and of what tells rows apart.
-    handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
-    C, lam, upsilon, theta, fitIntercept, interceptScaling, solver, tol, maxIter, maxTime
-        As in :class:`~widemargin.LinearODMClassifier`; see also ``explainParams()``.
-    nParts : int, optional
-        Parts that rows are moved to; unset, they stay in the DataFrame's partitions (16 parts with
-        ``idCol``).
-    seed : int, default=0
-        For solvers that draw rows.
-    memoryLimit : int or str, default='1GiB'
-        Bytes that rows may take in one task, where a solver brings them together.
-    classWeight : dict or 'balanced', optional
-        Factors of ``C`` by label.
 
     See Also
     --------
@@ -134,66 +117,16 @@ class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):
 
     _model_class = SparkLinearODMModel
 
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        featuresCol: str = "features",
-        labelCol: str = "label",
-        predictionCol: str = "prediction",
-        rawPredictionCol: str = "rawPrediction",
-        weightCol: str | None = None,
-        validationIndicatorCol: str | None = None,
-        idCol: str | None = None,
-        handleInvalid: str = "error",
-        C: float = 1.0,
-        lam: float | None = None,
-        upsilon: float = 0.5,
-        theta: float = 0.2,
-        fitIntercept: bool = True,
-        interceptScaling: float = 1.0,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        maxIter: int = 1000,
-        maxTime: float | None = None,
-        nParts: int | None = None,
-        seed: int = 0,
-        memoryLimit: int | str = "1GiB",
-        classWeight: Any = None,
-    ) -> None:
-        super().__init__()
-        self.setParams(**self._input_kwargs)
+    def __init__(self, **params: Unpack[LinearODMSettings]) -> None:
+        super().__init__(**params)
 
 
+@with_keywords
 class SparkLinearSVMClassifier(LinearClassifier, LinearSVMParams):
     r"""Linear support vector machine on Spark, solved to a certified duality gap.
 
     The problem of :class:`~widemargin.LinearSVMClassifier`, on the rows of a DataFrame; they never
     pass through the driver. Labels are 0, 1, …; more than two are solved one against the rest.
-
-    Parameters
-    ----------
-    featuresCol : str, default='features'
-        Vectors, dense or sparse, or arrays of float or double.
-    labelCol : str, default='label'
-        Labels 0, 1, ….
-    predictionCol, rawPredictionCol : str
-        Columns that the model adds: the label, and a vector of the decision for each class.
-    weightCol, validationIndicatorCol, idCol : str, optional
-        Columns of weights, of rows to choose the best iterate by, and of what tells rows apart.
-    handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
-    loss, C, fitIntercept, interceptScaling, solver, tol, maxIter, maxTime
-        As in :class:`~widemargin.LinearSVMClassifier`; see also ``explainParams()``.
-    nParts : int, optional
-        Parts that rows are moved to; unset, they stay in the DataFrame's partitions (16 parts with
-        ``idCol``).
-    seed : int, default=0
-        For solvers that draw rows.
-    memoryLimit : int or str, default='1GiB'
-        Bytes that rows may take in one task, where a solver brings them together.
-    classWeight : dict or 'balanced', optional
-        Factors of ``C`` by label.
 
     See Also
     --------
@@ -209,30 +142,5 @@ class SparkLinearSVMClassifier(LinearClassifier, LinearSVMParams):
 
     _model_class = SparkLinearSVMModel
 
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        featuresCol: str = "features",
-        labelCol: str = "label",
-        predictionCol: str = "prediction",
-        rawPredictionCol: str = "rawPrediction",
-        weightCol: str | None = None,
-        validationIndicatorCol: str | None = None,
-        idCol: str | None = None,
-        handleInvalid: str = "error",
-        loss: str = "squared_hinge",
-        C: float = 1.0,
-        fitIntercept: bool = True,
-        interceptScaling: float = 1.0,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        maxIter: int = 1000,
-        maxTime: float | None = None,
-        nParts: int | None = None,
-        seed: int = 0,
-        memoryLimit: int | str = "1GiB",
-        classWeight: Any = None,
-    ) -> None:
-        super().__init__()
-        self.setParams(**self._input_kwargs)
+    def __init__(self, **params: Unpack[LinearSVMSettings]) -> None:
+        super().__init__(**params)

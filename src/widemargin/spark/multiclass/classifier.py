@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from pyspark import keyword_only
 
 from ...core.resources import memory_bytes
 from ...engines.spark import SparkEngine
@@ -15,48 +14,19 @@ from ...estimators.training_set import class_factors
 from ...multiclass.posed import Posed, RowsOnEngine
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
-from ..params.multiclass import MulticlassSVMParams
+from ..params.keywords import with_keywords
+from ..params.multiclass import MulticlassSVMParams, MulticlassSVMSettings
 from ..rows.blocks import PlacedRows
 from .model import SparkMulticlassSVMModel
 
 
+@with_keywords
 class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
     r"""Linear support vector machine with one weight vector per class on Spark.
 
     The problem of :class:`~widemargin.MulticlassSVMClassifier`, all classes in one, solved to a
     certified duality gap on the rows of a DataFrame; they never pass through the driver, which
     keeps the weights (and, of a tournament, the multipliers that are not zero).
-
-    Parameters
-    ----------
-    featuresCol : str, default='features'
-        Vectors, dense or sparse, or arrays of float or double.
-    labelCol : str, default='label'
-        Labels 0, 1, ….
-    predictionCol, rawPredictionCol : str
-        Columns that the model adds: the label, and a vector of the decision for each class.
-    weightCol, idCol : str, optional
-        Columns of weights, and of what tells rows apart.
-    handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
-    formulation : {'ww', 'llw', 'cs', 'ovr'}, default='ww'
-        The loss, as in :class:`~widemargin.MulticlassSVMClassifier`. 'cs' and 'ovr' are solved in
-        one task, which must have room for all rows.
-    C, fitIntercept, interceptScaling, tol, maxIter, maxTime
-        As in :class:`~widemargin.MulticlassSVMClassifier`; see also ``explainParams()``.
-    solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
-        'newton' ('llw' with up to 1000 features; 'ww' with up to 3000 weights in all) and
-        'tournament' ('ww') leave rows where they are, 'auto' solves sets of up to 256 MiB in one
-        task and larger ones by these, 'dual' and 'printed' bring all rows into one task.
-    seed : int, default=0
-        For the order in which rows are visited.
-    memoryLimit : int or str, default='1GiB'
-        Bytes that rows may take in one task, and Hessians on the driver.
-    classWeight : dict or 'balanced', optional
-        Factors of ``C`` by label.
-    nPartitions : int, optional
-        Partitions that rows are placed in; unset, they stay in the DataFrame's (16 with
-        ``idCol``).
 
     See Also
     --------
@@ -72,32 +42,8 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
 
     _model_class = SparkMulticlassSVMModel
 
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        featuresCol: str = "features",
-        labelCol: str = "label",
-        predictionCol: str = "prediction",
-        rawPredictionCol: str = "rawPrediction",
-        weightCol: str | None = None,
-        idCol: str | None = None,
-        handleInvalid: str = "error",
-        formulation: str = "ww",
-        C: float = 1.0,
-        fitIntercept: bool = True,
-        interceptScaling: float = 1.0,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        maxIter: int = 10_000,
-        maxTime: float | None = None,
-        seed: int = 0,
-        memoryLimit: int | str = "1GiB",
-        classWeight: Any = None,
-        nPartitions: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.setParams(**self._input_kwargs)
+    def __init__(self, **params: Unpack[MulticlassSVMSettings]) -> None:
+        super().__init__(**params)
 
     def _fit(self, dataset: Any) -> SparkMulticlassSVMModel:
         local, columns = self._local_estimator(), self._columns()
@@ -110,7 +56,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
         with FitLog(dataset.sparkSession, name) as told:
             try:
-                n_parts = self._value("nPartitions")
+                n_parts = self._value("nParts")
                 rows = self._place(engine, dataset, columns, told, n_parts=n_parts)
                 monitor = local._monitor(told.step)
                 fit = DividedMulticlassFit(self._rows(local, rows), monitor, local.solver)

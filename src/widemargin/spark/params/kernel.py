@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, ClassVar
 
 from pyspark.ml.param import TypeConverters
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
-from .stage import ODMLoss, StageParams, SVMLoss, param, to_memory
+from .former_names import FormerPartitions
+from .stage import (
+    ODMLoss,
+    ODMSettings,
+    StageParams,
+    StageSettings,
+    SVMLoss,
+    param,
+    to_memory,
+)
 
 # Spark's names of the strategies' parameters.
 STRATEGY_PARAMS = {
@@ -51,7 +60,35 @@ def to_gamma(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toFloat(value)
 
 
-class KernelParams(StageParams):
+class KernelSettings(StageSettings, total=False):
+    """Keywords of the kernel classifiers' constructors."""
+
+    validationIndicatorCol: str | None
+    kernel: str
+    gamma: float | str
+    degree: int
+    coef0: float
+    strategy: str
+    levels: int | None
+    fanIn: int | None
+    stopLevel: int | None
+    nStrata: int | None
+    nSample: int | None
+    checkpointDir: str | None
+    maxModelRows: int
+
+
+class KernelODMSettings(ODMSettings, KernelSettings):
+    """Keywords of the kernel ODM."""
+
+
+class KernelSVMSettings(KernelSettings, total=False):
+    """Keywords of the kernel SVM."""
+
+    loss: str
+
+
+class KernelParams(FormerPartitions, StageParams):
     """Params that all kernel classifiers have."""
 
     _shared_params: ClassVar[tuple[str, ...]] = (
@@ -73,8 +110,7 @@ class KernelParams(StageParams):
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
         **StageParams._own_constraints,
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"})],
-        "nPartitions": [Interval(Integral, 1, None, closed="left"), None],
-        "maxModelRows": [Interval(Integral, 1, None, closed="left")],
+        "maxModelRows": [AT_LEAST_ONE],
     }
 
     validationIndicatorCol = param(
@@ -136,12 +172,6 @@ class KernelParams(StageParams):
         "bytes that a task may take to solve a part, or a size such as '2GB'. Parts that need more "
         "are refused before any is solved.",
         to_memory,
-    )
-    nPartitions = param(
-        "nPartitions",
-        "partitions that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in "
-        "the DataFrame's partitions.",
-        TypeConverters.toInt,
     )
     checkpointDir = param(
         "checkpointDir",

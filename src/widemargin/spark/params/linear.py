@@ -7,7 +7,32 @@ from typing import ClassVar
 from pyspark.ml.param import TypeConverters
 
 from ...estimators.linear import LinearODMClassifier, LinearSVMClassifier
-from .stage import ODMLoss, StageParams, SVMLoss, param, to_memory
+from .stage import (
+    ODMLoss,
+    ODMSettings,
+    StageParams,
+    StageSettings,
+    SVMLoss,
+    param,
+    to_memory,
+)
+
+
+class LinearSettings(StageSettings, total=False):
+    """Keywords of the linear classifiers' constructors."""
+
+    validationIndicatorCol: str | None
+    interceptScaling: float
+
+
+class LinearODMSettings(ODMSettings, LinearSettings):
+    """Keywords of the linear ODM."""
+
+
+class LinearSVMSettings(LinearSettings, total=False):
+    """Keywords of the linear SVM."""
+
+    loss: str
 
 
 class LinearParams(StageParams):
@@ -26,7 +51,6 @@ class LinearParams(StageParams):
         "memoryLimit",
         "classWeight",
     )
-    _without_default = ("nParts",)
 
     fitIntercept = param(
         "fitIntercept",
@@ -48,12 +72,6 @@ class LinearParams(StageParams):
     maxIter = param(
         "maxIter",
         "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",
-        TypeConverters.toInt,
-    )
-    nParts = param(
-        "nParts",
-        "parts that rows are moved to (>= 1), those of 'dsvrg' among others. Unset: 16 if idCol is "
-        "set, else rows stay in the DataFrame's partitions.",
         TypeConverters.toInt,
     )
     seed = param("seed", "for solvers that draw rows.", TypeConverters.toInt)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pyspark.ml.param import TypeConverters
-from sklearn.utils._param_validation import Interval
 
 from ...estimators.multiclass_svm import MulticlassSVMClassifier
-from .stage import StageParams, param, to_memory
+from .former_names import FormerPartitions
+from .stage import StageParams, StageSettings, param, to_memory
 
 
-class MulticlassSVMParams(StageParams):
+class MulticlassSVMSettings(StageSettings, total=False):
+    """Keywords of the multi-class classifier's constructor."""
+
+    formulation: str
+    interceptScaling: float
+
+
+class MulticlassSVMParams(FormerPartitions, StageParams):
     """Params of the multi-class SVM."""
 
     _local_class = MulticlassSVMClassifier
@@ -29,10 +35,6 @@ class MulticlassSVMParams(StageParams):
         "memoryLimit",
         "classWeight",
     )
-    _own_constraints: ClassVar[dict[str, list[Any]]] = {
-        **StageParams._own_constraints,
-        "nPartitions": [Interval(Integral, 1, None, closed="left"), None],
-    }
 
     formulation = param(
         "formulation",
@@ -71,12 +73,6 @@ class MulticlassSVMParams(StageParams):
         "them together, and Hessians on the driver; weights that take more than half of it are "
         "kept sparsely.",
         to_memory,
-    )
-    nPartitions = param(
-        "nPartitions",
-        "partitions that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in "
-        "the DataFrame's.",
-        TypeConverters.toInt,
     )
     validationIndicatorCol = param(
         "validationIndicatorCol",

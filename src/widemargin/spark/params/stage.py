@@ -6,7 +6,7 @@ Their values, defaults and ranges are those of the local estimators, under Spark
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import (
@@ -21,6 +21,7 @@ from pyspark.ml.param.shared import (
 )
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 
+from ...core.parameters import AT_LEAST_ONE
 from .accessors import add_accessors, getter
 
 # Spark's names of the local estimators' parameters, where they differ.
@@ -72,10 +73,11 @@ class StageParams(
     _shared_params: ClassVar[tuple[str, ...]]
     # Of Params that the local estimator lacks, or takes more of.
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
-        "handleInvalid": [StrOptions({"error", "skip"})]
+        "handleInvalid": [StrOptions({"error", "skip"})],
+        "nParts": [AT_LEAST_ONE, None],
     }
-    # Params that are unset until somebody sets them, whatever the local default is.
-    _without_default: ClassVar[tuple[str, ...]] = ()
+    # Params that are unset until a value is given, whatever the local default is.
+    _without_default: ClassVar[tuple[str, ...]] = ("nParts",)
 
     weightCol = param(
         "weightCol",
@@ -108,6 +110,12 @@ class StageParams(
         "maxTime",
         "seconds allowed for training (> 0), once rows are in place. Unset: no limit.",
         TypeConverters.toFloat,
+    )
+    nParts = param(
+        "nParts",
+        "parts that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in the "
+        "DataFrame's partitions.",
+        TypeConverters.toInt,
     )
     classWeight = param(
         "classWeight",
@@ -165,6 +173,36 @@ class StageParams(
         estimator = self._local_class(**given)
         estimator._check_parameters()
         return estimator
+
+
+class StageSettings(TypedDict, total=False):
+    """Keywords of all classifiers' constructors, with their types."""
+
+    featuresCol: str
+    labelCol: str
+    predictionCol: str
+    rawPredictionCol: str
+    weightCol: str | None
+    idCol: str | None
+    handleInvalid: str
+    C: float
+    fitIntercept: bool
+    solver: str
+    tol: float
+    maxIter: int
+    maxTime: float | None
+    seed: int
+    memoryLimit: int | str
+    classWeight: dict[int, float] | str | None
+    nParts: int | None
+
+
+class ODMSettings(TypedDict, total=False):
+    """Keywords of the margin-distribution loss."""
+
+    lam: float | None
+    upsilon: float
+    theta: float
 
 
 class ODMLoss(Params):  # type: ignore[misc]
