@@ -16,19 +16,19 @@ from .gossip_machine import GossipMachine
 class GossipClassifier(GossipMachine):
     r"""Linear classifier that sites of a network agree on without pooling their rows.
 
-    Every site holds some of the rows and talks to its neighbours; nobody sees all of them. The
+    Every site holds some of the rows and talks to its neighbours; no site sees all of them. The
     problem is that of the pooled rows,
 
     .. math:: \min_w \tfrac12 \lVert w \rVert^2 + C \sum_i v_i\, \ell(y_i\, w^\top x_i),
 
-    and with the default solver every site approaches its optimum, also where messages get lost
-    and sites come and go; ``relative_gap_`` proves how near they are. The network is simulated in
+    and with the default solver every site approaches its optimum, even where messages are lost and
+    sites come and go; ``relative_gap_`` certifies how close they are. The network is simulated in
     this process.
 
     Parameters
     ----------
     n_sites : int, default=None
-        Number of sites. None takes that of the graph given as ``topology``, or that of the labels
+        Number of sites. None uses that of the graph given as ``topology``, or that of the labels
         passed as ``sites``, or 10.
     topology : str, tuple, networkx graph or matrix, default='ring'
         Who talks to whom: 'complete', 'ring', 'grid', 'torus', 'star', 'random_regular',
@@ -39,12 +39,13 @@ class GossipClassifier(GossipMachine):
         Loss of a margin: those of :class:`LinearSVMClassifier`, or that of
         :class:`LinearODMClassifier`.
     lam : float, default=None
-        When set it replaces ``C``: by 1 / (λ · Σ weights), GADGET's λ, for the hinge losses; by
+        If set, it replaces ``C``: by 1 / (λ · Σ weights), GADGET's λ, for the hinge losses; by
         λ / (Σ weights · (1 − θ)²), that of the ODM papers, for 'odm'.
     upsilon : float in (0, 1], default=0.5
-        With 'odm', υ: weight of margins that are too large, relative to those too small.
+        With 'odm', υ: weight of margins that are too large, relative to those that are too
+        small.
     theta : float in [0, 1), default=0.2
-        With 'odm', θ: deviations of the margin from 1 up to this cost nothing.
+        With 'odm', θ: margins that deviate from 1 by at most this cost nothing.
     solver : {'consensus', 'gadget', 'tracking'} or object, default='consensus'
         'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
         published method, Pegasos steps averaged by Push-Sum. 'tracking': gradients tracked by
@@ -53,13 +54,14 @@ class GossipClassifier(GossipMachine):
     partners : {'all', 'one'}, default='all'
         Whether a site talks to every neighbour, or to one drawn at random.
     exchanges : int, default=1
-        Times that sites talk between two steps.
+        Number of exchanges between two steps.
     weights : {'metropolis', 'random_walk'}, default='metropolis'
-        Weights of the neighbours in averages; 'consensus' uses them for its figures only.
+        Weights of the neighbours in averages; 'consensus' uses them for its estimates only.
     asynchronous : bool, default=False
         Whether sites wake at random instead of all together.
     faults : NetworkFaults, default=None
-        What goes wrong: lost, late and repeated messages, sites that come and go or lie.
+        Simulated faults: lost, late and repeated messages, sites that come and go or send wrong
+        values.
     stopping : {'gap', 'norm', 'never'}, default='gap'
         'gap': when every site finds that the network agrees and that the relative gap, as far as
         sites can tell, is at most ``tol``. 'norm': GADGET's rule, when at every site ‖w‖ changed
@@ -75,7 +77,8 @@ class GossipClassifier(GossipMachine):
     random_state : int, RandomState instance or None, default=None
         Decides which rows go where, random graphs, which rows are visited, and the faults.
     memory_limit : int or str, default='1GiB'
-        Bytes for what sites and links keep, or a size such as '500MB'. More is refused.
+        Bytes for the state of sites and links, or a size such as '500MB'. A fit that needs more
+        raises an error.
 
     Attributes
     ----------
@@ -93,20 +96,20 @@ class GossipClassifier(GossipMachine):
     mixing_time_ : float
         Rounds of averaging in which disagreement shrinks e-fold.
     label_skew_ : float
-        How much classes are unevenly spread: the largest total-variation distance between a
+        Unevenness of the classes: the largest total-variation distance between a
         site's class shares and those of all rows, from 0 to 1.
     dual_gap_, relative_gap_ : float
         Certificate: by how much the worst of the sites that are up at the end may miss the
         optimum of all rows of sites that have not left, summed over the binary problems, and the
         largest relative to the objective. NaN after an interrupt.
     estimated_gap_ : float
-        The largest relative gap that a site itself believed in.
+        The largest relative gap by a site's own estimate.
     converged_ : bool
         Whether the relative gap is within ``tol``.
     n_iter_ : int
         Largest number of rounds over the binary problems.
     n_messages_, n_bytes_ : int
-        What all sites sent.
+        Messages and bytes sent by all sites.
     solver_ : str
         Name of the solver.
     history_ : dict of arrays
@@ -129,7 +132,7 @@ class GossipClassifier(GossipMachine):
     that theirs, from the margins of the mean model, is loose for the hinge.
 
     In sets of up to a million stored values, equal rows of a class at a site are merged and rows
-    put into an order of their own: there the model does not depend on the order of the rows.
+    are sorted: there the model does not depend on their order.
 
     Examples
     --------

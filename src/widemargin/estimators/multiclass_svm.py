@@ -33,7 +33,7 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, Weighted
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
     and predicts the class with the largest :math:`w_c^\top x`. The fit is exact: it ends with a
-    duality gap of at most ``tol``, or says that it did not get there.
+    duality gap of at most ``tol``, or warns that it did not.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, Weighted
     solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
         'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
         for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
-        'newton', for 'ww' and 'llw', takes second-order steps in all weights; it is what 'auto'
-        takes where ``C`` is large and weights are few. 'printed' is the published algorithm for
-        'llw', which hardly converges.
+        'newton', for 'ww' and 'llw', takes second-order steps in all weights; 'auto' chooses it
+        where ``C`` is large and weights are few. 'printed' is the published algorithm for 'llw',
+        which hardly converges.
     max_iter : int, default=10000
-        Epochs, or Newton steps.
+        Epochs, or Newton steps, allowed.
     random_state : int, RandomState instance or None, default=None
         Orders the rows that are visited; the solution differs within ``tol`` only.
     memory_limit : int or str, default='1GiB'
@@ -61,7 +61,7 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, Weighted
         the start.
     engine : {'local', 'spark'} or Engine, default='local'
         Where the work is done: threads of this process, a Spark cluster, or any object with the
-        verbs of :class:`widemargin.engines.Engine`. Elsewhere rows are sent in blocks once;
+        verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks once;
         'tournament' and 'newton' leave them there, the other solvers bring them into one task, as
         'auto' does with sets of up to 256 MiB. The model is the same.
     warm_start : bool, default=False
@@ -97,8 +97,8 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, Weighted
     -----
     Scale the features first: the penalty treats all weights alike.
 
-    In sets of up to a million stored values, equal rows of a class are merged and the rows put into
-    an order of their own: there the model depends neither on the order in which rows are given, nor
+    In sets of up to a million stored values, equal rows of a class are merged and the rows sorted:
+    there the model depends neither on the order in which rows are given, nor
     on whether a row is given twice or with twice the weight. In larger ones it does within ``tol``.
 
     Examples

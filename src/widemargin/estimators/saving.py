@@ -1,4 +1,4 @@
-"""Writing a fitted classifier to a file."""
+"""Saving a fitted classifier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SavableModel:
         Parameters
         ----------
         path : str or path-like
-            Where to write.
+            Path of the file.
         """
         from ..persistence import save
 

@@ -1,4 +1,4 @@
-"""Scores of a path of C on every fold of a cross-validation."""
+"""Folds of a cross-validation, and the scores of a path of C on each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scorer = Callable[[Any, Any, Any], float]
 
 @dataclass(frozen=True)
 class Folds:
-    """Checked data and how they are split.
+    """Checked data and their splits.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Folds:
     splits : list of (array, array)
         Training and test rows of every fold.
     pairwise : bool
-        Whether X holds kernel values.
+        Whether X is a matrix of kernel values.
     scorer : callable or None
-        ``scorer(model, X, y)``; None is the accuracy, weighted.
+        ``scorer(model, X, y)``; None is the weighted accuracy.
     """
 
     X: Any
@@ -42,7 +42,7 @@ class Folds:
     scorer: Scorer | None
 
     def rows(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
-        """Take rows; of kernel values, those with the given columns."""
+        """Return rows of X; of a kernel matrix, only the given columns of them."""
         return self.X[np.ix_(rows, columns)] if self.pairwise else self.X[rows]
 
     def trained(self, fold: int) -> NDArray[np.int64]:
@@ -78,7 +78,7 @@ class Folds:
 
 @dataclass(frozen=True)
 class FoldScores:
-    """Scores, and the seconds they took, each of shape (n_Cs, n_folds)."""
+    """Scores and times in seconds, each of shape (n_Cs, n_folds)."""
 
     score: Array
     fit_seconds: Array
@@ -86,7 +86,7 @@ class FoldScores:
 
 
 def scores_by_paths(classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
-    """Fit a path of C on every fold, and score its models."""
+    """Fit a path of C on every fold and score its models."""
     shape = (len(Cs), len(folds.splits))
     result = FoldScores(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     for fold, (train, _) in enumerate(folds.splits):

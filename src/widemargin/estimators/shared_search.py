@@ -1,13 +1,12 @@
 """Scores of a path of C on all folds at once, which share the kernel values of their blocks.
 
-One binary problem after another, all folds are solved for the smallest C, then from there for the
-next. Rows that a fold leaves out have their decisions in the end, and are scored by them.
+For each binary problem, all folds are solved for the smallest C, and from that solution for the
+next. The solver also keeps the decisions on rows that a fold leaves out; they give the scores.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
+from ..core.fit import warn
 from ..core.losses import LossTerms
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
@@ -38,9 +38,9 @@ from .multiclass import binary_tasks
 from .search_folds import Folds, FoldScores
 from .training_set import TrainingSet, class_weights
 
-# Up to this many training rows every model is solved alone, and to the last digits.
+# Up to this many training rows every model is solved separately, to full precision.
 ALONE_ROWS = 2000
-# Folds that share blocks; more would ask too much of one block, and of memory.
+# Folds that share blocks; with more, blocks would serve each of them less and take more memory.
 FOLDS_TOGETHER = 8
 
 
@@ -71,18 +71,18 @@ def can_share(classifier: Any, folds: Folds) -> bool:
 
 
 class KnownDecisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Stands for a model whose decisions on the rows to score are known already."""
+    """A model whose decisions on the rows to score are known already."""
 
     def __init__(self, classes: NDArray[Any], decisions: Array) -> None:
         self.classes, self.decisions = classes, decisions
         self.classes_ = classes
 
     def decision_function(self, X: Any) -> Array:
-        """Return the decisions on the rows they are known of."""
+        """Return the known decisions, whatever X is."""
         return self.decisions[:, 0] if len(self.classes) == 2 else self.decisions
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels they imply."""
+        """Return the labels that the decisions imply."""
         if len(self.classes) == 2:
             return np.asarray(self.classes[(self.decisions[:, 0] > 0).astype(np.intp)])
         return np.asarray(self.classes[np.argmax(self.decisions, axis=1)])
@@ -131,7 +131,7 @@ class _SharedPath:
     Attributes
     ----------
     seconds : array of shape (n_Cs,)
-        Time each value of C took, for all folds together.
+        Time that each value of C took, for all folds together.
     """
 
     def __init__(self, classifier: Any, shared: SharedBlocks, n_folds: int) -> None:
@@ -139,7 +139,7 @@ class _SharedPath:
         self.weight = np.zeros((n_folds, len(shared.label)))  # at C = 1
 
     def add_rows(self, fold: int, rows: NDArray[np.int64], weight: Array) -> None:
-        """Give rows to a fold's training set; a row given twice weighs as much as both."""
+        """Add rows to a fold's training set; the weights of a row given twice add up."""
         self.weight[fold] += np.bincount(rows, weight, minlength=self.weight.shape[1])
 
     def solve(self, Cs: Array) -> tuple[Array, list[float]]:
@@ -189,7 +189,7 @@ class _SharedPath:
 def _watched(
     classifier: Any, what: str, n_problems: int, n_rows: int
 ) -> Iterator[Callable[[float], bool]]:
-    """Give a function that is told the gap after every block, and says when the time is over."""
+    """Yield a function of the gap after a block, which reports it and returns whether to stop."""
     limit, blocks, began = classifier.max_time, 0, time.perf_counter()
     with FitProgress(f"{type(classifier).__name__}, {what}", classifier.tol) as progress:
 
@@ -208,14 +208,13 @@ def _groups(n_folds: int) -> list[list[int]]:
 
 
 def _warn_of_gaps(gaps: list[float], classifier: Any) -> None:
-    """Say how many problems of the search did not converge."""
+    """Warn of problems that did not converge."""
     failed = [gap for gap in gaps if not gap <= classifier.tol]
     if failed:
-        warnings.warn(
+        warn(
             f"{len(failed)} of {len(gaps)} binary problems of the search for gamma="
             f"{classifier.gamma!r} did not converge: largest relative gap {max(failed):.3g}, "
             f"wanted tol={classifier.tol:g}. Raise `max_iter` or `max_time`, leave out the largest "
             "values of C, or loosen `tol`.",
             ConvergenceWarning,
-            stacklevel=5,
         )

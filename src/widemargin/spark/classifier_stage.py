@@ -1,4 +1,4 @@
-"""What all classifiers on Spark's DataFrames share: conventions of pyspark.ml, rows in place."""
+"""Base of the classifiers on Spark's DataFrames: conventions of pyspark.ml, placement of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .storage import StageReader, StageWriter
 
 
 class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type: ignore[misc]
-    """A classifier: all but its Params and the training itself."""
+    """A classifier; subclasses add Params and the training itself."""
 
     _model_class: ClassVar[type[ModelStage]]
     _input_kwargs: dict[str, Any]

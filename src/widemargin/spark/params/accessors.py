@@ -1,4 +1,4 @@
-"""Getters and setters of Params, one pair for each, as pyspark's own estimators have them."""
+"""Getters and setters of Params, as pyspark's own stages have them, and a former name of one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.ml.param import Param
+
+from ...core.fit import warn
 
 
 def add_accessors(cls: type[Any], verb: str, make: Callable[[str], Any]) -> None:
@@ -37,3 +39,27 @@ def setter(name: str) -> Any:
 
     set_value.__doc__ = f"Set the value of ``{name}``, and return this object."
     return set_value
+
+
+class FormerPartitions:
+    """The Param ``nParts`` under its former name ``nPartitions``."""
+
+    nParts: Any
+
+    @property
+    def nPartitions(self) -> Any:
+        """The Param ``nParts``; deprecated.
+
+        pyspark looks Params up by attribute, so that keywords, grids and saved stages which say
+        ``nPartitions`` end here.
+        """
+        warn("`nPartitions` has been renamed: use `nParts`.", FutureWarning)
+        return self.nParts
+
+    def getNPartitions(self: Any) -> Any:
+        """Get the value of ``nParts``; deprecated."""
+        return self.getOrDefault(self.nPartitions)
+
+    def setNPartitions(self: Any, value: int) -> Any:
+        """Set the value of ``nParts``; deprecated."""
+        return self._set(nPartitions=value)

@@ -14,7 +14,7 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
-from .former_names import FormerPartitions
+from .accessors import FormerPartitions
 from .stage import (
     ODMLoss,
     ODMSettings,
@@ -35,7 +35,7 @@ STRATEGY_PARAMS = {
 }
 
 
-# The same the other way round, with those of the estimators that errors may name.
+# The inverse, with names of the estimators' parameters that occur in errors.
 SPARK_NAMES = {local: own for own, local in STRATEGY_PARAMS.items()} | {
     "memory_limit": "memoryLimit",
     "class_weight": "classWeight",
@@ -44,7 +44,7 @@ SPARK_NAMES = {local: own for own, local in STRATEGY_PARAMS.items()} | {
 
 @contextmanager
 def errors_in_spark_names() -> Iterator[None]:
-    """Let errors name Params as Spark's users know them."""
+    """Replace names of local parameters in error messages by those of Params."""
     try:
         yield
     except ValueError as error:
@@ -56,7 +56,7 @@ def errors_in_spark_names() -> Iterator[None]:
 
 
 def to_gamma(value: Any) -> Any:
-    """Read the kernel's width: a number, or how to find one."""
+    """Convert the kernel's width: a number, or the name of a rule."""
     return value if isinstance(value, str) else TypeConverters.toFloat(value)
 
 
@@ -91,22 +91,6 @@ class KernelSVMSettings(KernelSettings, total=False):
 class KernelParams(FormerPartitions, StageParams):
     """Params that all kernel classifiers have."""
 
-    _shared_params: ClassVar[tuple[str, ...]] = (
-        "kernel",
-        "C",
-        "gamma",
-        "degree",
-        "coef0",
-        "fitIntercept",
-        "strategy",
-        "solver",
-        "tol",
-        "maxIter",
-        "maxTime",
-        "seed",
-        "memoryLimit",
-        "classWeight",
-    )
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
         **StageParams._own_constraints,
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"})],
@@ -139,7 +123,7 @@ class KernelParams(FormerPartitions, StageParams):
         "strategy",
         "how rows are divided: 'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' "
         "('preserving'); 'exact' solves all rows in one task, and 'auto' does so up to 100,000 "
-        "rows and asks clusters beyond.",
+        "rows and stops at clusters beyond.",
         TypeConverters.toString,
     )
     levels = param(
@@ -166,7 +150,7 @@ class KernelParams(FormerPartitions, StageParams):
         TypeConverters.toString,
     )
     maxIter = param("maxIter", "iterations allowed for each part (>= 1).", TypeConverters.toInt)
-    seed = param("seed", "of all that is left to chance.", TypeConverters.toInt)
+    seed = param("seed", "seed of all random choices.", TypeConverters.toInt)
     memoryLimit = param(
         "memoryLimit",
         "bytes that a task may take to solve a part, or a size such as '2GB'. Parts that need more "
@@ -176,7 +160,7 @@ class KernelParams(FormerPartitions, StageParams):
     checkpointDir = param(
         "checkpointDir",
         "folder on the cluster's file system that finished levels are kept in; a fit of the same "
-        "rows and settings goes on from the last one. Unset: none are kept.",
+        "rows and settings resumes after the last one. Unset: none are kept.",
         TypeConverters.toString,
     )
     maxModelRows = param(
@@ -195,7 +179,7 @@ class KernelParams(FormerPartitions, StageParams):
         return {**values, "strategy": self._strategy(values["strategy"])}
 
     def _strategy(self, name: str) -> Any:
-        """Return the strategy with its parameters; a name that stands for none as it is."""
+        """Return the strategy with its parameters, or the name of one that has no parameters."""
         given = {p: self.getOrDefault(p) for p in STRATEGY_PARAMS if self.isSet(p)}
         kind = STRATEGIES.get(name)
         accepted = () if kind is None else kind._get_param_names()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pyspark.ml.param import TypeConverters
 
 from ...estimators.linear import LinearODMClassifier, LinearSVMClassifier
 from .stage import (
+    ConstantFeatureParams,
     ODMLoss,
     ODMSettings,
     StageParams,
@@ -35,33 +34,9 @@ class LinearSVMSettings(LinearSettings, total=False):
     loss: str
 
 
-class LinearParams(StageParams):
+class LinearParams(ConstantFeatureParams, StageParams):
     """Params that all linear classifiers have."""
 
-    _shared_params: ClassVar[tuple[str, ...]] = (
-        "C",
-        "fitIntercept",
-        "interceptScaling",
-        "solver",
-        "tol",
-        "maxIter",
-        "maxTime",
-        "nParts",
-        "seed",
-        "memoryLimit",
-        "classWeight",
-    )
-
-    fitIntercept = param(
-        "fitIntercept",
-        "whether to add a constant feature, whose weight is penalised as the others are.",
-        TypeConverters.toBoolean,
-    )
-    interceptScaling = param(
-        "interceptScaling",
-        "value of the constant feature (> 0): larger penalises the intercept less.",
-        TypeConverters.toFloat,
-    )
     solver = param(
         "solver",
         "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
@@ -74,7 +49,7 @@ class LinearParams(StageParams):
         "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",
         TypeConverters.toInt,
     )
-    seed = param("seed", "for solvers that draw rows.", TypeConverters.toInt)
+    seed = param("seed", "seed of solvers that draw rows at random.", TypeConverters.toInt)
     memoryLimit = param(
         "memoryLimit",
         "bytes that rows may take in one task, or a size such as '500MB': solvers that bring all "

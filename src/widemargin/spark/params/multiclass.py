@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pyspark.ml.param import TypeConverters
 
 from ...estimators.multiclass_svm import MulticlassSVMClassifier
-from .former_names import FormerPartitions
-from .stage import StageParams, StageSettings, param, to_memory
+from .accessors import FormerPartitions
+from .stage import ConstantFeatureParams, StageParams, StageSettings, param, to_memory
 
 
 class MulticlassSVMSettings(StageSettings, total=False):
@@ -18,51 +16,29 @@ class MulticlassSVMSettings(StageSettings, total=False):
     interceptScaling: float
 
 
-class MulticlassSVMParams(FormerPartitions, StageParams):
+class MulticlassSVMParams(FormerPartitions, ConstantFeatureParams, StageParams):
     """Params of the multi-class SVM."""
 
     _local_class = MulticlassSVMClassifier
-    _loss_params: ClassVar[tuple[str, ...]] = ("formulation",)
-    _shared_params: ClassVar[tuple[str, ...]] = (
-        "C",
-        "fitIntercept",
-        "interceptScaling",
-        "solver",
-        "tol",
-        "maxIter",
-        "maxTime",
-        "seed",
-        "memoryLimit",
-        "classWeight",
-    )
 
     formulation = param(
         "formulation",
         "loss of a row: 'ww' (Weston and Watkins), 'llw' (Lee, Lin and Wahba), 'cs' (Crammer and "
-        "Singer) or 'ovr' (one against the rest).",
+        "Singer) or 'ovr' (one against the rest). 'cs' and 'ovr' are solved in one task, which "
+        "must have room for all rows.",
         TypeConverters.toString,
-    )
-    fitIntercept = param(
-        "fitIntercept",
-        "whether to add a constant feature, whose weights are penalised as the others are.",
-        TypeConverters.toBoolean,
-    )
-    interceptScaling = param(
-        "interceptScaling",
-        "value of the constant feature (> 0): larger penalises the intercepts less.",
-        TypeConverters.toFloat,
     )
     solver = param(
         "solver",
-        "'newton' ('ww' and 'llw') and 'tournament' ('ww') leave rows where they are; 'auto' "
-        "solves sets of up to 256 MiB in one task and larger ones by one of these; 'dual' and "
-        "'printed' bring all rows into one task.",
+        "'newton' ('llw' with up to 1000 features, 'ww' with up to 3000 weights in all) and "
+        "'tournament' ('ww') leave rows where they are; 'auto' solves sets of up to 256 MiB in one "
+        "task and larger ones by one of these; 'dual' and 'printed' bring all rows into one task.",
         TypeConverters.toString,
     )
     maxIter = param("maxIter", "epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
     maxTime = param(
         "maxTime",
-        "seconds allowed for training (> 0), once rows are in place; looked at after every round "
+        "seconds allowed for training (> 0), once rows are in place; checked after every round "
         "or step. Unset: no limit.",
         TypeConverters.toFloat,
     )

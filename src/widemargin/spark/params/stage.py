@@ -1,4 +1,4 @@
-"""Params that all classifiers and their models have, and what they stand for locally.
+"""Params that all classifiers and their models have.
 
 Their values, defaults and ranges are those of the local estimators, under Spark's names.
 """
@@ -38,7 +38,7 @@ LOCAL_NAMES = {
 
 
 def to_class_weight(value: Any) -> Any:
-    """Read class weights: "balanced", or a map whose keys may be text, as in JSON."""
+    """Convert class weights: "balanced", or a map whose keys may be text, as in JSON."""
     if isinstance(value, str):
         return value
     if not isinstance(value, dict):
@@ -47,7 +47,7 @@ def to_class_weight(value: Any) -> Any:
 
 
 def to_memory(value: Any) -> Any:
-    """Read a memory limit: bytes, or a size as text."""
+    """Convert a memory limit: bytes, or a size as text."""
     return value if isinstance(value, str) else TypeConverters.toInt(value)
 
 
@@ -66,12 +66,10 @@ class StageParams(
     HasMaxIter,  # type: ignore[misc]
     HasSeed,  # type: ignore[misc]
 ):
-    """Params that all classifiers have; a subclass names those that its local estimator takes."""
+    """Params that all classifiers have; a subclass names its local estimator."""
 
     _local_class: ClassVar[type[Any]]
-    _loss_params: ClassVar[tuple[str, ...]]
-    _shared_params: ClassVar[tuple[str, ...]]
-    # Of Params that the local estimator lacks, or takes more of.
+    # For Params that the local estimator lacks, or accepts more values of.
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
         "handleInvalid": [StrOptions({"error", "skip"})],
         "nParts": [AT_LEAST_ONE, None],
@@ -91,8 +89,8 @@ class StageParams(
     )
     idCol = param(
         "idCol",
-        "column that tells rows apart. If set, rows are placed by it, and the same seed gives the "
-        "same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
+        "column of unique row identifiers. If set, rows are placed by it, and the same seed gives "
+        "the same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
         TypeConverters.toString,
     )
     handleInvalid = param(
@@ -138,9 +136,11 @@ class StageParams(
         add_accessors(cls, "get", getter)
 
     @classmethod
-    def _local_params(cls) -> tuple[str, ...]:
-        """Return Spark's names of what the local estimator takes."""
-        return (*cls._loss_params, *cls._shared_params)
+    def _local_params(cls) -> list[str]:
+        """Return Spark's names of the local estimator's parameters."""
+        known = inspect.signature(cls._local_class).parameters
+        names = [name for name in dir(cls) if isinstance(getattr(cls, name), Param)]
+        return [name for name in names if LOCAL_NAMES.get(name, name) in known]
 
     def _value(self, name: str) -> Any:
         """Return the value of a Param; None if it has none, or is empty."""
@@ -148,19 +148,19 @@ class StageParams(
         return None if value == "" else value
 
     def _local_values(self) -> dict[str, Any]:
-        """Return the values of what the local estimator takes, under Spark's names."""
+        """Return the values of the local estimator's parameters, under Spark's names."""
         return {name: self._value(name) for name in self._local_params()}
 
     @classmethod
     def _values_of(cls, estimator: Any) -> dict[str, Any]:
-        """Return what Params the settings of a local estimator are."""
+        """Return the values of Params that correspond to the settings of a local estimator."""
         values = {n: getattr(estimator, LOCAL_NAMES.get(n, n)) for n in cls._local_params()}
         if not isinstance(values["seed"], int):
             del values["seed"]
         return {name: value for name, value in values.items() if value is not None}
 
     def _local_estimator(self) -> Any:
-        """Return the local estimator with these values, unfitted; raise if they are wrong."""
+        """Return the local estimator with these values, unfitted; raise if one is invalid."""
         values = self._local_values()
         constraints = {
             name: [*self._local_class._parameter_constraints[LOCAL_NAMES.get(name, name)], None]
@@ -205,10 +205,23 @@ class ODMSettings(TypedDict, total=False):
     theta: float
 
 
+class ConstantFeatureParams(Params):  # type: ignore[misc]
+    """Params of the intercept of a linear classifier."""
+
+    fitIntercept = param(
+        "fitIntercept",
+        "whether to add a constant feature, whose weight is penalised as the others are.",
+        TypeConverters.toBoolean,
+    )
+    interceptScaling = param(
+        "interceptScaling",
+        "value of the constant feature (> 0): larger penalises the intercept less.",
+        TypeConverters.toFloat,
+    )
+
+
 class ODMLoss(Params):  # type: ignore[misc]
     """Params of the margin-distribution loss."""
-
-    _loss_params: ClassVar[tuple[str, ...]] = ("lam", "upsilon", "theta")
 
     lam = param(
         "lam",
@@ -230,8 +243,6 @@ class ODMLoss(Params):  # type: ignore[misc]
 
 class SVMLoss(Params):  # type: ignore[misc]
     """Params of the losses of a support vector machine."""
-
-    _loss_params: ClassVar[tuple[str, ...]] = ("loss",)
 
     loss = param(
         "loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.", TypeConverters.toString
