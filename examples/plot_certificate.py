@@ -3,8 +3,8 @@ The certificate: how the duality gap shrinks
 ============================================
 
 A fit ends when the *relative duality gap* (P − D) / P is at most ``tol``. The gap bounds how much
-smaller the objective could still become, so its final value, ``relative_gap_``, is a proof of
-quality. ``history_`` keeps its course.
+the objective could still decrease, so its final value, ``relative_gap_``, is a proof of quality.
+``history_`` records the gap during the fit.
 
 """
 
@@ -28,11 +28,10 @@ models = {
 }
 
 # %%
-# An iteration is one working set of rows. Kernel values that were computed once are kept, so the
-# number of *passes* (kernel values computed, over rows squared) tells the work apart from the
-# speed of the machine. The right picture is the same in absolute terms for one of them: the primal
-# objective P falls, if not steadily, the dual objective D rises, and the best objective lies
-# between.
+# An iteration is one working set of rows. Kernel values are computed once and kept, so the number
+# of *passes* (kernel values computed, over rows squared) measures the work independently of the
+# speed of the machine. The right picture shows the objectives of one fit: the primal objective P
+# falls, though not monotonically, the dual objective D rises, and the optimum lies in between.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for name, model in models.items():

@@ -1,10 +1,10 @@
 """
-Decision boundaries: SVM against ODM
-====================================
+Decision boundaries: SVM and ODM
+================================
 
-An SVM asks that each margin be at least 1 and does not care by how much it is larger. The optimal
-margin distribution machine (ODM) asks that margins lie near 1: too small ones and, with less
-weight, too large ones are penalised. Here both see the same rows with the same kernel and ``C``.
+An SVM penalises margins below 1 and ignores how large the others are. The optimal margin
+distribution machine (ODM) keeps margins near 1: it penalises margins that are too small and, with
+less weight, those that are too large. Here both use the same rows, kernel and ``C``.
 
 """
 
@@ -22,8 +22,8 @@ X, y = make_moons(400, noise=0.3, random_state=0)
 X_test, y_test = make_moons(5000, noise=0.3, random_state=1)
 
 # %%
-# Both are trained to a certified relative gap of at most ``tol``, here the default 1e-3.
-# The accuracy is that on fresh rows.
+# Both are trained to a certified relative gap of at most ``tol``, here the default 1e-3. The
+# accuracy is measured on new rows.
 
 models = {
     "SVM": SVMClassifier(C=10.0, gamma=2.0).fit(X, y),
@@ -36,9 +36,9 @@ for name, model in models.items():
     )
 
 # %%
-# Colours are the decision function, the black line is where it is zero, and the dotted lines are
-# where it is ±1. The SVM's decision function rises well above 1 among rows that are easy; the
-# ODM's stays as close to ±1 as the kernel allows wherever there are rows.
+# Colours show the decision function, the black line is where it is zero, and the dotted lines are
+# where it is ±1. The SVM's decision function rises well above 1 among easy rows; the ODM's stays as
+# close to ±1 as the kernel allows wherever there are rows.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained", sharey=True)
 for ax, (name, model) in zip(axes, models.items(), strict=True):

@@ -2,9 +2,9 @@
 Early prediction: stop before the whole set
 ===========================================
 
-DC-SVM divides the rows into clusters. Long before the whole problem is solved it predicts: a row is
-classified by the model of its nearest cluster alone, which costs a fraction of the kernel values
-that the whole model needs.
+DC-SVM divides the rows into clusters and can predict long before the whole problem is solved: each
+row is classified by the model of its nearest cluster alone, which takes a fraction of the kernel
+values that the whole model needs.
 
 """
 
@@ -40,8 +40,8 @@ for k, parts in enumerate(course["parts"]):
 print(f"exact: accuracy {exact.score(X_test, y_test):.4f}")
 
 # %%
-# The decision function of an unfinished level has seams where one cluster's model hands over to the
-# next one's. Where the classes meet, neighbours agree, so few predictions change.
+# The decision function of an unfinished level has seams where the region of one cluster ends and
+# the next begins. Near the class boundary neighbouring models agree, so few predictions change.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained", sharey=True)
 for ax, model in zip(axes, models, strict=True):
@@ -66,9 +66,9 @@ figure.colorbar(display.surface_, ax=axes, label="decision function", ticks=[-2,
 plt.show()
 
 # %%
-# Early levels also tell which rows will matter. Clusters find most of the support vectors of the
-# whole problem, and correct themselves on the way up. A cascade of random parts carries only
-# support vectors upward, so that a row it missed once is lost.
+# Early levels also show which rows will matter. Clusters find most of the support vectors of the
+# whole problem, and correct errors at later levels. A cascade of random parts carries only support
+# vectors to the next level, so a row that it misses once is lost.
 
 figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 SupportVectorRecallDisplay.from_models(models, exact, name="DC-SVM", ax=ax)
@@ -77,8 +77,8 @@ SupportVectorRecallDisplay.from_models(cascade, exact, name="Cascade SVM", ax=ax
 plt.show()
 
 # %%
-# To stop early in practice, name the level, or let validation rows decide: the fit goes on while
-# the score on them rises.
+# To stop early in practice, set the level, or let validation rows decide: the fit continues while
+# the score on them improves.
 
 early = SVMClassifier(strategy=Clustered(levels=2, stop_level=2), **options).fit(X, y)
 chosen = SVMClassifier(strategy=Clustered(levels=2, validation_fraction=0.2), **options).fit(X, y)

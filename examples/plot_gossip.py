@@ -1,15 +1,15 @@
 """
-Sites that keep their rows: gossip over a bad network
-=====================================================
+Sites that keep their rows: gossip over an unreliable network
+=============================================================
 
-Ten plants measure the same things and may not send their measurements anywhere. Most have seen one
-kind of outcome only. Links lose a third of the messages, and two plants are down for a while. They
-still end with the model that all rows together would have given.
+Ten plants measure the same quantities and may not send their measurements anywhere. Most have seen
+only one kind of outcome. Links lose a third of the messages, and two plants are down for a while.
+They still end with the model of all rows together.
 
 """
 
 # %%
-# The rows of a plant are sorted by outcome, so that most plants know one class only.
+# The rows are sorted by outcome, so that most plants have rows of one class only.
 
 import warnings
 
@@ -35,7 +35,7 @@ for site in range(10):
     print(f"plant {site}: {np.mean(y_train[sites == site]):4.0%} of its rows are failures")
 
 # %%
-# What all rows together would give, and what a plant gets from its own rows.
+# The model of all rows together, and the models of single plants from their own rows.
 
 C = 1.0 / (1e-3 * len(y_train))
 pooled = LinearSVMClassifier(loss="hinge", C=C).fit(X_train, y_train)
@@ -46,7 +46,8 @@ for site in (3, 6):
     print(f"plant {site} alone:        accuracy {alone.score(X_test, y_test):.3f}")
 
 # %%
-# Now they talk. A third of the messages is lost, and plants 2 and 7 are down for a hundred rounds.
+# Now the plants exchange messages. A third of them are lost, and plants 2 and 7 are down for a
+# hundred rounds.
 
 faults = NetworkFaults(
     loss=0.3,
@@ -59,8 +60,8 @@ print(f"{model.n_iter_} rounds, {model.n_messages_} messages, {model.n_bytes_ / 
 print(f"accuracy {scores.min():.3f} to {scores.max():.3f}, certified gap {model.relative_gap_:.1e}")
 
 # %%
-# GADGET, the published method, averages models between gradient steps. With one exchange a step,
-# sites whose rows differ pull their models apart as fast as talking brings them together.
+# GADGET, the published method, averages models between gradient steps. With one exchange per step,
+# the models of sites with different rows diverge as fast as the exchanges bring them together.
 
 gadget = GossipClassifier(
     **settings, solver=Gadget(batch_size=32), stopping="never", max_iter=model.n_iter_

@@ -2,15 +2,15 @@
 Accuracy over time, level by level
 ==================================
 
-A divided fit has a model after every level: from the leaves, which are quick, up to the whole set,
-which is exact for the methods that carry every dual. Here are the eight methods, four divisions
+A divided fit yields a model at every level: from the leaves, which are fast, to the root, which is
+exact for the methods that carry every dual. This example compares the eight methods, four divisions
 with two losses each.
 
 """
 
 # %%
-# A blurred checkerboard of 10 × 10 squares. A leaf of 62 rows that has to stand for the whole
-# board sees less than one row per square: a hard case for dealt-out parts.
+# A blurred checkerboard of 10 × 10 squares. A leaf of 62 rows that has to represent the whole board
+# has less than one row per square: a hard case for small copies.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,9 +39,8 @@ X_test, y_test = checkerboard(5000, seed=1)
 
 # %%
 # Points are levels; their numbers count the divisions, so 3 stands for the 64 leaves and 0 for the
-# whole set. :func:`~widemargin.inspection.fit_levels`, which the display uses, lets
-# every level
-# start from the one before. The black point is the exact solver without any division.
+# whole set. In :func:`~widemargin.inspection.fit_levels`, which the display uses, every level
+# starts from the one before. The black point is the exact solver without any division.
 
 options = {"C": 32.0, "gamma": 8.0, "random_state": 0}
 names = {
@@ -66,8 +65,8 @@ for ax, (classifier, methods) in zip(axes, names.items(), strict=True):
 plt.show()
 
 # %%
-# Clusters (DC) are good at once, because each sees every row of its region. The means of dealt-out
-# parts (SODM, SSVM, Cascade, DiP) begin lower and rise as parts grow. SSVM, SODM and both DC
-# methods end at the exact solution; Cascade and DiP dropped rows on the way and need not. At this
-# size the exact solver is quicker than any level that comes near it: division pays on sets that the
-# exact solver cannot afford, where early levels are all there is time for.
+# Clusters (DC) are accurate from the start, because each contains every row of its region. The
+# means of small copies (SODM, SSVM, Cascade, DiP) begin lower and improve as parts grow. SSVM, SODM
+# and both DC methods end at the exact solution; Cascade and DiP drop rows along the way and need
+# not. At this size the exact solver is faster than any level of similar accuracy: division pays off
+# on sets that are too large for the exact solver, where there is time for early levels only.

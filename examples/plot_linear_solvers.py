@@ -3,13 +3,13 @@ Solvers of linear problems
 ==========================
 
 The linear classifiers have several solvers for one problem. Their costs differ: a pass of Newton's
-method over all rows is worth many cheap steps on single rows. ``history_`` counts the *gradients of
-single rows* that each has evaluated, which tells the work apart from the speed of the machine.
+method over all rows replaces many cheap steps on single rows. ``history_`` counts the *gradients of
+single rows* that each evaluates, which measures the work independently of the machine's speed.
 
 """
 
 # %%
-# The digits, even against odd, with the products of neighbouring pixels as further features.
+# Even against odd digits, with the products of neighbouring pixels as additional features.
 
 import warnings
 
@@ -28,9 +28,9 @@ y = digit % 2
 print(X.shape)
 
 # %%
-# All solvers come to the same optimum, and prove how far they are from it. Gradient steps of
-# shrinking length (Pegasos) are quick to a rough solution and slow from there; reduced variance
-# (SVRG, and DSVRG on parts of the rows) goes on at the same pace.
+# All solvers approach the same optimum and prove how far they are from it. Gradient steps of
+# shrinking length (Pegasos) reach a rough solution quickly and are slow from there; variance
+# reduction (SVRG, and DSVRG on parts of the rows) continues at the same rate.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for solver in ("newton", "dual", "svrg", "dsvrg", "csvrg", "pegasos"):
@@ -46,7 +46,7 @@ axes[0].set(xlabel="gradients of single rows / rows", ylabel="relative gap", tit
 axes[0].legend()
 
 # %%
-# Rows that come in batches and are not kept: ``partial_fit`` remembers what they say by the second
+# Rows that come in batches and are not kept: ``partial_fit`` summarises them by the second
 # derivatives of their loss, and one pass comes close to the optimum over all rows.
 
 best = LinearODMClassifier(tol=1e-8).fit(X, y)

@@ -2,14 +2,14 @@
 Margin distributions, and what θ and υ do to them
 =================================================
 
-The margin of a row is its label (±1) times the decision for it: negative where the row is
-classified wrongly, and the larger the surer. :class:`~widemargin.MarginDistributionDisplay` draws
-how margins are distributed, and marks those that the loss leaves unpunished.
+The margin of a row is its label (±1) times its decision: negative if the row is misclassified, and
+larger the more confident the decision. :class:`~widemargin.MarginDistributionDisplay` draws the
+distribution of margins and marks those that the loss does not penalise.
 
 """
 
 # %%
-# Breast cancer data, scaled; half of the rows are kept for the pictures.
+# Breast cancer data, scaled; half of the rows are held out for the pictures.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -23,8 +23,8 @@ X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 
 # %%
-# ODM gathers the margins around 1; the SVM lets them grow. The display takes pipelines too, and any
-# classifier with a decision function, such as scikit-learn's SVC.
+# ODM concentrates the margins around 1; the SVM lets them grow. The display also accepts pipelines
+# and any classifier with a decision function, such as scikit-learn's SVC.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for classifier in (ODMClassifier(C=4.0), SVMClassifier(C=4.0)):
@@ -38,8 +38,8 @@ plt.show()
 
 # %%
 # ``theta`` is the deviation from 1 that costs nothing, so it sets the width of the band.
-# ``upsilon`` is the weight of margins above the band relative to those below: small, and they may
-# grow; 1, and they are held back as firmly as small ones are pushed up.
+# ``upsilon`` is the weight of margins above the band relative to those below: with a small value
+# large margins may grow; with 1 they are penalised as strongly as small ones.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
 for ax, parameter, values in (

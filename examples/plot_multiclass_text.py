@@ -3,14 +3,14 @@ Many classes of text: four multi-class machines
 ===============================================
 
 Which module does a documented function belong to? The docstrings of SciPy, scikit-learn and NumPy
-are a text collection that is on every machine where this library runs: some dozens of classes,
-sparse features, classes of very uneven size.
+are a text collection available wherever this library runs: dozens of classes of very uneven size,
+and sparse features.
 
 """
 
 # %%
-# Every public function and class with a docstring becomes a row; its class is the module that it is
-# documented in.
+# Every public function and class with a docstring becomes a row; its class is the module that
+# documents it.
 
 import importlib
 import inspect
@@ -38,12 +38,12 @@ modules = [f"{package}.{name}" for package, names in MODULES.items() for name in
 
 texts, labels = [], []
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of what is deprecated
+    warnings.simplefilter("ignore")  # deprecated names
     for module in modules:
         for name, thing in inspect.getmembers(importlib.import_module(module)):
             doc = inspect.getdoc(thing) if callable(thing) and not name.startswith("_") else None
             if doc and len(doc) > 200:
-                texts.append(doc.split("Parameters\n")[0][:600])  # what it is for, not how
+                texts.append(doc.split("Parameters\n")[0][:600])  # the purpose, not the parameters
                 labels.append(module)
 
 texts_train, texts_test, y_train, y_test = train_test_split(
@@ -54,10 +54,10 @@ X_train, X_test = vectorizer.fit_transform(texts_train), vectorizer.transform(te
 print(f"{X_train.shape[0]} rows, {X_train.shape[1]} words, {len(set(labels))} modules")
 
 # %%
-# Four formulations of one idea: the right class's score shall exceed the others. ``ww`` sums the
-# losses of all wrong classes, ``cs`` takes the worst, ``ovr`` solves one problem per class, and
+# Four formulations of one idea: the score of the right class should exceed the others. ``ww`` sums
+# the losses of all wrong classes, ``cs`` takes the worst, ``ovr`` solves one problem per class, and
 # ``llw`` pushes the scores of wrong classes below −1 while all scores sum to zero. The first three
-# are good at a ``C`` of about 1; ``llw`` needs a much larger one.
+# work well with a ``C`` of about 1; ``llw`` needs a much larger one.
 
 scores: dict[str, list[tuple[float, float, float]]] = {}
 for formulation in ("ww", "cs", "ovr", "llw"):
@@ -85,8 +85,9 @@ axes[0].legend()
 plt.show()
 
 # %%
-# Scores of several classes say more than the first guess. ``predict_top_k`` gives the best few; the
-# right module is among the first three far more often than it is the first.
+# The scores of several classes are more informative than the best label alone. ``predict_top_k``
+# returns the best few; the right module is among the first three far more often than it is the
+# first.
 
 model = MulticlassSVMClassifier("ww", C=1.0, tol=1e-2).fit(X_train, y_train)
 best = model.predict_top_k(X_test, 5)

@@ -3,13 +3,13 @@ Searching C and gamma: the whole table in one picture
 =====================================================
 
 ``ODMClassifierCV`` scores every pair of C and gamma on every fold and keeps the scores, so that the
-best pair can be seen beside the pairs that are nearly as good.
+best pair can be compared with the pairs that are nearly as good.
 
 """
 
 # %%
-# Two half-moons that overlap. A number of values of C stands for so many between 0.01 and 1,000, a
-# number of gammas for so many around "scale"; here both are listed, to draw a finer grid.
+# Two overlapping half-moons. ``Cs`` and ``gammas`` may be numbers of values, between 0.01 and 1,000
+# and around "scale"; here both are lists, to draw a finer grid.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,10 +28,10 @@ print(
 )
 
 # %%
-# ``scores_`` has one entry per gamma, C and fold. Left, its mean over the folds: good pairs lie on
-# a ridge, since a narrower kernel (larger gamma) fits as closely with a smaller C. Right, for the
-# best gamma, the folds one by one: they differ more than neighbouring values of C do, so the exact
-# value matters little.
+# ``scores_`` has one entry per gamma, C and fold. Left: the mean over the folds. Good pairs lie on
+# a ridge, since a narrower kernel (larger gamma) fits as closely with a smaller C. Right: the
+# individual folds for the best gamma. They differ more than neighbouring values of C do, so the
+# exact value matters little.
 
 
 def edges(values: np.ndarray) -> np.ndarray:

@@ -3,17 +3,15 @@ Four ways to divide a training set
 ==================================
 
 A divided fit begins by dividing the rows. Parts are either *small copies* of the whole set, whose
-models each stand for the whole, or *clusters*, whose models each know one region.
+models are each valid everywhere, or *clusters*, whose models are each valid in one region.
 :class:`~widemargin.inspection.PartitionDisplay` shows which rows go together, and
-:func:`~widemargin.inspection.partition_quality` measures how well parts keep the
-distribution.
+:func:`~widemargin.inspection.partition_quality` measures how well parts preserve the distribution.
 
 """
 
 # %%
 # Two half-moons, divided into four parts by each strategy. Nothing is solved:
-# :func:`~widemargin.inspection.leaf_partition` repeats the first step of a fit and
-# stops.
+# :func:`~widemargin.inspection.leaf_partition` repeats the first step of a fit and stops.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,10 +39,9 @@ plt.show()
 
 # %%
 # Colours are parts. Stars are landmarks (*stratified*), centres of clusters (*clustered*) or
-# centres of strata (*preserving*). *Cascade* deals rows out by chance. *Stratified* and
-# *preserving* first sort the rows into strata, and then deal each stratum out, so that every part
-# has its share of each. Landmarks span the set and so lie at its rim as well; centres of k-means
-# lie where the rows are.
+# centres of strata (*preserving*). *Cascade* distributes rows at random. *Stratified* and
+# *preserving* first sort the rows into strata, and then distribute each stratum evenly over the
+# parts. Landmarks span the set and so also lie at its edge; k-means centres lie where the rows are.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharex=True, sharey=True)
 for ax, name in zip(axes, ("stratified", "preserving"), strict=True):
@@ -52,9 +49,9 @@ for ax, name in zip(axes, ("stratified", "preserving"), strict=True):
 plt.show()
 
 # %%
-# How far is the mean of a part from the mean of all rows, in the kernel's space? The unit is what a
-# part drawn by chance would show. Below 1, a part keeps the distribution better than chance.
-# Clusters do the opposite, on purpose: what they keep is the kernel, most of whose values lie
+# How far is the mean of a part from the mean of all rows, in the kernel's feature space? The unit
+# is the distance of a random part. Below 1, a part preserves the distribution better than a random
+# one. Clusters deliberately do the opposite: they preserve the kernel, most of whose mass lies
 # within them.
 
 for name, partition in leaves.items():

@@ -1,4 +1,4 @@
-"""Train on Spark, and leave a model that is served without it.
+"""Train on Spark, and save a model that is served without it.
 
     spark-submit train.py --pipeline hdfs:///models/churn --model churn.wm --data hdfs:///churn
 
@@ -20,7 +20,7 @@ from widemargin.spark import SparkLinearODMClassifier
 
 
 def generated(spark, rows):
-    """Return rows of four features on different scales, and a label that three of them tell."""
+    """Return rows of four features on different scales, and a label that depends on three."""
     features = {"age": 10.0, "calls": 3.0, "income": 1e4, "noise": 1.0}
     frame = spark.range(rows).select(
         *(
@@ -33,10 +33,10 @@ def generated(spark, rows):
 
 
 def servable(assembler, scaler, classifier):
-    """Return the classifier without Spark, for rows as they were before the scaler."""
+    """Return the classifier without Spark, for unscaled rows."""
     local = classifier.toLocal()
     mean, deviation = scaler.mean.toArray(), scaler.std.toArray()
-    # A feature that never varied was scaled to 0, and counts for nothing.
+    # A constant feature was scaled to 0 and has no effect.
     factor = np.divide(1.0, deviation, out=np.zeros_like(mean), where=deviation > 0)
     local.coef_ = local.coef_ * factor
     local.intercept_ = local.intercept_ - local.coef_ @ mean
@@ -45,10 +45,10 @@ def servable(assembler, scaler, classifier):
 
 
 def main():
-    """Read, search C, report on rows held out, save."""
+    """Read, search C, evaluate on held-out rows, save."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder of Parquet files; unset: rows are generated")
-    parser.add_argument("--rows", type=int, default=100_000, help="how many are generated")
+    parser.add_argument("--rows", type=int, default=100_000, help="number of rows to generate")
     parser.add_argument("--pipeline", required=True, help="folder for the fitted pipeline")
     parser.add_argument("--model", required=True, help="file on this machine for serve.py")
     given = parser.parse_args()
@@ -66,7 +66,7 @@ def main():
         classifier,
     ]
     evaluator = BinaryClassificationEvaluator()
-    search = TrainValidationSplit(  # or CrossValidator, which is as many times slower as it folds
+    search = TrainValidationSplit(  # or CrossValidator, slower by the number of folds
         estimator=Pipeline(stages=stages),
         estimatorParamMaps=ParamGridBuilder().addGrid(classifier.C, [0.01, 1.0]).build(),
         evaluator=evaluator,

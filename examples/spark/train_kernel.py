@@ -1,10 +1,10 @@
-"""Train a kernel machine on Spark, and leave a small model that is served without it.
+"""Train a kernel machine on Spark, and save a small model that is served without it.
 
     spark-submit train_kernel.py --data hdfs:///rings --checkpoints hdfs:///levels --model rings.wm
 
 or ``python train_kernel.py`` with the same arguments. The data are Parquet files of numeric
-columns, one of them called label, with the values 0 and 1, and one called id, which tells rows
-apart; without ``--data`` rows are generated. A run that was killed goes on from its last level if
+columns, one of them called label, with the values 0 and 1, and one called id, which identifies
+rows; without ``--data`` rows are generated. A run that was killed resumes from its last level if
 it is started again with the same arguments.
 """
 
@@ -20,21 +20,21 @@ from widemargin.spark import SparkODMClassifier
 
 
 def generated(spark, rows):
-    """Return points of a plane, with a label that tells rings around the origin apart."""
+    """Return points of a plane, labelled by alternating rings around the origin."""
     frame = spark.range(rows).select("id", F.randn(1).alias("x"), F.randn(2).alias("y"))
     radius = F.sqrt(F.expr("x * x + y * y")) + F.randn(3) / 10
     return frame.withColumn("label", (radius * 2).cast("int") % 2)
 
 
 def main():
-    """Read, train, report on rows held out, make the model small, save it."""
+    """Read, train, compress the model, evaluate on held-out rows, save."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder of Parquet files; unset: rows are generated")
-    parser.add_argument("--rows", type=int, default=100_000, help="how many are generated")
+    parser.add_argument("--rows", type=int, default=100_000, help="number of rows to generate")
     parser.add_argument("--levels", type=int, help="unset: parts have at most 2,000 rows")
     parser.add_argument("--stop-level", type=int, default=1, help="level to stop at")
-    parser.add_argument("--points", type=int, default=500, help="that the small model keeps")
-    parser.add_argument("--checkpoints", help="folder for finished levels; unset: none are kept")
+    parser.add_argument("--points", type=int, default=500, help="points of the small model")
+    parser.add_argument("--checkpoints", help="folder for finished levels; unset: none are stored")
     parser.add_argument("--model", required=True, help="file on this machine for load_model")
     given = parser.parse_args()
 
