@@ -39,30 +39,30 @@ def with_parameters(cls: type[Class]) -> type[Class]:
     """
     doc = cls.__doc__  # None under `python -OO`, where a dataclass would write one
     made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
-    names = [each.name for each in fields(made)]
-    for name in names:
-        if name in vars(made):
-            delattr(made, name)  # an instance has the value; the class itself has none
-    order = {name: k for k, name in enumerate(getattr(made, "_parameter_order", "").split())}
-    names.sort(key=lambda name: order.get(name, len(order)))
+    for each in fields(made):
+        if each.name in vars(made):
+            delattr(made, each.name)  # an instance has the value; the class itself has none
+    names = _sort_signature(made.__init__, getattr(made, "_parameter_order", "").split())
     constraints: dict[str, Any] = {}
     for base in reversed(made.__mro__):
         constraints.update(vars(base).get("_parameter_constraints", {}))
     made._parameter_constraints = {n: constraints[n] for n in names if n in constraints}
-    _sort_signature(made.__init__, names)
     made.__doc__ = None if doc is None else _composed(made, doc, names)
     return cls
 
 
-def _sort_signature(init: Any, names: list[str]) -> None:
-    """Show the parameters in the given order; positional ones stay first, as declared."""
+def _sort_signature(init: Any, order: list[str]) -> list[str]:
+    """Show keyword-only parameters in the given order, and return the names of all as shown."""
     signature = inspect.signature(init)
-    place = {name: k for k, name in enumerate(["self", *names])}
-    shown = sorted(
-        signature.parameters.values(),
-        key=lambda each: (each.kind, place[each.name] if each.kind == each.KEYWORD_ONLY else 0),
-    )
+    place = {name: k for k, name in enumerate(order)}
+
+    def key(each: inspect.Parameter) -> tuple[int, int]:
+        named = each.kind == each.KEYWORD_ONLY
+        return each.kind, place.get(each.name, len(place)) if named else 0
+
+    shown = sorted(signature.parameters.values(), key=key)
     init.__signature__ = signature.replace(parameters=shown)
+    return [each.name for each in shown[1:]]
 
 
 def _composed(cls: type[Any], doc: str, names: list[str]) -> str:
