@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 
+from ..estimators import LinearSVMClassifier
 from ..gossip import graph_of
 from .fleet import LocalFleet, SiteProcess
-from .runtime.pooled import PooledProblem
 
 __all__ = [
     "ROUND_INTERVAL",
     "SHORT_ROUND_INTERVAL",
     "DemoResult",
+    "PooledProblem",
     "SiteResult",
     "dealt_out",
     "generated",
@@ -29,6 +32,7 @@ LAM = 1e-3
 # Each site's models are held to the pooled optimum by so much of it.
 WITHIN = 0.01
 TOL = 2e-3
+POOLED_TOL = 1e-5
 ROUNDS_BEFORE_THE_KILL = 15
 SECONDS_DOWN = 3.0
 SECONDS_BETWEEN_LOOKS = 0.25
@@ -89,6 +93,51 @@ class DemoResult:
     def passed(self) -> bool:
         """Whether all sites have the model of all rows, to a percent of its objective."""
         return all(site.excess <= WITHIN for site in self.sites)
+
+
+@dataclass(frozen=True)
+class PooledProblem:
+    r"""All rows of a network, with :math:`\tfrac\lambda2 |w|^2` plus the mean hinge loss.
+
+    Attributes
+    ----------
+    X, y : arrays
+        Rows and labels of all sites.
+    lam : float
+        λ.
+    """
+
+    X: Any
+    y: Any
+    lam: float
+
+    def solved(self) -> Any:
+        """Return the model of all rows."""
+        return self._solved_on(slice(None))
+
+    def solved_alone(self, rows: Any) -> Any:
+        """Return the model that a site with these rows would have alone, with the same λ."""
+        return self._solved_on(rows)
+
+    def objective(self, model: Any) -> float:
+        """Return λ/2 |w|² plus the mean loss of a model; the intercept is penalised."""
+        label = np.where(self.y == model.classes_[1], 1.0, -1.0)
+        decision = self.X @ model.coef_[0] + model.intercept_[0]
+        length = float(model.coef_[0] @ model.coef_[0] + model.intercept_[0] ** 2)
+        return 0.5 * self.lam * length + float(np.maximum(0.0, 1.0 - label * decision).mean())
+
+    def excess(self, model: Any, optimum: Any) -> float:
+        """Return how far a model's objective is above the optimum, as a share of that."""
+        least = self.objective(optimum)
+        return (self.objective(model) - least) / least
+
+    def _solved_on(self, rows: Any) -> Any:
+        X, y = self.X[rows], self.y[rows]
+        C = 1.0 / (self.lam * len(y))
+        model = LinearSVMClassifier(loss="hinge", C=C, tol=POOLED_TOL, random_state=0, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)  # or it would be no optimum
+            return model.fit(X, y)
 
 
 def generated(rows: int, seed: int) -> tuple[Any, Any]:

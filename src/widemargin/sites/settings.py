@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-__all__ = ["SECTIONS", "SETTINGS", "Setting"]
+__all__ = [
+    "REQUIRED",
+    "SECTIONS",
+    "SETTINGS",
+    "ConfigError",
+    "Neighbour",
+    "Setting",
+    "check_settings",
+    "checked_value",
+    "key_in_file",
+    "unknown_setting",
+]
 
 Check = Callable[[Any], bool]
+
+# Keys of the file that differ from the name of the setting.
+_IN_FILE = {"data": "path"}
+REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used, and why."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A site that this one talks to.
+
+    Attributes
+    ----------
+    name : str
+        For logs and tables.
+    address : str
+        Where it listens, such as ``tcp://10.0.0.7:7001``.
+    public_key : str
+        The contents of its ``public.key``: it is known by this, not by its name or address.
+    """
+
+    name: str
+    address: str
+    public_key: str
 
 
 def _whole(least: int, most: int = 2**53) -> tuple[str, Check]:
@@ -190,3 +228,29 @@ SETTINGS = (
     ),
     Setting("max_memory", "running", _TEXT, "1GiB", "For what is kept for all neighbours."),
 )
+
+
+def key_in_file(setting: Setting) -> str:
+    """Return the key of a setting in its section of the file."""
+    return _IN_FILE.get(setting.name, setting.name)
+
+
+def unknown_setting(key: str, known: Iterable[str]) -> str:
+    """Return the message for a setting that does not exist."""
+    return f"there is no setting `{key}`. Those there are: {', '.join(sorted(known))}."
+
+
+def checked_value(setting: Setting, value: Any) -> Any:
+    """Return a value, or raise ConfigError if it is not of the setting's kind."""
+    required, fits = setting.kind
+    if not fits(value):
+        name = f"{setting.section}.{key_in_file(setting)}".lstrip(".")
+        raise ConfigError(f"`{name}` must be {required}; got {value!r}.")
+    return value
+
+
+def check_settings(values: dict[str, Any]) -> None:
+    """Raise ConfigError if a setting is not of its kind."""
+    for setting in SETTINGS:
+        if setting.name in values:
+            checked_value(setting, values[setting.name])

@@ -20,11 +20,10 @@ from .control import ControlServer
 from .keys import read_public_key, read_secret_key
 from .protocol.transport import Transport
 from .runtime.data import read_rows
-from .runtime.export import classifier_of
-from .runtime.local_site import LocalSite
+from .runtime.local_site import LocalSite, classifier_of
 from .runtime.pace import Pace
 from .runtime.participant import Participant
-from .runtime.status import History, status_of
+from .runtime.status import SiteHistory, status_of
 from .settings import SETTINGS
 
 __all__ = ["Site", "run_site"]
@@ -96,7 +95,7 @@ class Site:
             self._control.close()
             raise
         self._pace = Pace(self._taking_part)
-        self._history = History()
+        self._history = SiteHistory()
         self._tell_of_start()
 
     def stop(self) -> None:

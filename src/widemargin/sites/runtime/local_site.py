@@ -1,23 +1,27 @@
-"""The native site of a configuration: its rows, its problem, its limits."""
+"""The native site of a configuration, and its model as a classifier."""
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from ... import _native
+from ...core.arrays import Array
 from ...core.resources import memory_bytes
 from ...gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ...linear.problem import LinearProblem, LossConstants
+from ...linear.solution import fitted_attributes
 from ..config import ConfigError, SiteConfig
 from ..protocol.limits import Limits
 from ..protocol.transport import QUEUED
 from ..protocol.wire import HEADER_BYTES
 from .data import LocalRows
 
-__all__ = ["LocalSite"]
+__all__ = ["LocalSite", "classifier_of"]
 
 # Vectors that the native site keeps per link, at most, beside those that wait in queues.
 VECTORS_PER_LINK = 3
@@ -97,3 +101,50 @@ class LocalSite:
         return SiteSetting(
             self.problem, native, config.total_rows, config.row_square, config.network_links
         )
+
+
+def classifier_of(
+    config: SiteConfig, w: Array, steps: int, agreed: bool, names: tuple[str, ...] | None
+) -> Any:
+    """Return a fitted linear classifier with these weights.
+
+    Parameters
+    ----------
+    config : SiteConfig
+        The problem.
+    w : array
+        Weights; the intercept's is last.
+    steps : int
+        Steps that the site took.
+    agreed : bool
+        Whether the sites have found that they agree on the optimum. Its gaps are NaN in any
+        case: a site alone has no proof of them.
+    names : tuple of str or None
+        Names of the features.
+    """
+    from ... import LinearODMClassifier, LinearSVMClassifier
+
+    parameters = config.classifier()
+    given: dict[str, Any] = {
+        "C": parameters._row_weight(float(config.total_rows)),
+        "fit_intercept": config.fit_intercept,
+        "intercept_scaling": config.intercept_scaling,
+        "tol": config.tol,
+    }
+    if config.loss == "odm":
+        model = LinearODMClassifier(upsilon=config.upsilon, theta=config.theta, **given)
+    else:
+        model = LinearSVMClassifier(loss=config.loss, **given)
+    fitted = {
+        **fitted_attributes(w[np.newaxis], parameters._constant, [], config.tol),
+        "converged_": agreed,
+        "classes_": np.array(config.classes),
+        "n_features_in_": config.n_features,
+        "n_iter_": steps,
+        "solver_": config.solver,
+        "history_": {},
+    }
+    if names is not None:
+        fitted["feature_names_in_"] = np.array(names, dtype=object)
+    model.__dict__.update(fitted)
+    return model

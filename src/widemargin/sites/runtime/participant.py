@@ -10,7 +10,7 @@ from ..config import SiteConfig
 from ..protocol.links import Links
 from ..protocol.wire import Frame, FrameError, decode, encode
 from .local_site import LocalSite
-from .state import SavedState, StateError, Store, masses_of
+from .state import SavedState, StateError, StateStore, masses_of
 
 __all__ = ["Participant"]
 
@@ -44,7 +44,7 @@ class Participant:
         self.public_key, self._listener = public_key, listener
         self.rounds = 0
         self._fingerprint = local.rows.fingerprint
-        self._store = Store(self.config.folder, sync=self.config.sync)
+        self._store = StateStore(self.config.folder, sync=self.config.sync)
         self.site = self._restored() or self._new()
         self._open_new_links()
         self.save()

@@ -22,7 +22,7 @@ from typing import Any
 from ... import _native
 from ...persistence.atomic_write import TEMPORARY_SUFFIX, write_atomically
 
-__all__ = ["SavedState", "StateError", "Store", "masses_of", "read_state"]
+__all__ = ["SavedState", "StateError", "StateStore", "masses_of", "read_state"]
 
 _MAGIC = b"WMSITE"
 VERSION = 1
@@ -101,7 +101,7 @@ def read_state(path: str | os.PathLike[str]) -> SavedState:
     )
 
 
-class Store:
+class StateStore:
     """Keeps the state of a site in its folder.
 
     Parameters

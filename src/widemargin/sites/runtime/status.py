@@ -15,14 +15,14 @@ from ..protocol.links import Link
 from ..protocol.transport import Transport
 from .participant import Participant
 
-__all__ = ["History", "status_of"]
+__all__ = ["SiteHistory", "status_of"]
 
 MOST_POINTS = 512
 # Seconds between points at first; they double whenever the points become too many.
 FIRST_STEP = 0.5
 
 
-class History:
+class SiteHistory:
     """Points of time, estimated gap, distance and accuracy: fewer the longer a site runs."""
 
     def __init__(self) -> None:

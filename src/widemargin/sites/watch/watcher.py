@@ -1,17 +1,24 @@
-"""Asks sites for their status, and remembers what those that went down had said."""
+"""The statuses of some sites, also of those that went down, and the page that shows them."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import math
 import threading
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Watcher"]
+from ..control import ask as ask_site
+from ..runtime.local_http import Page
+
+__all__ = ["Watcher", "name_of", "page_of"]
 
 SECONDS_BETWEEN_QUESTIONS = 0.5
 SECONDS_FOR_AN_ANSWER = 2.0
@@ -93,9 +100,7 @@ def name_of(folder: Path) -> str:
 
 
 def _ask_the_site(folder: Path) -> Mapping[str, Any]:
-    from ..control import ask
-
-    return ask(folder, "status", timeout=SECONDS_FOR_AN_ANSWER)
+    return ask_site(folder, "status", timeout=SECONDS_FOR_AN_ANSWER)
 
 
 def _chosen(source: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
@@ -115,3 +120,34 @@ def _continued(before: list[Any], now: Sequence[Sequence[Any]]) -> list[Any]:
     while len(points) > MOST_POINTS:
         points = [*points[:-1:2], points[-1]]
     return points
+
+
+def page_of(watcher: Watcher) -> dict[str, Page]:
+    """Return the pages that show what a watcher sees: the document, and its figures as JSON."""
+    style, script = _file("page.css"), _file("page.js")
+    document = _file("page.html").replace("/*STYLE*/", style).replace("/*SCRIPT*/", script)
+    # Nothing runs, and nothing styles the page, but these two texts; nothing is loaded but figures.
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "connect-src 'self'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        ]
+    )
+    return {
+        "/": Page("text/html", lambda: document, {"Content-Security-Policy": policy}),
+        "/network.json": Page("application/json", lambda: json.dumps(watcher.view())),
+    }
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
