@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SiteConfig:
-    """What a ``site.toml`` says; `widemargin.sites.settings` explains every value."""
+    """Contents of a ``site.toml``; `widemargin.sites.settings` explains every value."""
 
     name: str
     folder: Path
@@ -87,7 +87,7 @@ class SiteConfig:
 
     @cached_property
     def agreement(self) -> int:
-        """Number that differs where sites do not solve the same problem in the same way."""
+        """Digest of the settings that all sites must share."""
         agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
         agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
         text = json.dumps(agreed, sort_keys=True, default=str).encode()
@@ -95,16 +95,16 @@ class SiteConfig:
 
     @property
     def longest_path(self) -> int:
-        """Links between the sites farthest apart, at most."""
+        """Upper bound on the number of links between two sites."""
         return self.diameter or max(1, self.n_sites - 1)
 
     @property
     def network_links(self) -> int:
-        """Links of the network, both directions counted."""
+        """Number of links of the network, counting both directions."""
         return self.n_links or max(1, 2 * self.n_sites)
 
     def classifier(self) -> GossipClassifier:
-        """Return the estimator whose parameters these are; ValueError if one is out of range."""
+        """Return the estimator with these parameters; ValueError if one is out of range."""
         from ..estimators.gossip import GossipClassifier
         from ..gossip.methods import METHODS
 
@@ -136,17 +136,17 @@ def read_config(path: str | os.PathLike[str]) -> SiteConfig:
     Parameters
     ----------
     path : path-like
-        The file, or the folder that holds it.
+        The file, or its folder.
 
     Returns
     -------
     SiteConfig
-        Its values, all checked. Its folder is that of the file.
+        The checked values; ``folder`` is that of the file.
 
     Raises
     ------
     ConfigError
-        If a key is missing, unknown or of a wrong kind; the text names it.
+        If a key is missing, unknown or of a wrong kind; the message names it.
     """
     file = Path(path)
     file = file / "site.toml" if file.is_dir() else file

@@ -1,4 +1,4 @@
-"""The settings of a site: their names, types, defaults and what they are for."""
+"""The settings of a site: names, types, defaults and purposes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used, and why."""
+    """A configuration that cannot be used."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A site that this one talks to.
+    """A site that this one exchanges messages with.
 
     Attributes
     ----------
     name : str
-        For logs and tables.
+        Name for logs and tables.
     address : str
-        Where it listens, such as ``tcp://10.0.0.7:7001``.
+        Address that it listens at, such as ``tcp://10.0.0.7:7001``.
     public_key : str
-        The contents of its ``public.key``: it is known by this, not by its name or address.
+        The contents of its ``public.key``, which identifies it, unlike name and address.
     """
 
     name: str
@@ -99,17 +99,17 @@ class Setting:
     Attributes
     ----------
     name : str
-        As in the file and in :class:`~widemargin.sites.config.SiteConfig`.
+        Name in the file and in :class:`~widemargin.sites.config.SiteConfig`.
     section : str
-        The table of the file it stands in; empty for the top.
+        Table of the file; empty for the top.
     kind : tuple of (str, callable)
-        What is required, in words and as a test.
+        Requirement, as a text and as a test.
     default : object
-        Where the file says nothing; None if it must, or need not.
+        Default value; None if there is none.
     comment : str
-        What it is for.
+        Purpose.
     example : object
-        What a template shows where there is no default.
+        Value in a template if there is no default.
     """
 
     name: str

@@ -23,13 +23,13 @@ from .data import LocalRows
 
 __all__ = ["LocalSite", "classifier_of"]
 
-# Vectors that the native site keeps per link, at most, beside those that wait in queues.
+# Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
 
 @dataclass
 class LocalSite:
-    """What a site makes of its configuration and its rows."""
+    """Problem, method and limits of a site, from its configuration and rows."""
 
     config: SiteConfig
     rows: LocalRows
@@ -48,33 +48,33 @@ class LocalSite:
 
     @cached_property
     def method(self) -> SiteMethod:
-        """How sites learn."""
+        """Training method."""
         return cast(SiteMethod, self.config.classifier()._method())
 
     @property
     def n_rows(self) -> int:
-        """Number of rows here."""
+        """Number of rows of this site."""
         return len(self.rows.label)
 
     def native(self, links: int) -> NativeSite:
-        """Make the native site, all of whose links are closed."""
+        """Return a native site whose links are all closed."""
         return self.method.site(self._setting(links))
 
     @cached_property
     def limits(self) -> Limits:
-        """What is believed of neighbours."""
+        """Limits on what is accepted from neighbours."""
         config = self.config
         return Limits.of(self._setting(0), self.method, config.n_sites, config.max_norm)
 
     @property
     def mean_square(self) -> float:
-        """Mean squared length of the rows here, the constant feature included."""
+        """Mean squared length of this site's rows, including the constant feature."""
         return float(self.problem.squared_norms.mean())
 
     def check_memory(self, message_size: int, links: int) -> int:
         """Return the bytes of a frame, or raise ConfigError if neighbours need too much memory."""
         frame = HEADER_BYTES + 8 * message_size
-        # Two queues of libzmq for each neighbour, and one here.
+        # Each neighbour has two queues in libzmq and one in this process.
         needed = links * (3 * QUEUED * frame + VECTORS_PER_LINK * 8 * message_size)
         limit = memory_bytes(self.config.max_memory)
         if needed > limit:
@@ -111,14 +111,14 @@ def classifier_of(
     Parameters
     ----------
     config : SiteConfig
-        The problem.
+        Configuration of the site.
     w : array
         Weights; the intercept's is last.
     steps : int
-        Steps that the site took.
+        Number of steps of the site.
     agreed : bool
-        Whether the sites have found that they agree on the optimum. Its gaps are NaN in any
-        case: a site alone has no proof of them.
+        Whether the sites agree on the optimum. The gaps are NaN in any case: a single site cannot
+        certify them.
     names : tuple of str or None
         Names of the features.
     """

@@ -24,7 +24,7 @@ SECONDS_BETWEEN_QUESTIONS = 0.5
 SECONDS_FOR_AN_ANSWER = 2.0
 MOST_POINTS = 1024
 MOST_AT_ONCE = 16
-# All that leaves this process of a status: figures, never weights or rows.
+# The parts of a status that the page gets: figures, never weights or rows.
 OF_A_SITE = (
     "uptime_seconds",
     "rounds",
@@ -46,7 +46,7 @@ Ask = Callable[[Path], Mapping[str, Any]]
 
 
 class Watcher:
-    """What is known of some sites.
+    """Latest known statuses of some sites.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class Watcher:
         ]
 
     def view(self) -> dict[str, Any]:
-        """Return what the page is drawn from; sites are asked twice a second at the most."""
-        with self._lock:  # however many pages are open
+        """Return the data of the page; sites are asked at most twice a second."""
+        with self._lock:  # several pages may be open
             if time.monotonic() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
                 with ThreadPoolExecutor(min(MOST_AT_ONCE, len(self._folders))) as pool:
                     self._sites = list(pool.map(self._seen, self._folders, self._sites))
@@ -91,7 +91,7 @@ class Watcher:
 
 
 def name_of(folder: Path) -> str:
-    """Return the name that a site has by its file, or that of its folder."""
+    """Return the name of a site in its file, or else that of its folder."""
     try:
         with open(folder / "site.toml", "rb") as file:
             return str(tomllib.load(file)["name"])
@@ -108,12 +108,12 @@ def _chosen(source: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """Replace numbers that JSON lacks by null."""
+    """Replace numbers that JSON cannot represent by null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _continued(before: list[Any], now: Sequence[Sequence[Any]]) -> list[Any]:
-    """Put a site's history behind what it said before it was restarted, thinned if it is long."""
+    """Append a site's history to that before its restart, thinned if it is long."""
     points = [[_as_json(value) for value in point] for point in now]
     began = points[0][0] if points else math.inf
     points = [point for point in before if point[0] < began] + points
@@ -123,10 +123,10 @@ def _continued(before: list[Any], now: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 def page_of(watcher: Watcher) -> dict[str, Page]:
-    """Return the pages that show what a watcher sees: the document, and its figures as JSON."""
+    """Return the pages of a watcher: the document, and its data as JSON."""
     style, script = _file("page.css"), _file("page.js")
     document = _file("page.html").replace("/*STYLE*/", style).replace("/*SCRIPT*/", script)
-    # Nothing runs, and nothing styles the page, but these two texts; nothing is loaded but figures.
+    # Only these two texts may run or style the page, and only the data may be loaded.
     policy = "; ".join(
         [
             "default-src 'none'",
