@@ -16,8 +16,6 @@ import time
 from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.progress import Progress, TaskID
 
 __all__ = ["FitProgress", "gap_fraction"]
@@ -78,12 +76,7 @@ class FitProgress:
             self._next_refresh = self._start + SECONDS_BEFORE_SHOWING
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._visible = False
         display, self._display = self._display, None
         if display is not None:

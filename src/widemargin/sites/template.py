@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..persistence.atomic_write import write_atomically
-from .settings import (
-    REQUIRED,
-    SECTIONS,
-    SETTINGS,
-    ConfigError,
-    Neighbour,
-    Setting,
-    check_settings,
-    key_in_file,
-    unknown_setting,
-)
+from . import settings
+from .settings import ConfigError, Neighbour, Setting
 
 __all__ = ["write_template"]
 
@@ -49,18 +40,20 @@ def write_template(
     Path
         The file.
     """
-    unknown = values.keys() - {s.name for s in SETTINGS}
+    unknown = values.keys() - {s.name for s in settings.SETTINGS}
     if unknown:
-        raise ConfigError(unknown_setting(min(unknown), (s.name for s in SETTINGS)))
+        raise ConfigError(
+            settings.unknown_setting(min(unknown), (s.name for s in settings.SETTINGS))
+        )
     given = {"name": name, **{k: v for k, v in values.items() if v is not None}}
-    check_settings(given)
+    settings.check_settings(given)
     lines = [
         "# Configuration of a site. Lines that begin with # are comments; those that look like a",
         "# setting show its default. After a change of the neighbours: `widemargin site reload`.",
     ]
-    for section, purpose in SECTIONS.items():
+    for section, purpose in settings.SECTIONS.items():
         lines += ["", f"# {purpose}", f"[{section}]"] if section else [""]
-        lines += [_line(s, given) for s in SETTINGS if s.section == section]
+        lines += [_line(s, given) for s in settings.SETTINGS if s.section == section]
     lines += ["", "# Those that this site talks to, in both directions: they must name it, too."]
     for each in neighbours:
         lines += ["[[neighbours]]"]
@@ -75,10 +68,10 @@ def write_template(
 
 
 def _line(setting: Setting, given: dict[str, Any]) -> str:
-    key = key_in_file(setting)
+    key = settings.key_in_file(setting)
     if setting.name in given:
         return f"{key} = {toml_text(given[setting.name])}  # {setting.comment}"
-    if setting.name in REQUIRED:
+    if setting.name in settings.REQUIRED:
         return f"{key} = {toml_text(setting.example)}  # TO BE SET. {setting.comment}"
     value = setting.example if setting.default is None else setting.default
     return f"# {key} = {toml_text(value)}  # {setting.comment}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from types import TracebackType
 from typing import Any, Self
 
 log = logging.getLogger("widemargin.spark")
@@ -34,12 +33,7 @@ class FitLog:
             self._before = self._context.getLocalProperty(DESCRIPTION)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._context is not None:
             self._context.setLocalProperty(DESCRIPTION, self._before)
 

@@ -1,9 +1,9 @@
 """Transport of frames between sites: ZeroMQ with CURVE, and bounded queues everywhere.
 
 A site receives through one ROUTER, from the keys on its allow-list, and sends through one DEALER
-per neighbour, which must prove to own its public key. The sender of a frame is known by the key of its
-connection, never by the contents. Any frame may be dropped silently, here or by libzmq: messages
-acknowledge each other.
+per neighbour, which must prove to own its public key. The sender of a frame is known by the key of
+its connection, never by the contents. Any frame may be dropped silently, here or by libzmq:
+messages acknowledge each other.
 """
 
 from __future__ import annotations
