@@ -41,10 +41,11 @@ test-slow: $(VENV)/.java ## Run the slow tests (WIDEMARGIN_DATA=folder adds thos
 test-cluster: $(VENV)/.java ## Run fits on a real Spark cluster on this machine, parts of which are killed
 	$(IN_VENV) -m pytest -m cluster $(PYTEST_ARGS)
 
-lint: $(VENV)/.test $(VENV)/.lint ## Check style and types of Python and C++
+lint: $(VENV)/.test $(VENV)/.lint ## Check style, types and allowed imports of Python and C++
 	$(IN_VENV) -m ruff check .
 	$(IN_VENV) -m ruff format --check .
 	$(IN_VENV) -m mypy
+	$(VENV)/bin/lint-imports
 	$(VENV)/bin/clang-format --dry-run --Werror $(CXX_FILES)
 
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html; a warning is an error

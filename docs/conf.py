@@ -65,6 +65,7 @@ html_theme_options = {
 html_sidebars = {
     "index": [],
     "install": [],
+    "architecture": [],
     "glossary": [],
     "bibliography": [],
     "contributing": [],

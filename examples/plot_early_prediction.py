@@ -18,7 +18,6 @@ from sklearn.inspection import DecisionBoundaryDisplay
 
 from widemargin import Cascade, Clustered, SVMClassifier
 from widemargin.inspection import (
-    SupportVectorRecallDisplay,
     accuracy_over_time,
     fit_levels,
     support_vector_recall,
@@ -70,10 +69,17 @@ plt.show()
 # whole problem, and correct errors at later levels. A cascade of random parts carries only support
 # vectors to the next level, so a row that it misses once is lost.
 
-figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-SupportVectorRecallDisplay.from_models(models, exact, name="DC-SVM", ax=ax)
 cascade = fit_levels(SVMClassifier(strategy=Cascade(levels=2), **options), X, y)
-SupportVectorRecallDisplay.from_models(cascade, exact, name="Cascade SVM", ax=ax)
+figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+for colour, (name, fitted) in enumerate({"DC-SVM": models, "Cascade SVM": cascade}.items()):
+    table = support_vector_recall(fitted, exact)
+    for share, line in {"recall": "o-", "precision": "o--"}.items():
+        ax.plot(table["parts"], table[share], line, color=f"C{colour}", label=f"{name}: {share}")
+ax.set_xscale("log", base=2)
+ax.set_xticks(table["parts"], [str(parts) for parts in table["parts"]])
+ax.invert_xaxis()
+ax.set(ylim=(0, 1.02), xlabel="number of parts", ylabel="share of support vectors")
+ax.legend(fontsize="small")
 plt.show()
 
 # %%

@@ -103,3 +103,11 @@ def test_links_in_the_readme_lead_somewhere():
     assert targets
     local = [target for target in targets if "://" not in target]
     assert [target for target in local if not (ROOT / target).exists()] == []
+
+
+def test_files_named_by_the_architecture_exist():
+    text = (ROOT / "docs" / "architecture.rst").read_text(encoding="utf-8")
+    named = set(re.findall(r"``([\w/]+(?:/|\.(?:py|[ch]pp|rst|toml)))``", text))
+    assert {"kernel/divide/loop.py", "core/", "native/"} <= named
+    missing = [name for name in named if not any((at / name).exists() for at in (PACKAGE, ROOT))]
+    assert sorted(missing) == []

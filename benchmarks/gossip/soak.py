@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 
 from widemargin.gossip import graph_of
-from widemargin.sites.demo import dealt_out, generated
+from widemargin.sites.demo import PooledProblem, dealt_out, generated
 from widemargin.sites.fleet import LocalFleet, SiteProcess
-from widemargin.sites.runtime.pooled import PooledProblem
 
 from .soak_criteria import judged
 from .soak_samples import Samples

@@ -29,7 +29,6 @@ _PUBLIC = {
     "NetworkDisplay": "inspection",
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
-    "SupportVectorRecallDisplay": "inspection",
     "load_model": "persistence",
     "show_versions": "core.versions",
 }
@@ -54,7 +53,6 @@ __all__ = [
     "SVMClassifier",
     "SVMClassifierCV",
     "Stratified",
-    "SupportVectorRecallDisplay",
     "__version__",
     "load_model",
     "show_versions",
@@ -80,7 +78,6 @@ if TYPE_CHECKING:
         NetworkDisplay,
         PartitionDisplay,
         PerformanceProfileDisplay,
-        SupportVectorRecallDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model

@@ -1,10 +1,18 @@
-"""Types of the native core; see native/bindings.cpp."""
+"""Types of the native core; see native/bindings.
+
+A class for each type of row values, such as ``Rows32`` and ``Rows64``, has all of its methods in a
+private base, which exists in this file only.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self, overload
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Scalar = TypeVar("_Scalar", np.float32, np.float64)
+_Floats: TypeAlias = NDArray[np.float64]
+_Integers: TypeAlias = NDArray[np.int64]
 
 def instruction_set() -> str: ...
 
@@ -18,37 +26,25 @@ class KernelSpec:
         constant: float = 0.0,
     ) -> None: ...
 
-class _Rows:
-    @property
-    def count(self) -> int: ...
-    @property
-    def features(self) -> int: ...
-    @property
-    def sparse(self) -> bool: ...
-
-class Rows32(_Rows):
+class _Rows(Generic[_Scalar]):
     @overload
-    def __init__(self, values: NDArray[np.float32]) -> None: ...
+    def __init__(self, values: NDArray[_Scalar]) -> None: ...
     @overload
     def __init__(
         self,
-        data: NDArray[np.float32],
-        indices: NDArray[np.int32] | NDArray[np.int64],
-        indptr: NDArray[np.int64],
+        data: NDArray[_Scalar],
+        indices: NDArray[np.int32] | _Integers,
+        indptr: _Integers,
         features: int,
     ) -> None: ...
+    count: Final[int]
+    features: Final[int]
+    sparse: Final[bool]
 
-class Rows64(_Rows):
-    @overload
-    def __init__(self, values: NDArray[np.float64]) -> None: ...
-    @overload
-    def __init__(
-        self,
-        data: NDArray[np.float64],
-        indices: NDArray[np.int32] | NDArray[np.int64],
-        indptr: NDArray[np.int64],
-        features: int,
-    ) -> None: ...
+class Rows32(_Rows[np.float32]): ...
+class Rows64(_Rows[np.float64]): ...
+
+_AnyRows: TypeAlias = Rows32 | Rows64
 
 class DescentOptions:
     def __init__(
@@ -65,68 +61,68 @@ class DescentOptions:
     ) -> None: ...
 
 def kernel_block(
-    a: Rows32 | Rows64,
-    b: Rows32 | Rows64,
+    a: _AnyRows,
+    b: _AnyRows,
     spec: KernelSpec,
-    a_rows: NDArray[np.int64] | None = None,
-    b_rows: NDArray[np.int64] | None = None,
+    a_rows: _Integers | None = None,
+    b_rows: _Integers | None = None,
     threads: int = 1,
 ) -> NDArray[Any]: ...
 def kernel_product(
-    queries: Rows32 | Rows64,
-    basis: Rows32 | Rows64,
+    queries: _AnyRows,
+    basis: _AnyRows,
     spec: KernelSpec,
-    coef: NDArray[np.float64],
-    basis_rows: NDArray[np.int64] | None = None,
+    coef: _Floats,
+    basis_rows: _Integers | None = None,
     threads: int = 1,
-) -> NDArray[np.float64]: ...
+) -> _Floats: ...
 def nearest_group(
-    queries: Rows32 | Rows64,
-    basis: Rows32 | Rows64,
+    queries: _AnyRows,
+    basis: _AnyRows,
     spec: KernelSpec,
-    coef: NDArray[np.float64],
-    group_start: NDArray[np.int64],
-    offset: NDArray[np.float64],
+    coef: _Floats,
+    group_start: _Integers,
+    offset: _Floats,
     threads: int = 1,
-    query_rows: NDArray[np.int64] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+    query_rows: _Integers | None = None,
+) -> tuple[_Integers, _Floats]: ...
 def routed_product(
-    queries: Rows32 | Rows64,
-    basis: Rows32 | Rows64,
+    queries: _AnyRows,
+    basis: _AnyRows,
     spec: KernelSpec,
-    coef: NDArray[np.float64],
-    query_rows: NDArray[np.int64],
-    query_start: NDArray[np.int64],
-    basis_start: NDArray[np.int64],
+    coef: _Floats,
+    query_rows: _Integers,
+    query_start: _Integers,
+    basis_start: _Integers,
     threads: int = 1,
-) -> NDArray[np.float64]: ...
-def kernel_diagonal(rows: Rows32 | Rows64, spec: KernelSpec) -> NDArray[np.float64]: ...
+) -> _Floats: ...
+def kernel_diagonal(rows: _AnyRows, spec: KernelSpec) -> _Floats: ...
 def descend(
-    rows: Rows32 | Rows64,
+    rows: _AnyRows,
     spec: KernelSpec,
-    label: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
+    label: _Floats,
+    diagonal: _Floats,
     lower_margin: float,
     upper_margin: float,
-    below: NDArray[np.float64],
-    above: NDArray[np.float64],
-    bound: NDArray[np.float64],
-    net_dual: NDArray[np.float64],
-    margin: NDArray[np.float64],
+    below: _Floats,
+    above: _Floats,
+    bound: _Floats,
+    net_dual: _Floats,
+    margin: _Floats,
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
 ) -> str: ...
 def solve_block(
     kernel: NDArray[Any],
-    label: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
+    label: _Floats,
+    diagonal: _Floats,
     lower_margin: float,
     upper_margin: float,
-    below: NDArray[np.float64],
-    above: NDArray[np.float64],
-    bound: NDArray[np.float64],
-    net_dual: NDArray[np.float64],
-    margin: NDArray[np.float64],
+    below: _Floats,
+    above: _Floats,
+    bound: _Floats,
+    net_dual: _Floats,
+    margin: _Floats,
     *,
     gap: float,
     sets: int,
@@ -138,10 +134,10 @@ def solve_block(
 class _LinearProblem:
     def __init__(
         self,
-        rows: Rows32 | Rows64,
+        rows: _AnyRows,
         label: NDArray[np.int8],
-        weight: NDArray[np.float64] | None,
-        multiplier: NDArray[np.float64] | None,
+        weight: _Floats | None,
+        multiplier: _Floats | None,
         *,
         lower_margin: float,
         upper_margin: float,
@@ -150,110 +146,108 @@ class _LinearProblem:
         bound: float,
         constant: float,
     ) -> None: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def count(self) -> int: ...
+    size: Final[int]
+    count: Final[int]
     def evaluate(
         self,
-        w: NDArray[np.float64],
-        dual: NDArray[np.float64] | None = None,
+        w: _Floats,
+        dual: _Floats | None = None,
         piece: NDArray[np.int8] | None = None,
-        gram: NDArray[np.float64] | None = None,
+        gram: _Floats | None = None,
         threads: int = 1,
-    ) -> tuple[float, float, float, int, NDArray[np.float64]]: ...
+    ) -> tuple[float, float, float, int, _Floats]: ...
     def curvature_product(
-        self, piece: NDArray[np.int8], p: NDArray[np.float64], threads: int = 1
-    ) -> NDArray[np.float64]: ...
-    def curvature_diagonal(
-        self, piece: NDArray[np.int8], threads: int = 1
-    ) -> NDArray[np.float64]: ...
+        self, piece: NDArray[np.int8], p: _Floats, threads: int = 1
+    ) -> _Floats: ...
+    def curvature_diagonal(self, piece: NDArray[np.int8], threads: int = 1) -> _Floats: ...
     def losses_along(
         self,
-        w: NDArray[np.float64],
-        p: NDArray[np.float64],
-        steps: NDArray[np.float64],
+        w: _Floats,
+        p: _Floats,
+        steps: _Floats,
         threads: int = 1,
-    ) -> NDArray[np.float64]: ...
-    def weighted_sum(self, coef: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]: ...
-    def squared_norms(self, threads: int = 1) -> NDArray[np.float64]: ...
+    ) -> _Floats: ...
+    def weighted_sum(self, coef: _Floats, threads: int = 1) -> _Floats: ...
+    def squared_norms(self, threads: int = 1) -> _Floats: ...
     def dual_epoch(
         self,
-        squares: NDArray[np.float64],
+        squares: _Floats,
         slack: float,
         seed: int,
-        order: NDArray[np.int64],
+        order: _Integers,
         active: int,
-        dual: NDArray[np.float64],
-        w: NDArray[np.float64],
+        dual: _Floats,
+        w: _Floats,
     ) -> tuple[int, float, float]: ...
     def svrg_steps(
         self,
-        order: NDArray[np.int64],
-        smoothness: NDArray[np.float64],
+        order: _Integers,
+        smoothness: _Floats,
         total: float,
-        dual: NDArray[np.float64],
-        v: NDArray[np.float64],
+        dual: _Floats,
+        v: _Floats,
         step: float,
         average_from: int,
-        w: NDArray[np.float64],
-        sum: NDArray[np.float64],
+        w: _Floats,
+        sum: _Floats,
     ) -> None: ...
     def sgd_steps(
         self,
-        order: NDArray[np.int64],
+        order: _Integers,
         batch: int,
         first: float,
         offset: float,
         radius: float,
-        dual: NDArray[np.float64],
-        w: NDArray[np.float64],
-        sum: NDArray[np.float64],
+        dual: _Floats,
+        w: _Floats,
+        sum: _Floats,
     ) -> None: ...
-    def score_models(
-        self, models: NDArray[np.float64], threads: int = 1
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def score_models(self, models: _Floats, threads: int = 1) -> tuple[_Floats, _Floats]: ...
 
 class LinearProblem32(_LinearProblem): ...
 class LinearProblem64(_LinearProblem): ...
 
-def draw_rows(share: NDArray[np.float64], count: int, seed: int) -> NDArray[np.int64]: ...
+def draw_rows(share: _Floats, count: int, seed: int) -> _Integers: ...
 
 class ClassBundle:
-    def __init__(
-        self, first: int, width: int, size: int, dense: bool, rows: NDArray[np.int64]
-    ) -> None: ...
-    @property
-    def first(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def n_rows(self) -> int: ...
+    def __init__(self, first: int, width: int, size: int, dense: bool, rows: _Integers) -> None: ...
+    first: Final[int]
+    width: Final[int]
+    n_rows: Final[int]
     def shuffle(self, seed: int) -> None: ...
     def clear_weights(self) -> None: ...
-    def squared_norm(self, mean: NDArray[np.float64] | None = None) -> float: ...
+    def squared_norm(self, mean: _Floats | None = None) -> float: ...
     def weight_count(self) -> int: ...
-    def class_sum(self) -> NDArray[np.float64]: ...
-    def dense_weights(self) -> NDArray[np.float64]: ...
+    def class_sum(self) -> _Floats: ...
+    def dense_weights(self) -> _Floats: ...
     def sparse_weights(
         self,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
-    def duals(self) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]: ...
+    ) -> tuple[_Floats, _Integers, _Integers]: ...
+    def duals(self) -> tuple[_Floats, NDArray[np.int32], _Integers]: ...
     def set_duals(
         self,
-        values: NDArray[np.float64],
+        values: _Floats,
         classes: NDArray[np.int32],
-        start: NDArray[np.int64],
+        start: _Integers,
     ) -> None: ...
     def dual_sum(self) -> float: ...
 
 class _MulticlassProblem:
+    def __init__(
+        self,
+        rows: Any,
+        label: NDArray[np.int32],
+        bound: _Floats,
+        square: _Floats,
+        classes: int,
+        constant: float,
+    ) -> None: ...
     def visit(
         self,
         formulation: str,
         home: ClassBundle,
         away: ClassBundle,
-        mean: NDArray[np.float64] | None = None,
+        mean: _Floats | None = None,
         *,
         seed: int = 0,
         part: int = 0,
@@ -269,32 +263,13 @@ class _MulticlassProblem:
         self,
         formulation: str,
         bundles: list[ClassBundle],
-        mean: NDArray[np.float64] | None,
+        mean: _Floats | None,
         scales: Sequence[float],
         threads: int = 1,
     ) -> list[float]: ...
 
-class MulticlassProblem32(_MulticlassProblem):
-    def __init__(
-        self,
-        rows: Any,
-        label: NDArray[np.int32],
-        bound: NDArray[np.float64],
-        square: NDArray[np.float64],
-        classes: int,
-        constant: float,
-    ) -> None: ...
-
-class MulticlassProblem64(_MulticlassProblem):
-    def __init__(
-        self,
-        rows: Any,
-        label: NDArray[np.int32],
-        bound: NDArray[np.float64],
-        square: NDArray[np.float64],
-        classes: int,
-        constant: float,
-    ) -> None: ...
+class MulticlassProblem32(_MulticlassProblem): ...
+class MulticlassProblem64(_MulticlassProblem): ...
 
 class StoppingRule:
     def __init__(self, *, tol: float, diameter: float, epsilon: float, quiet: int) -> None: ...
@@ -336,20 +311,16 @@ class _GossipMethods:
 
 class _GossipNetwork(_GossipMethods):
     @classmethod
-    def average(cls, *arguments: Any, values: NDArray[np.float64]) -> _GossipNetwork: ...
+    def average(cls, *arguments: Any, values: _Floats) -> _GossipNetwork: ...
     def run(self, rounds: int, stopping: Callable[[], bool] | None = None) -> int: ...
-    def models(self) -> NDArray[np.float64]: ...
-    def dual(self) -> NDArray[np.float64] | None: ...
-    def total(self) -> NDArray[np.float64]: ...
-    def sites(self) -> NDArray[np.float64]: ...
-    @property
-    def round(self) -> int: ...
-    @property
-    def messages(self) -> int: ...
-    @property
-    def message_size(self) -> int: ...
-    @property
-    def stopped(self) -> bool: ...
+    def models(self) -> _Floats: ...
+    def dual(self) -> _Floats | None: ...
+    def total(self) -> _Floats: ...
+    def sites(self) -> _Floats: ...
+    round: Final[int]
+    messages: Final[int]
+    message_size: Final[int]
+    stopped: Final[bool]
 
 class GossipNetwork32(_GossipNetwork): ...
 class GossipNetwork64(_GossipNetwork): ...
@@ -368,36 +339,26 @@ class SiteSettings:
 
 class _GossipSite(_GossipMethods):
     def step(self) -> None: ...
-    def prepare(self, fraction: NDArray[np.float64]) -> None: ...
-    def write(self, link: int) -> NDArray[np.float64]: ...
-    def read(self, link: int, message: NDArray[np.float64]) -> None: ...
+    def prepare(self, fraction: _Floats) -> None: ...
+    def write(self, link: int) -> _Floats: ...
+    def read(self, link: int, message: _Floats) -> None: ...
     def combine(self) -> None: ...
     def open(self, link: int) -> None: ...
     def abandon(self, link: int) -> None: ...
     def save(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
-    def model(self) -> NDArray[np.float64]: ...
-    def dual(self) -> NDArray[np.float64] | None: ...
-    def links(self) -> NDArray[np.float64]: ...
-    def sums(
-        self, models: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None: ...
-    @property
-    def estimate(self) -> float: ...
-    @property
-    def agreement(self) -> float: ...
-    @property
-    def apart(self) -> float: ...
-    @property
-    def content(self) -> bool: ...
-    @property
-    def counter(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def message_size(self) -> int: ...
-    @property
-    def body_size(self) -> int: ...
+    def model(self) -> _Floats: ...
+    def dual(self) -> _Floats | None: ...
+    def links(self) -> _Floats: ...
+    def sums(self, models: bool = False) -> tuple[_Floats, _Floats, _Floats] | None: ...
+    estimate: Final[float]
+    agreement: Final[float]
+    apart: Final[float]
+    content: Final[bool]
+    counter: Final[int]
+    steps: Final[int]
+    message_size: Final[int]
+    body_size: Final[int]
 
 class GossipSite32(_GossipSite): ...
 class GossipSite64(_GossipSite): ...

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from widemargin.gossip import topology as topology_module
 from widemargin.gossip import weights as weights_module
-from widemargin.gossip.families import FAMILIES
-from widemargin.gossip.random_families import RANDOM_FAMILIES
+from widemargin.gossip.families import FAMILIES, RANDOM_FAMILIES
 from widemargin.gossip.topology import Topology, graph_of
 
 networkx = pytest.importorskip("networkx")

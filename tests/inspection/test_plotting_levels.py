@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -17,11 +16,9 @@ from widemargin import (
 from widemargin.inspection import (
     LevelsDisplay,
     PartitionDisplay,
-    SupportVectorRecallDisplay,
     accuracy_over_time,
     fit_levels,
     leaf_partition,
-    support_vector_recall,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -172,40 +169,6 @@ def test_levels_without_numbers_or_names():
             LevelsDisplay(seconds, accuracy).plot()
 
 
-# ----------------------------------------------------------------------------------------- recall
-
-
-def test_recall_and_precision_are_drawn_by_parts(models, exact):
-    display = SupportVectorRecallDisplay.from_models(models, exact, name="DC-SVM")
-    table = support_vector_recall(models, exact)
-    assert display.recall_.get_xdata().tolist() == [16, 4, 1]
-    assert np.array_equal(display.recall_.get_ydata(), table["recall"])
-    assert np.array_equal(display.precision_.get_ydata(), table["precision"])
-    assert legend(display) == ["DC-SVM: recall", "DC-SVM: precision"]
-    left, right = display.ax_.get_xlim()
-    assert left > 16 > 1 > right
-    assert display.ax_.get_ylim()[0] == 0.0  # the next display may be lower than this one
-    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["1", "4", "16"]
-
-
-def test_recall_of_an_estimator_is_fitted(models, exact, moons, tmp_path):
-    strategy = Clustered(levels=2)
-    model = SVMClassifier(gamma=2.0, strategy=strategy, random_state=0, checkpoint=tmp_path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # the exact fit has no use for a checkpoint
-        display = SupportVectorRecallDisplay.from_estimator(model, *moons)
-    again = SupportVectorRecallDisplay.from_models(models, exact, ax=display.ax_)
-    assert np.array_equal(display.recall, again.recall)
-    assert display.recall_.get_color() == display.precision_.get_color()
-    assert display.recall_.get_color() != again.recall_.get_color()
-    assert display.recall_.get_linestyle() != display.precision_.get_linestyle()
-
-
-def test_recall_needs_equal_lengths():
-    with pytest.raises(ValueError, match=r"got shapes \(2,\), \(1,\) and \(2,\)"):
-        SupportVectorRecallDisplay([4, 1], [0.5], [0.5, 0.5]).plot()
-
-
 # -------------------------------------------------------------------------------------- matplotlib
 
 
@@ -216,10 +179,8 @@ def test_missing_matplotlib_is_said_before_anything_is_fitted(monkeypatch, moons
     for draw in (
         lambda: PartitionDisplay.from_estimator(model, *moons),
         lambda: LevelsDisplay.from_estimator(model, *moons, *moons),
-        lambda: SupportVectorRecallDisplay.from_estimator(model, *moons),
         lambda: PartitionDisplay([[0.0, 0.0]], [0]).plot(),
         lambda: LevelsDisplay([1.0], [1.0]).plot(),
-        lambda: SupportVectorRecallDisplay([1], [1.0], [1.0]).plot(),
     ):
         with pytest.raises(ImportError, match="pip install matplotlib"):
             draw()

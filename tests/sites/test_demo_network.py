@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from widemargin.sites.demo import dealt_out, generated
+from widemargin.sites.demo import PooledProblem, dealt_out, generated
 from widemargin.sites.fleet import LocalFleet
-from widemargin.sites.runtime.pooled import PooledProblem
 
 DEMO = [sys.executable, "-m", "widemargin", "gossip", "demo"]
 

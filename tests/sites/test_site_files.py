@@ -20,9 +20,8 @@ from widemargin.sites.control import ControlError, ControlServer, ask, socket_pa
 from widemargin.sites.keys import check_public_key, make_keys, read_public_key, read_secret_key
 from widemargin.sites.protocol.gate import MOST_STRANGERS, Gate, TokenBucket
 from widemargin.sites.runtime.data import read_rows
-from widemargin.sites.runtime.export import classifier_of
-from widemargin.sites.runtime.local_site import LocalSite
-from widemargin.sites.runtime.state import StateError, Store, read_state
+from widemargin.sites.runtime.local_site import LocalSite, classifier_of
+from widemargin.sites.runtime.state import StateError, StateStore, read_state
 from widemargin.sites.settings import SETTINGS
 
 REQUIRED: dict[str, Any] = {"data": "rows.npz", "n_sites": 4, "total_rows": 100, "n_features": 5}
@@ -232,7 +231,7 @@ def test_a_model_is_exported(tmp_path: Path, loss: str) -> None:
 
 
 def test_states_replace_each_other_whole(tmp_path: Path) -> None:
-    store = Store(tmp_path, sync=True)
+    store = StateStore(tmp_path, sync=True)
     assert store.load() is None
     store.save({"a": 0.1}, b"native")
     saved = store.load()
@@ -240,7 +239,7 @@ def test_states_replace_each_other_whole(tmp_path: Path) -> None:
     assert (saved.header, saved.native) == ({"a": 0.1}, b"native")
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
     (tmp_path / ".0123.wm.tmp").write_bytes(b"half")  # of a process that was killed
-    Store(tmp_path, sync=False).save({}, b"")
+    StateStore(tmp_path, sync=False).save({}, b"")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state.wms"]
     whole = store.path.read_bytes()
     for k in range(len(whole)):

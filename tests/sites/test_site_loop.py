@@ -14,7 +14,7 @@ from site_folders import Folders, generated_rows
 
 from widemargin.sites.control import ask
 from widemargin.sites.runtime import state
-from widemargin.sites.runtime.status import MOST_POINTS, History
+from widemargin.sites.runtime.status import MOST_POINTS, SiteHistory
 from widemargin.sites.site import run_site
 
 ROWS = generated_rows(120, 4)
@@ -89,7 +89,7 @@ def test_history_stays_short(tmp_path: Path) -> None:
     from widemargin.sites.runtime.local_site import LocalSite
 
     local = LocalSite(folders.config(0), read_rows(folders.config(0)))
-    site, history = local.native(1), History()
+    site, history = local.native(1), SiteHistory()
     site.step()
     for _ in range(3 * MOST_POINTS):
         history.note(site, local.problem)

@@ -12,10 +12,10 @@ import pyarrow as pa
 from widemargin.spark.rows.block_summary import Summary, check_classes, check_rows, summary_of
 from widemargin.spark.rows.block_tasks import HELD_OUT, BlocksOfPartition
 from widemargin.spark.rows.blocks import AsKind
-from widemargin.spark.rows.columns import Columns
+from widemargin.spark.rows.columns import FrameColumns
 from widemargin.spark.rows.feature_spread import spread_of, warn_if_one_dominates
 
-ALL = Columns("x", "y", weight="w", identity="key")
+ALL = FrameColumns("x", "y", weight="w", identity="key")
 
 
 def batches(features, labels, size=3, **more):
@@ -26,7 +26,7 @@ def batches(features, labels, size=3, **more):
 
 
 def blocks(features, labels, columns=None, skip=False, size=3, first=0, limits=(), **more):
-    task = BlocksOfPartition("fit", columns or Columns("x", "y"), skip, summary_of, *limits)
+    task = BlocksOfPartition("fit", columns or FrameColumns("x", "y"), skip, summary_of, *limits)
     return list(task.blocks(batches(features, labels, size, **more), first))
 
 
@@ -78,7 +78,7 @@ def test_an_empty_partition_has_no_blocks():
 
 def test_rows_of_weight_zero_are_left_out():
     weights = [0.0, 2.0] * 10
-    (block,) = blocks(ROWS, LABELS, Columns("x", "y", weight="w"), weight=weights)
+    (block,) = blocks(ROWS, LABELS, FrameColumns("x", "y", weight="w"), weight=weights)
     np.testing.assert_array_equal(block.X, ROWS[1::2])
     np.testing.assert_array_equal(block.weight, [2.0] * 10)
 
@@ -94,7 +94,10 @@ def test_rows_of_weight_zero_are_left_out():
     ],
 )
 def test_invalid_rows_are_an_error_or_skipped(features, labels, weights, name):
-    given = {"columns": Columns("x", "y", weight="w"), "weight": pa.array(weights, pa.float64())}
+    given = {
+        "columns": FrameColumns("x", "y", weight="w"),
+        "weight": pa.array(weights, pa.float64()),
+    }
     (told,) = blocks(features, labels, **given)
     assert told.n_rows == 0
     assert told.problem.startswith(f"column '{name}' must hold finite numbers in every row; got ")
@@ -108,7 +111,7 @@ def test_a_partition_of_skipped_rows_tells_their_number():
     (block,) = blocks([None, None], [0, 1], skip=True)
     assert (block.n_rows, block.skipped) == (0, 2)
     with pytest.raises(ValueError, match="no valid rows to train on; 2 were left out"):
-        check_rows(summary_of(block), Columns("x", "y"))
+        check_rows(summary_of(block), FrameColumns("x", "y"))
 
 
 @pytest.mark.parametrize("label", [-1.0, 0.5, 2e9, np.inf])
@@ -122,7 +125,7 @@ def test_labels_that_are_none_are_a_problem(label, skip):
 
 @pytest.mark.parametrize("weight", [-2.0, np.inf])
 def test_weights_that_are_none_are_a_problem(weight):
-    (told,) = blocks([[1.0]], [0], Columns("x", "y", weight="w"), weight=[weight])
+    (told,) = blocks([[1.0]], [0], FrameColumns("x", "y", weight="w"), weight=[weight])
     assert told.problem == (
         f"column 'w' must hold weights that are finite and not negative; got {weight:g}."
     )
@@ -135,7 +138,7 @@ def test_sizes_that_differ_between_batches_are_a_problem():
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_ids_that_do_not_tell_rows_apart_are_a_problem(size):
-    named = Columns("x", "y", identity="key")
+    named = FrameColumns("x", "y", identity="key")
     (told,) = blocks([[1.0]] * 3, [0, 1, 1], named, size=size, id=[1, 2, 2])
     assert told.problem == "column 'key' must tell rows apart; got 2 twice."
     (told,) = blocks([[1.0]] * 2, [0, 1], named, size=size, id=pa.array(["a", None]))
@@ -145,13 +148,13 @@ def test_ids_that_do_not_tell_rows_apart_are_a_problem(size):
 
 
 def test_a_validation_indicator_of_null_is_a_problem():
-    named = Columns("x", "y", validation="held_out")
+    named = FrameColumns("x", "y", validation="held_out")
     (told,) = blocks([[1.0]], [0], named, validation=pa.array([None], pa.bool_()))
     assert told.problem == "column 'held_out' must be true or false in every row; got null."
 
 
 def test_validation_rows_are_blocks_of_their_own():
-    named = Columns("x", "y", validation="held_out")
+    named = FrameColumns("x", "y", validation="held_out")
     held_out = np.arange(20) % 4 == 0
     found = blocks(ROWS, LABELS, named, limits=(10, 10**6), first=8, validation=held_out)
     by_number = {block.number: block for block in found}
@@ -174,21 +177,21 @@ def test_the_spread_of_blocks_is_that_of_all_rows(make):
 def test_a_feature_that_dominates_is_told_of():
     X = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 100.0, 1.0]
     with pytest.warns(UserWarning, match=r"Feature 1 of column 'x' carries 99\.\d+ % of the var"):
-        warn_if_one_dominates(spread_of(X), "x", 1)
+        warn_if_one_dominates(spread_of(X), "x")
 
 
 def test_features_alike_are_not_told_of(recwarn):
     X = np.random.default_rng(0).normal(size=(300, 3))
-    warn_if_one_dominates(spread_of(X), "x", 1)
-    warn_if_one_dominates(spread_of(X * [0.0, 1.0, 0.0]), "x", 1)  # nothing else to count
-    warn_if_one_dominates(None, "x", 1)
+    warn_if_one_dominates(spread_of(X), "x")
+    warn_if_one_dominates(spread_of(X * [0.0, 1.0, 0.0]), "x")  # nothing else to count
+    warn_if_one_dominates(None, "x")
     assert not recwarn
 
 
 def test_summaries_add_up():
     weights = np.arange(1.0, 21.0)
     found = blocks(
-        ROWS, LABELS, Columns("x", "y", weight="w"), limits=(8, 10**6), weight=weights.tolist()
+        ROWS, LABELS, FrameColumns("x", "y", weight="w"), limits=(8, 10**6), weight=weights.tolist()
     )
     total = summed(found)
     assert (total.rows, total.stored, total.sizes, total.empty) == (20, 320, (2,), ())
@@ -204,17 +207,17 @@ def of_classes(*counts):
 
 def test_one_class_is_an_error():
     with pytest.raises(ValueError, match="column 'y' must hold labels of at least two classes"):
-        check_classes(of_classes(0, 5), Columns("x", "y"))
+        check_classes(of_classes(0, 5), FrameColumns("x", "y"))
 
 
 def test_classes_that_do_not_occur_are_told(caplog):
-    check_classes(of_classes(3, 0, 5), Columns("x", "y"))
+    check_classes(of_classes(3, 0, 5), FrameColumns("x", "y"))
     assert "column 'y' has no rows of the classes 1" in caplog.text
 
 
 def test_labels_that_look_like_numbers_of_something_else_are_an_error():
     with pytest.raises(ValueError, match="the largest is 200, and 199 smaller ones do not occur"):
-        check_classes(of_classes(3, *[0] * 199, 5), Columns("x", "y"))
+        check_classes(of_classes(3, *[0] * 199, 5), FrameColumns("x", "y"))
 
 
 @pytest.mark.parametrize(("share", "dense"), [(0.9, True), (0.1, False)])

@@ -24,7 +24,7 @@ from widemargin.spark import (
 )
 from widemargin.spark.kernel.rows import facts_of
 from widemargin.spark.rows.blocks import place
-from widemargin.spark.rows.columns import Columns
+from widemargin.spark.rows.columns import FrameColumns
 
 pytestmark = pytest.mark.spark
 
@@ -93,7 +93,7 @@ def test_the_same_blocks_give_the_same_iterates_here_and_there(spark, binary, so
     """Far from the optimum, where only the same steps lead to the same weights."""
     classifier = SparkLinearODMClassifier(solver=solver, tol=0.5, idCol="id", nParts=2)
     there = classifier.fit(binary)
-    columns = Columns("features", "label", identity="id")
+    columns = FrameColumns("features", "label", identity="id")
     rows = place(SparkEngine(spark), binary, columns, skip=False, n_parts=2)
     blocks = rows.engine.reduce(rows.parts, lambda block: [block], lambda a, b: a + b)
     local = classifier._local_estimator()
@@ -399,7 +399,7 @@ def test_blocks_computed_again_by_one_task_are_the_same(spark):
     """As when a cluster has lost them: the task that needs all of them makes them anew."""
     frame = vector_frame(spark, *two_classes(), partitions=4)
     engine = SparkEngine(spark)
-    parts = place(engine, frame, Columns("features", "label"), skip=False, n_parts=None).parts
+    parts = place(engine, frame, FrameColumns("features", "label"), skip=False, n_parts=None).parts
     parts.stored.unpersist()
 
     def rows_of(blocks):
@@ -419,7 +419,7 @@ def test_blocks_of_two_kinds_and_one_without_rows_tell_of_themselves(spark):
     placed = place(
         SparkEngine(spark),
         frame,
-        Columns("features", "label"),
+        FrameColumns("features", "label"),
         skip=True,
         n_parts=None,
         facts_of=facts_of,

@@ -125,8 +125,7 @@ def add(
     """
     check_transport()
     with faults_reported():
-        from widemargin.sites.config import Neighbour
-        from widemargin.sites.neighbours import add_neighbour
+        from widemargin.sites.config import Neighbour, add_neighbour
 
         path = folder / "site.toml"
         add_neighbour(path, Neighbour(name, address, public_key))
@@ -153,7 +152,7 @@ def _asked(folder: Path, command: str = "status", **fields: Any) -> dict[str, An
 def _statuses(folders: Sequence[Path]) -> Statuses:
     """Ask all; None stands for a site that does not answer."""
     from widemargin.sites.control import ControlError
-    from widemargin.sites.watch.watcher import name_of
+    from widemargin.sites.watch import name_of
 
     statuses: dict[str, Mapping[str, Any] | None] = {}
     for folder in folders:

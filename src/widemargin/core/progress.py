@@ -1,8 +1,7 @@
-"""A progress line for fits that take longer than a moment.
+"""A progress line for fits that take longer than two seconds.
 
-Solvers report after every iteration; the line is drawn only where somebody can see it. Fits run
-inside grid searches, notebooks, pipes and worker processes far more often than in front of a
-person, so silence is the rule and costs one attribute test per report.
+Solvers report after every iteration; the line is drawn only on a terminal. Most fits run inside
+grid searches, notebooks, pipes and worker processes, where a report costs one attribute test.
 """
 
 from __future__ import annotations
@@ -17,19 +16,17 @@ import time
 from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.progress import Progress, TaskID
 
 __all__ = ["FitProgress", "gap_fraction"]
 
-#: A fit that ends sooner shows nothing at all.
+#: A fit that ends sooner shows nothing.
 SECONDS_BEFORE_SHOWING = 2.0
 SECONDS_BETWEEN_REFRESHES = 0.1
 
 
 class FitProgress:
-    """Show how far the duality gap of a fit has come.
+    """Progress line of a fit, from its first duality gap to ``tol``.
 
     A context manager. The line appears on standard error if that is a terminal, in the main thread
     of the main process, once the fit has taken two seconds, and is erased when the fit ends.
@@ -38,11 +35,11 @@ class FitProgress:
     Parameters
     ----------
     label : str
-        What is being fitted, e.g. ``"ODM, class 3 of 10"``.
+        Text at the beginning of the line, e.g. ``"ODM, class 3 of 10"``.
     tol : float
         Relative gap at which the fit stops; the bar is full there.
     stream : file-like, default=None
-        Where to draw; standard error if None.
+        File to draw on; None takes standard error.
 
     Notes
     -----
@@ -62,7 +59,7 @@ class FitProgress:
         self.label = label
         self.tol = tol
         self._stream = stream
-        self._watched = False
+        self._visible = False
         self._start = 0.0
         self._next_refresh = 0.0
         self._first_gap = math.nan
@@ -73,22 +70,17 @@ class FitProgress:
     def __enter__(self) -> Self:
         stream = sys.stderr if self._stream is None else self._stream
         self._stream = stream
-        self._watched = _somebody_watches(stream)
-        if self._watched:
+        self._visible = _is_visible(stream)
+        if self._visible:
             self._start = time.monotonic()
             self._next_refresh = self._start + SECONDS_BEFORE_SHOWING
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._watched = False
+    def __exit__(self, *_: object) -> None:
+        self._visible = False
         display, self._display = self._display, None
         if display is not None:
-            # If the terminal went away there is nothing left to erase.
+            # A closed terminal has nothing left to erase.
             with contextlib.suppress(OSError, ValueError):
                 display.stop()
 
@@ -108,9 +100,9 @@ class FitProgress:
         relative_gap : float
             Relative duality gap now.
         active_rows, rows : int, optional
-            Rows that the solver still moves, and rows of the problem.
+            Rows that the solver still updates, and rows of the problem.
         """
-        if not self._watched:
+        if not self._visible:
             return
         if math.isfinite(relative_gap):
             if math.isnan(self._first_gap):
@@ -131,24 +123,24 @@ class FitProgress:
         Parameters
         ----------
         level : int
-            The level at work; 0 is the root.
+            The level being solved; 0 is the root.
         done, parts : int
             Parts solved, and parts of the level.
         """
-        if self._watched and self._due():
+        if self._visible and self._due():
             self._draw(done / parts, f"level {level} · parts {done:,} of {parts:,}")
 
     def report_count(self, what: str, done: int, of: int) -> None:
-        """Record how many of some pieces of work are done, and redraw the line if it is due.
+        """Record a count, and redraw the line if it is due.
 
         Parameters
         ----------
         what : str
-            Name of the pieces.
+            What is counted.
         done, of : int
-            Pieces done, and pieces in all.
+            Number that is done, and total number.
         """
-        if self._watched and self._due():
+        if self._visible and self._due():
             self._draw(done / of, f"{what} {done:,} of {of:,}")
 
     def _due(self) -> bool:
@@ -161,17 +153,17 @@ class FitProgress:
     def _draw(self, fraction: float, text: str) -> None:
         try:
             if self._display is None and not self._open_display():
-                self._watched = False
+                self._visible = False
                 return
             assert self._display is not None
             assert self._task is not None
-            # Rich measures from when the line appeared; the reader means since the fit began.
+            # Rich measures the time since the line appeared, not since the fit began.
             text = f"{text} · {time.monotonic() - self._start:.0f} s"
             self._display.update(self._task, completed=fraction, text=text)
             self._display.refresh()
         except (OSError, ValueError):
-            # A closed or full terminal must not end a fit that is going well.
-            self._watched = False
+            # An error of the terminal must not end the fit.
+            self._visible = False
 
     def _open_display(self) -> bool:
         from rich.console import Console
@@ -197,13 +189,13 @@ class FitProgress:
         try:
             display.start()
         except LiveError:
-            return False  # The caller shows a live display of its own: theirs goes first.
+            return False  # the caller has a live display of its own
         self._display = display
         return True
 
 
 def gap_fraction(first_gap: float, gap: float, tol: float) -> float:
-    """Fraction of the way from `first_gap` to `tol` on a logarithmic scale, within [0, 1].
+    """Return the part of the way from `first_gap` to `tol`, on a logarithmic scale in [0, 1].
 
     Parameters
     ----------
@@ -224,8 +216,8 @@ def gap_fraction(first_gap: float, gap: float, tol: float) -> float:
     return math.log(first_gap / gap) / math.log(first_gap / tol)
 
 
-def _somebody_watches(stream: TextIO | None) -> bool:
-    """Whether a line drawn on `stream` by this thread would reach a person."""
+def _is_visible(stream: TextIO | None) -> bool:
+    """Return whether a line drawn on `stream` by this thread is seen by a user."""
     if os.environ.get("WIDEMARGIN_PROGRESS") == "0" or stream is None:
         return False
     if threading.current_thread() is not threading.main_thread():
@@ -238,4 +230,4 @@ def _somebody_watches(stream: TextIO | None) -> bool:
     try:
         return stream.isatty()
     except (AttributeError, ValueError):
-        return False  # Not a real file, or closed already.
+        return False  # not a real file, or closed

@@ -1,4 +1,4 @@
-"""Threads and bytes a fit may use."""
+"""Threads and memory that a fit may use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# Asking for more threads than this is a slip; no machine profits from them.
+# More threads than this are taken for a mistake.
 MOST_THREADS = 1024
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -22,7 +22,7 @@ _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 
 
 def memory_bytes(limit: int | str) -> int:
-    """Read a memory limit.
+    """Return a memory limit in bytes.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def usable_cores() -> int:
 
 
 def in_worker_process() -> bool:
-    """Tell whether this is a child of a process pool."""
+    """Return whether this process is a worker of a process pool."""
     if multiprocessing.parent_process() is not None:
         return True
     return multiprocessing.current_process().name.startswith(("LokyProcess", "SpawnProcess"))
@@ -79,11 +79,11 @@ def in_worker_process() -> bool:
 
 @cache
 def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()  # scanning the loaded libraries takes milliseconds: once
+    return ThreadpoolController()  # scanning the loaded libraries takes milliseconds
 
 
 class _BlasLimit:
-    """One limit for the process, however many threads of it ask for one at a time."""
+    """One limit for the process, shared by all threads that need it."""
 
     def __init__(self) -> None:
         self.lock, self.users = threading.Lock(), 0
@@ -109,7 +109,7 @@ _blas_limit = _BlasLimit()
 def single_threaded_blas() -> Iterator[None]:
     """Run NumPy's and SciPy's linear algebra on one thread, so that results do not depend on it.
 
-    The limit holds for the whole process until the last of those who asked for it is done.
+    The limit holds for the whole process until its last user leaves the context.
     """
     _blas_limit.enter()
     try:

@@ -1,11 +1,11 @@
-"""What this installation consists of: the first thing to paste into a bug report."""
+"""Versions of this installation, for bug reports."""
 
 import platform
 import re
 from importlib import metadata
 from typing import TypedDict
 
-# Extras for working on widemargin itself; a user's report is shorter without them.
+# Extras for the development of widemargin, left out of reports.
 _DEVELOPMENT_EXTRAS = frozenset({"test", "lint", "docs"})
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -13,7 +13,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
 class Versions(TypedDict):
-    """What `versions` returns. A version of ``None`` means: not installed."""
+    """Result of `versions`; a version of ``None`` means that the package is not installed."""
 
     widemargin: str
     python: str
@@ -69,7 +69,7 @@ def versions() -> Versions:
 
 
 def show_versions() -> None:
-    """Print the versions of widemargin, of what it stands on, and what it uses of this machine.
+    """Print the versions of widemargin and its dependencies, and the machine's capabilities.
 
     See Also
     --------

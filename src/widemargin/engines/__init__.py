@@ -1,22 +1,22 @@
-"""Engines keep the parts of a training set and run work on them, by a few verbs.
+"""Engines keep the parts of a training set and run functions on them.
 
-Algorithms are written once against :class:`Engine`; ``local`` (threads of this process) is the
-engine that is always there, ``spark`` runs on an existing cluster.
+Algorithms are written once against the :class:`Engine` protocol. ``local`` (threads of this
+process) is the default, ``spark`` runs on an existing cluster.
 
-==========================  =====================================================
-verb                        meaning
-==========================  =====================================================
-``scatter(blocks)``         place the parts
-``map(parts, fn)``          every part, in parallel
-``regroup(parts, split,     break every part into pieces addressed to new parts,
-combine, n_to)``            and put the pieces of each new part together
-``reduce(parts, fn,         one small value from all parts
-combine)``
-``visit(parts, i, fn,       run on one part, pass a value on
-value)``
-``together(parts, fn)``     run on all parts in one place
-``release(parts)``          free them, or all that the engine keeps
-==========================  =====================================================
+======================================  =========================================================
+verb                                    meaning
+======================================  =========================================================
+``scatter(blocks)``                     place parts
+``release(parts)``                      free parts, or all parts of the engine
+``map(parts, fn, report)``              apply a function to every part, in parallel
+``regroup(parts, split, combine,        split every part into pieces addressed to new parts, and
+n_to)``                                 combine the pieces of each new part
+``reduce(parts, fn, combine)``          combine one small value of every part
+``visit(parts, i, fn, value)``          run a function on one part, pass a value through it
+``together(parts, fn)``                 run a function on all parts in one place
+``share(n_parts)``                      threads of each part, and parts that share the memory
+``stopping()``                          whether work in progress should stop
+======================================  =========================================================
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Engine", "LocalEngine", "Report", "Share", "resolve"]
 
 
 def resolve(engine: Any, threads: int) -> Engine:
-    """Turn the ``engine`` parameter of an estimator into an engine."""
+    """Return the engine for an estimator's ``engine`` parameter."""
     if isinstance(engine, str) and engine == "local":
         return LocalEngine(threads)
     if isinstance(engine, str) and engine == "spark":

@@ -1,4 +1,4 @@
-"""What an engine offers to algorithms."""
+"""The interface between algorithms and engines."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 Value = TypeVar("Value")
-# Called in the main thread with the number of parts that are done, and of all parts.
+# Called in the main thread with the number of finished parts and of all parts.
 Report: TypeAlias = Callable[[int, int], None]
 
 
 class Share(NamedTuple):
-    """What one part may use while a number of parts are worked on.
+    """Resources of one part while several are worked on.
 
     Attributes
     ----------
     sharers : int
-        Parts that share the memory limit of one machine; a matter of the parts alone, so that
-        results do not depend on threads.
+        Number of parts that share the memory limit of one machine. It depends on the number of
+        parts alone, so that results do not depend on threads.
     threads : int
-        Threads for each.
+        Threads of each part.
     """
 
     sharers: int
@@ -28,23 +28,25 @@ class Share(NamedTuple):
 
 @runtime_checkable
 class Engine(Protocol):
-    """Where parts live and work is done. ``Parts`` is whatever an engine keeps them in.
+    """Keeper of parts that runs functions on them; see :mod:`widemargin.engines` for the verbs.
+
+    ``parts`` is a collection of any type that the engine chooses.
 
     Attributes
     ----------
     in_process : bool
-        Whether work is done by threads of this process, which can report progress and be told to
-        stop; otherwise nothing of this process goes along with the work.
+        Whether threads of this process do the work, and can therefore report progress and be
+        stopped; functions are pickled otherwise.
     """
 
     in_process: bool
 
     def share(self, n_parts: int) -> Share:
-        """Tell what each of some parts may use."""
+        """Return the resources of each of ``n_parts`` parts."""
         ...
 
     def stopping(self) -> bool:
-        """Tell work in progress whether to give up."""
+        """Return whether work in progress should stop."""
         ...
 
     def scatter(self, blocks: Sequence[Any]) -> Any:
@@ -52,11 +54,11 @@ class Engine(Protocol):
         ...
 
     def release(self, parts: Any = None) -> None:
-        """Free what parts take that nobody will ask for again; all that it keeps if None."""
+        """Free parts that are no longer needed; all parts of this engine if None."""
         ...
 
     def map(self, parts: Any, fn: Callable[[Any], Any], report: Report | None = None) -> Any:
-        """Apply ``fn`` to every part; ``report`` hears how many are done, where that is known."""
+        """Apply ``fn`` to every part; call ``report`` with the progress, where it is known."""
         ...
 
     def regroup(
@@ -66,11 +68,11 @@ class Engine(Protocol):
         combine: Callable[[list[Any]], Any],
         n_to: int,
     ) -> Any:
-        """Redistribute: ``split(number, part)`` gives (new number, piece) pairs.
+        """Redistribute: ``split(number, part)`` returns (new number, piece) pairs.
 
         New numbers are below ``n_to``. The pieces of a new part reach ``combine`` in the order of
-        the parts they came from; new parts are in the order of their numbers, and numbers nobody
-        addressed make no part.
+        their sources; new parts are in the order of their numbers, and numbers without pieces make
+        no part.
         """
         ...
 
@@ -84,9 +86,9 @@ class Engine(Protocol):
         ...
 
     def visit(self, parts: Any, i: int, fn: Callable[[Any, Value], Value], value: Value) -> Value:
-        """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
+        """Run ``fn`` on part ``i`` with a value, and return the result."""
         ...
 
     def together(self, parts: Any, fn: Callable[[list[Any]], Value]) -> Value:
-        """Run ``fn`` on all parts in one place, which must have room for them."""
+        """Run ``fn`` on all parts in one place, which must have the memory for them."""
         ...

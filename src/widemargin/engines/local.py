@@ -15,22 +15,22 @@ from .contract import Report, Share
 
 Value = TypeVar("Value")
 
-# How often the main thread looks up from waiting, so that Ctrl-C is heard.
+# Waits of the main thread are this short, so that it notices Ctrl-C.
 SECONDS_BETWEEN_LOOKS = 0.1
-# Parts worked on at the same time at the most; they share the memory limit, on any machine.
+# Maximum number of parts that are worked on at a time and share the memory limit, on any machine.
 MOST_SHARERS = 8
 
 
 class LocalEngine:
-    """Keeps parts in a list and works on them with threads.
+    """Engine that keeps parts in a list and works on them with threads.
 
     The native core releases the interpreter's lock, so threads are enough. Only the main thread
-    hears Ctrl-C: it waits while others work, tells them to stop, and then raises.
+    receives Ctrl-C: it waits while others work, makes them stop, and then raises.
 
     Parameters
     ----------
     threads : int
-        Threads in all. Results do not depend on it.
+        Total number of threads; results do not depend on it.
     """
 
     in_process = True
@@ -47,7 +47,7 @@ class LocalEngine:
         LocalEngine.__init__(self, state["threads"])
 
     def share(self, n_parts: int) -> Share:
-        """Tell how many of some parts share the memory, and how many threads each has."""
+        """Return how many parts share the memory, and the threads of each."""
         sharers = max(1, min(n_parts, MOST_SHARERS))
         return Share(sharers, max(1, self.threads // self._concurrent(n_parts)))
 
@@ -55,7 +55,7 @@ class LocalEngine:
         return max(1, min(self.threads, n_parts, MOST_SHARERS))
 
     def stopping(self) -> bool:
-        """Tell work in progress whether to give up."""
+        """Return whether work in progress should stop."""
         return self._stop.is_set()
 
     def scatter(self, blocks: Sequence[Any]) -> list[Any]:
@@ -63,12 +63,12 @@ class LocalEngine:
         return list(blocks)
 
     def release(self, parts: list[Any] | None = None) -> None:
-        """Free parts, which memory does by itself."""
+        """Do nothing: parts are freed with their last reference."""
 
     def map(
         self, parts: list[Any], fn: Callable[[Any], Any], report: Report | None = None
     ) -> list[Any]:
-        """Apply ``fn`` to every part, large ones first; to a single one in the main thread."""
+        """Apply ``fn`` to every part, large ones first; a single part in the main thread."""
         return self._applied(parts, fn, report)
 
     def _applied(
@@ -79,7 +79,7 @@ class LocalEngine:
         if concurrent == 1:
             return _one_by_one(parts, fn, report)
         by_size = sorted(range(len(parts)), key=lambda k: -getattr(parts[k], "n_rows", 0))
-        # The limit on BLAS threads is one for the process: set before the threads start.
+        # The limit on BLAS threads holds for the process, so it is set before the threads start.
         with single_threaded_blas(), self._pool(concurrent) as pool:
             waiting = {k: pool.submit(fn, parts[k]) for k in by_size}
             try:
@@ -94,10 +94,9 @@ class LocalEngine:
 
     @contextmanager
     def _pool(self, concurrent: int) -> Iterator[ThreadPoolExecutor]:
-        """Lend the threads of the last map, or new ones: starting some costs a millisecond.
+        """Reuse the threads of the last map, or start new ones, which takes a millisecond.
 
-        A map inside a map finds none to lend, nor does one in a forked process, which inherits no
-        threads.
+        A map within a map starts its own, and so does a forked process, which inherits no threads.
         """
         key = (os.getpid(), concurrent)
         pool = self._idle.pop(key, None) or ThreadPoolExecutor(concurrent)
@@ -131,7 +130,7 @@ class LocalEngine:
     def visit(
         self, parts: list[Any], i: int, fn: Callable[[Any, Value], Value], value: Value
     ) -> Value:
-        """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
+        """Run ``fn`` on part ``i`` with a value, and return the result."""
         return fn(parts[i], value)
 
     def together(self, parts: list[Any], fn: Callable[[list[Any]], Value]) -> Value:
@@ -149,11 +148,11 @@ def _one_by_one(parts: list[Any], fn: Callable[[Any], Any], report: Report | Non
 
 
 def _wait(futures: list[Future[Any]], report: Report | None) -> None:
-    """Wait for all; look up now and then, so that Ctrl-C is heard."""
+    """Wait for all futures, in steps short enough to notice Ctrl-C."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
         for future in done:
-            future.result()  # raises here what was raised there
+            future.result()  # raises the exception of the part, if any
         if report is not None:
             report(len(futures) - len(pending), len(futures))

@@ -1,11 +1,10 @@
 """The Spark engine: parts in DataFrames, work on the cluster's Python workers.
 
-Only the DataFrame API is used, so that it runs on a classic session and over Spark Connect alike.
+Only the DataFrame API is used, so the engine runs on a classic session and over Spark Connect.
 Parts are rows of pickled objects (see :mod:`.spark_tasks`), placed in partitions by number. A job
-costs a good part of a second, so nothing runs before an answer is asked for: parts that were made
-since are made in the same job, and then kept in Spark's storage. What happens to a part before, as
-putting it together and solving it, is one pass of Python's workers over it. What fails on a worker
-is computed again from the source, as Spark does.
+costs a considerable part of a second, so ``map`` and ``regroup`` are lazy: the next verb that
+returns a value computes the parts in its own job, in one pass of the Python workers, and Spark then
+stores them. Parts lost with a worker are computed again from their source by Spark.
 """
 
 from __future__ import annotations
@@ -23,35 +22,34 @@ import pyarrow as pa
 
 from . import spark_tasks as tasks
 from .contract import Report, Share
-from .spark_placement import partition_keys
-from .spark_workers import require_workers
+from .spark_cluster import partition_keys, require_workers
 
 Value = TypeVar("Value")
 
-# Parts that are regrouped will be worked on for a while, some longer than others.
+# Work on regrouped parts takes long, and not equally long.
 TASKS_PER_CORE = 2
 
 
 class NoParts(LookupError):
-    """Raised where an answer of parts is asked for, and a frame has none."""
+    """Raised when a value of parts is wanted from a frame that has none."""
 
 
 @dataclass
 class SparkParts:
-    """Parts that lie on the cluster.
+    """Parts on the cluster.
 
     Attributes
     ----------
     frame : DataFrame
         Chunks of pickled parts, or pieces of them.
     numbers : list of int or None
-        What the parts are called in the frame, in their order; None before a job has told.
+        Numbers of the parts in the frame, in order; None until a job has found them.
     read : callable
-        Makes parts out of the frame's batches.
+        Turns the frame's batches into parts.
     kept : bool
-        Whether Spark keeps them once they are made.
+        Whether Spark stores them once they are computed.
     stored : DataFrame or None
-        What it keeps, if that is more than the frame.
+        The stored frame, if it is more than ``frame``.
     """
 
     frame: Any
@@ -61,7 +59,7 @@ class SparkParts:
     stored: Any = field(default=None, repr=False)
 
     def only(self, condition: Any, numbers: list[int]) -> SparkParts:
-        """Return some of them, which Spark keeps as long as it keeps these."""
+        """Return some of the parts, stored as long as these are."""
         return SparkParts(self.frame.where(condition), numbers, self.read, kept=True)
 
     def __len__(self) -> int:
@@ -75,14 +73,14 @@ class SparkEngine:
     Parameters
     ----------
     session : SparkSession, optional
-        The active one if None, looked up when it is first needed.
+        The session; None looks up the active one when it is first needed.
     partitions : int, optional
-        Partitions for parts that come from this process or are regrouped; None takes as many as
-        there are cores, twice as many for the latter, or parts if these are fewer.
+        Partitions for parts that are scattered or regrouped. None takes the number of cores for
+        the former and twice that for the latter, but at most the number of parts.
 
     Notes
     -----
-    A copy, and what is made of it elsewhere, finds its own session: sessions are never pickled.
+    Sessions are never pickled: a copy of an engine looks up its own.
     """
 
     in_process = False
@@ -106,7 +104,7 @@ class SparkEngine:
 
     @property
     def session(self) -> Any:
-        """The session; its workers have this version of the library."""
+        """The session, whose workers are known to have this version of the library."""
         if self._session is None:
             from pyspark.sql import SparkSession
 
@@ -122,11 +120,11 @@ class SparkEngine:
         return self._session
 
     def share(self, n_parts: int) -> Share:
-        """Tell what each part may use: a task's cores."""
+        """Return the share of each part: the cores of a task."""
         return Share(1, int(self.session.conf.get("spark.task.cpus", "1")))
 
     def stopping(self) -> bool:
-        """Tell work in progress whether to give up: Spark ends tasks itself."""
+        """Return False: Spark ends tasks itself."""
         return False
 
     def scatter(self, blocks: Sequence[Any]) -> SparkParts:
@@ -148,7 +146,7 @@ class SparkEngine:
     def map(
         self, parts: SparkParts, fn: Callable[[Any], Any], report: Report | None = None
     ) -> SparkParts:
-        """Apply ``fn`` to every part, once somebody asks; Spark's own pages show how far it is."""
+        """Apply ``fn`` to every part, lazily; Spark's own pages show the progress."""
         return SparkParts(parts.frame, parts.numbers, tasks.Changed(parts.read, fn))
 
     def regroup(
@@ -176,7 +174,7 @@ class SparkEngine:
         fn: Callable[[Any], Value],
         combine: Callable[[Value, Value], Value],
     ) -> Value:
-        """Combine a value of every part: first within partitions, then over them, in order."""
+        """Combine a value of every part, within partitions and then over them, in order."""
         self._kept(parts)
         fold_parts = partial(tasks.folded, parts.read, fn, combine)
         frame = parts.frame.mapInArrow(fold_parts, tasks.RUNS_DDL)
@@ -191,7 +189,7 @@ class SparkEngine:
     def visit(
         self, parts: SparkParts, i: int, fn: Callable[[Any, Value], Value], value: Value
     ) -> Value:
-        """Run ``fn`` on part ``i`` with a value, and return what it makes of the value."""
+        """Run ``fn`` on part ``i`` with a value, and return the result."""
         number = self.numbers(self._kept(parts))[i]
         one = parts.frame.where(parts.frame["part"] == number)
         ask = partial(tasks.folded, parts.read, _Given(fn, value), _only)
@@ -201,14 +199,14 @@ class SparkEngine:
 
     def together(self, parts: SparkParts, fn: Callable[[list[Any]], Value]) -> Value:
         """Run ``fn`` on all parts in one task, without a shuffle."""
-        self.numbers(self._kept(parts))  # made by all tasks: one would make them all otherwise
+        self.numbers(self._kept(parts))  # one task would compute all of them
         ask = partial(tasks.asked_together, parts.read, fn)
         ((_, result),) = self._answers(parts.frame.coalesce(1).mapInArrow(ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
     def release(self, parts: SparkParts | None = None) -> None:
-        """Free what parts take in Spark's storage; they are computed again if asked for."""
+        """Remove parts from Spark's storage; they are computed again when needed."""
         for each in [parts] if parts is not None else list(self._persisted):
             if each.kept:
                 (each.frame if each.stored is None else each.stored).unpersist()
@@ -216,13 +214,13 @@ class SparkEngine:
                 self._persisted = [other for other in self._persisted if other is not each]
 
     def keep(self, frame: Any) -> SparkParts:
-        """Take over parts that are made on the cluster: a frame of chunks."""
+        """Store parts that are computed on the cluster, given as a frame of chunks."""
         return self._kept(SparkParts(frame, None))
 
     def keep_noted(self, frame: Any) -> tuple[SparkParts, dict[int, Any]]:
-        """Take over parts that are made now, each with a note; return these by part.
+        """Store parts that are computed now, each with a note; return the notes by part.
 
-        A note is a row whose chunk is ``NOTE``. It tells what a pass over the parts would.
+        A note is a row whose chunk is ``NOTE``. It saves another pass over the parts.
         """
         stored = frame.persist()
         with self._interruptible():
@@ -235,7 +233,7 @@ class SparkEngine:
         return parts, notes
 
     def numbers(self, parts: SparkParts) -> list[int]:
-        """Return what parts are called, in their order; makes them if they are not made yet."""
+        """Return the numbers of the parts, in order; compute the parts if needed."""
         if parts.numbers is None:
             self._kept(parts)
             with self._interruptible():
@@ -244,7 +242,7 @@ class SparkEngine:
         return parts.numbers
 
     def _kept(self, parts: SparkParts) -> SparkParts:
-        """Have Spark keep parts from when they are made."""
+        """Have Spark store parts once they are computed."""
         if not parts.kept:
             if parts.read is not tasks.parts_of:
                 write = partial(tasks.written, parts.read)
@@ -256,7 +254,7 @@ class SparkEngine:
         return parts
 
     def _answers(self, frame: Any) -> list[tuple[list[int], Any]]:
-        """Run a job; return each partition's parts and its answer, in their order."""
+        """Run a job; return each partition's part numbers and its value, in order."""
         with self._interruptible():
             rows = frame.collect()
         rows.sort(key=lambda row: (row["first"], row["chunk"]))
@@ -271,12 +269,12 @@ class SparkEngine:
 
     @property
     def cores(self) -> int:
-        """Tasks that the cluster runs at a time, as far as Spark tells."""
+        """Number of tasks that the cluster runs at a time."""
         return require_workers(self.session)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Cancel what this engine has running if the wait for it is broken off."""
+        """Cancel the running jobs of this engine if waiting for them is interrupted."""
         session = self.session
         session.addTag(self._tag)
         try:
@@ -290,7 +288,7 @@ class SparkEngine:
 
 @dataclass(frozen=True)
 class _KeyOf:
-    """The key of a new part's partition: parts lie in the order of their numbers."""
+    """The key of a new part's partition; parts are placed in the order of their numbers."""
 
     keys: tuple[int, ...]
     n_parts: int
@@ -301,7 +299,7 @@ class _KeyOf:
 
 @dataclass(frozen=True)
 class _Given:
-    """A visit with its value."""
+    """The function of a visit, bound to its value."""
 
     fn: Callable[[Any, Any], Any]
     value: Any

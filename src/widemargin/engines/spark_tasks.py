@@ -1,11 +1,11 @@
-"""What runs on Spark's workers: parts out of Arrow batches, and back.
+"""Tasks that run on Spark's workers: Arrow batches to parts, and back.
 
 A part is any Python object, pickled and cut into chunks of one row each: (part, chunk, data). All
-chunks of a part are in one partition, one after another. Parts are taken up one at a time, so that
-a task needs the memory of one part and no more.
+chunks of a part are in one partition, in order. Parts are read one at a time, so that a task needs
+the memory of one part only.
 
-Every task is given a reader, which turns batches into parts: out of their chunks, out of pieces
-that are still to be put together, and with changes that are still to be made to each.
+Every task has a reader, which turns batches into parts: it joins chunks (:func:`parts_of`),
+combines pieces (:class:`PutTogether`) and applies pending functions (:class:`Changed`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHUNK_BYTES = 32 * 2**20
 # Pieces of parts leave a task in batches of about this size.
 BATCH_BYTES = 2**20
 
-# In place of a chunk's number: a note on the part, for whoever takes it over.
+# Stands for a chunk's number where the row is a note on the part.
 NOTE = -1
 
 CHUNKS = pa.schema([("part", pa.int64()), ("chunk", pa.int32()), ("data", pa.binary())])
@@ -38,39 +38,39 @@ Reader = Callable[[Batches], Iterator[tuple[int, Any]]]
 
 
 def chunks_of(thing: Any) -> Iterator[memoryview]:
-    """Pickle something and cut it."""
+    """Pickle an object and cut it into chunks."""
     data = memoryview(pickle.dumps(thing, protocol=5))
     for start in range(0, len(data), CHUNK_BYTES):
         yield data[start : start + CHUNK_BYTES]
 
 
 def parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
-    """Put parts together again: (number, object)."""
+    """Join the chunks of parts: (number, object)."""
     for (number,), data in _gathered(batches, ("part",)):
         yield number, pickle.loads(data)
 
 
 @dataclass(frozen=True)
 class Changed:
-    """Reads parts and applies a function to every one."""
+    """Reader that applies a function to every part."""
 
     read: Reader
     fn: Callable[[Any], Any]
 
     def __call__(self, batches: Batches) -> Iterator[tuple[int, Any]]:
-        """Read."""
+        """Read the parts of some batches."""
         for number, part in self.read(batches):
             yield number, self.fn(part)
 
 
 @dataclass(frozen=True)
 class PutTogether:
-    """Combines the pieces of each new part, which come in the order of their sources."""
+    """Reader that combines the pieces of each new part, in the order of their sources."""
 
     combine: Callable[[list[Any]], Any]
 
     def __call__(self, batches: Batches) -> Iterator[tuple[int, Any]]:
-        """Read."""
+        """Read the parts of some batches."""
         current: int | None = None
         pieces: list[Any] = []
         for (target, _), data in _gathered(batches, ("part", "source")):
@@ -109,11 +109,11 @@ def folded(
 def asked_together(
     read: Reader, fn: Callable[[list[Any]], Any], batches: Batches
 ) -> Iterator[pa.RecordBatch]:
-    """Give all parts to a function at once, in the order of their numbers."""
+    """Call a function with all parts, in the order of their numbers."""
     parts: dict[int, Any] = {}
     for number, part in read(batches):
         if number in parts:
-            raise RuntimeError(f"part {number} was read twice")  # and another one not at all
+            raise RuntimeError(f"part {number} was read twice")  # so another is missing
         parts[number] = part
     numbers = sorted(parts)
     yield from _answer(numbers, fn([parts.pop(number) for number in numbers]))
@@ -143,7 +143,7 @@ def split_up(
             for k, data in enumerate(chunks_of(piece)):
                 rows.append((key_of(target), position, target, k, data))
                 waiting += len(data)
-            if waiting >= BATCH_BYTES:  # many pieces are small, and a batch costs as much as some
+            if waiting >= BATCH_BYTES:  # a batch has its cost, and many pieces are small
                 yield _batch(rows)
                 rows, waiting = [], 0
     if rows:
@@ -195,7 +195,7 @@ def note_row(number: int, note: Any) -> pa.RecordBatch:
 
 def _row(number: int, chunk: int, data: bytes | memoryview) -> pa.RecordBatch:
     limits = pa.array([0, len(data)], pa.int32()).buffers()[1]
-    # As it is: chunks are large.
+    # Without a copy: chunks are large.
     value = pa.Array.from_buffers(pa.binary(), 1, [None, limits, pa.py_buffer(data)])
     return pa.RecordBatch.from_arrays(
         [pa.array([number]), pa.array([chunk], pa.int32()), value], schema=CHUNKS

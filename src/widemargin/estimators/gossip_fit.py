@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..gossip import NetworkFaults, Simulation, Stopping, Talking
-from ..gossip.methods import Method
+from ..gossip.methods import GossipMethod
 from ..gossip.simulation import HISTORY, Checkpoint
 from .exact_fit import LEAST_TIME
 from .gossip_outcomes import Ending, NetworkOutcome, ending_of
@@ -25,7 +25,7 @@ class GossipSettings:
 
     Attributes
     ----------
-    method : Method
+    method : GossipMethod
         How they learn.
     talking, faults, stopping
         As the simulation takes them.
@@ -39,7 +39,7 @@ class GossipSettings:
         Told (problems done, problems) where there are several.
     """
 
-    method: Method
+    method: GossipMethod
     talking: Talking
     faults: NetworkFaults
     stopping: Stopping

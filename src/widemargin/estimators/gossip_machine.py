@@ -20,7 +20,7 @@ from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import as_rows, canonical
 from ..gossip import NetworkFaults, Stopping, Talking
-from ..gossip.methods import METHODS, Method
+from ..gossip.methods import METHODS, GossipMethod
 from ..linear.problem import LossConstants
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
@@ -130,8 +130,8 @@ class GossipMachine(LinearModel, ConstantFeature, Limits, WeightedMarginDistribu
     def _check_parameters(self) -> None:
         self._validate_params()
 
-    def _method(self) -> Method:
-        method: Method = (
+    def _method(self) -> GossipMethod:
+        method: GossipMethod = (
             METHODS[self.solver]() if isinstance(self.solver, str) else clone(self.solver)
         )
         return method

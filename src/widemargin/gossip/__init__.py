@@ -1,4 +1,4 @@
-"""Sites that cannot pool their rows agree on one model by talking to their neighbours."""
+"""Gossip training: sites that cannot pool their rows agree on one model with their neighbours."""
 
 from .averaging import average
 from .faults import NetworkFaults

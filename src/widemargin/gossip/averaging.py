@@ -1,4 +1,4 @@
-"""The mean of what sites hold, without anyone who collects it."""
+"""Averages over a network without a coordinator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .topology import graph_of
 
 
 class Averaging:
-    """Sites that have a vector each and no rows."""
+    """Method of sites that have a vector each and no rows."""
 
     name: ClassVar[str] = "average"
     vectors: ClassVar[int] = 1
@@ -38,7 +38,7 @@ def averaging(
     faults: NetworkFaults | None = None,
     seed: int = 0,
 ) -> Simulation:
-    """Return a network that averages vectors by Push-Sum, to be run."""
+    """Return a network that averages vectors by Push-Sum, ready to run."""
     held = np.ascontiguousarray(values, dtype=np.float64)
     if held.ndim != 2:
         raise ValueError(f"`values` must have one row per site; got {held.ndim} dimensions.")
@@ -74,22 +74,22 @@ def average(
     Parameters
     ----------
     values : array-like of shape (n_sites, size)
-        What each site holds.
+        The vector of each site.
     topology : str, tuple, networkx graph, array or sparse matrix, default='ring'
-        Who talks to whom; see :func:`widemargin.gossip.topology.graph_of`.
+        Graph of the sites; see :func:`widemargin.gossip.topology.graph_of`.
     rounds : int, default=100
-        Rounds of talk. The error falls e-fold in a mixing time of the topology.
+        Number of rounds. The error falls by a factor of e in a mixing time of the topology.
     talking : Talking, optional
-        How they talk.
+        How sites exchange messages.
     faults : NetworkFaults, optional
-        What goes wrong on the way; the mean is not changed by it, only reached later.
+        Faults of the network. They delay the result and do not change it.
     seed : int, default=0
-        Decides what is drawn.
+        Seed of all random choices.
 
     Returns
     -------
     array of shape (n_sites, size)
-        What each site takes the mean to be.
+        The mean, as each site estimates it.
 
     Examples
     --------

@@ -1,34 +1,39 @@
-"""Graphs by name that need no chance.
+"""Graphs by name, as pairs of neighbours; networkx draws the random ones.
 
-========  ============================================  ========
-name      neighbours of a site                          options
-========  ============================================  ========
-complete  everybody
-ring      the site before and the site after
-star      site 0, which has all others
-grid      those to the left and right, above and below  columns
-torus     the same; opposite edges meet                 columns
-========  ============================================  ========
+==============  =================================================  ===================
+name            neighbours of a site                               options
+==============  =================================================  ===================
+complete        all other sites
+ring            the previous and the next site
+star            site 0, whose neighbours are all others
+grid            left and right, above and below                    columns
+torus           the same, with opposite edges joined               columns
+random_regular  the same number for every site                     degree
+erdos_renyi     every other site with the same probability         probability
+small_world     the nearest on a ring, some links redirected       degree, probability
+==============  =================================================  ===================
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Integral
-from typing import TypeAlias
+from numbers import Integral, Real
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers: TypeAlias = NDArray[np.int64]
-# Both ends of every pair of neighbours. Neither order nor repetition matters, and a site that is
-# paired with itself is left alone.
+# Both ends of every pair of neighbours, in any order. Repeated pairs count once, and a site paired
+# with itself is ignored.
 Pairs: TypeAlias = tuple[Integers, Integers]
+# Default of the random families with a degree.
+DEGREE = 4
 
 
 def complete(n_sites: int) -> Pairs:
-    """Link everybody with everybody."""
+    """Link every pair of sites."""
     first, second = np.triu_indices(n_sites, 1)
     return first.astype(np.int64, copy=False), second.astype(np.int64, copy=False)
 
@@ -46,9 +51,9 @@ def star(n_sites: int) -> Pairs:
 
 
 def grid(n_sites: int, *, columns: int | None = None) -> Pairs:
-    """Fill a grid row by row; the last row may stay short.
+    """Fill a grid row by row; the last row may be shorter.
 
-    By default it is as wide as it is high, or one column wider.
+    By default the grid is square, or one column wider.
     """
     columns = _columns("grid", n_sites, columns)
     site = np.arange(n_sites, dtype=np.int64)
@@ -58,10 +63,10 @@ def grid(n_sites: int, *, columns: int | None = None) -> Pairs:
 
 
 def torus(n_sites: int, *, columns: int | None = None) -> Pairs:
-    """Fill a grid likewise and close its rows and its columns to rings.
+    """Fill a grid in the same way and close its rows and columns to rings.
 
-    With three rows and columns or more every site has four neighbours, save in a last row of one
-    or two sites.
+    With three rows and columns or more every site has four neighbours, except in a last row of
+    one or two sites.
     """
     columns = _columns("torus", n_sites, columns)
     site = np.arange(n_sites, dtype=np.int64)
@@ -72,6 +77,57 @@ def torus(n_sites: int, *, columns: int | None = None) -> Pairs:
     return np.concatenate([site, site]), np.concatenate([right, below])
 
 
+def random_regular(n_sites: int, seed: int, *, degree: int | None = None) -> Pairs:
+    """Draw a graph whose sites have ``degree`` neighbours each, by default 4."""
+    degree = _degree("random_regular", n_sites, degree)
+    if n_sites * degree % 2:
+        raise ValueError(
+            f"`degree` of 'random_regular' must be even, since `n_sites`={n_sites} is odd; "
+            f"got {degree}. Take {degree - 1} or {degree + 1}."
+        )
+    draw = _networkx("random_regular").random_regular_graph
+    if 2 * degree < n_sites:
+        return _pairs(draw(degree, n_sites, seed=seed))
+    # Dense graphs are hard to draw, so the links that are absent are drawn instead.
+    absent = np.zeros((n_sites, n_sites), dtype=bool)
+    first, second = _pairs(draw(n_sites - 1 - degree, n_sites, seed=seed))
+    absent[first, second] = absent[second, first] = True
+    first, second = complete(n_sites)
+    present = ~absent[first, second]
+    return first[present], second[present]
+
+
+def erdos_renyi(n_sites: int, seed: int, *, probability: float | None = None) -> Pairs:
+    """Link every pair with a probability, by default 2 ln(n_sites) / n_sites.
+
+    That is twice the threshold beyond which large graphs are connected.
+    """
+    if probability is None:
+        probability = min(1.0, 2 * math.log(n_sites) / n_sites) if n_sites > 2 else 1.0
+    elif not (isinstance(probability, Real) and 0 < probability <= 1):
+        raise ValueError(f"`probability` of 'erdos_renyi' must be in (0, 1]; got {probability!r}.")
+    draw = _networkx("erdos_renyi").fast_gnp_random_graph
+    return _pairs(draw(n_sites, float(probability), seed=seed))
+
+
+def small_world(
+    n_sites: int, seed: int, *, degree: int | None = None, probability: float = 0.1
+) -> Pairs:
+    """Link the ``degree`` nearest on a ring, by default 4; redirect links with a probability."""
+    if not (isinstance(probability, Real) and 0 <= probability <= 1):
+        raise ValueError(f"`probability` of 'small_world' must be in [0, 1]; got {probability!r}.")
+    degree = _degree("small_world", n_sites, degree)
+    draw = _networkx("small_world").watts_strogatz_graph
+    if degree == n_sites - 1:
+        return complete(n_sites)
+    if degree % 2:
+        raise ValueError(
+            "`degree` of 'small_world' must be even, half of it on either side; "
+            f"got {degree}. Take {degree - 1} or {degree + 1}."
+        )
+    return _pairs(draw(n_sites, degree, float(probability), seed=seed))
+
+
 FAMILIES: dict[str, Callable[..., Pairs]] = {
     "complete": complete,
     "ring": ring,
@@ -79,9 +135,15 @@ FAMILIES: dict[str, Callable[..., Pairs]] = {
     "grid": grid,
     "torus": torus,
 }
+# Each with the option to raise if its graphs are not connected.
+RANDOM_FAMILIES: dict[str, tuple[Callable[..., Pairs], str]] = {
+    "random_regular": (random_regular, "degree"),
+    "erdos_renyi": (erdos_renyi, "probability"),
+    "small_world": (small_world, "degree"),
+}
 
 
-def check_whole(family: str, option: str, value: object, low: int, high: int) -> None:
+def _check_whole(family: str, option: str, value: object, low: int, high: int) -> None:
     """Raise unless an option is a whole number within bounds."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not low <= value <= high:  # type: ignore[operator]
@@ -94,5 +156,27 @@ def check_whole(family: str, option: str, value: object, low: int, high: int) ->
 def _columns(family: str, n_sites: int, columns: int | None) -> int:
     if columns is None:
         return math.isqrt(n_sites - 1) + 1
-    check_whole(family, "columns", columns, 1, n_sites)
+    _check_whole(family, "columns", columns, 1, n_sites)
     return int(columns)
+
+
+def _degree(family: str, n_sites: int, degree: int | None) -> int:
+    if degree is None:
+        return min(DEGREE, n_sites - 1)
+    _check_whole(family, "degree", degree, min(2, n_sites - 1), n_sites - 1)
+    return int(degree)
+
+
+def _networkx(family: str) -> Any:
+    try:
+        import networkx
+    except ImportError as error:
+        raise ImportError(
+            f"topology={family!r} needs networkx. Install it with: pip install 'widemargin[gossip]'"
+        ) from error
+    return networkx
+
+
+def _pairs(graph: Any) -> Pairs:
+    ends = np.array(list(graph.edges), dtype=np.int64).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated network."""
+"""Faults of a simulated network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 EVENTS = {"crash": 0, "return": 1, "leave": 2, "join": 3}
 LIES = {"opposite": 1, "noise": 2}
-# What may have happened to a site before an event (None: nothing), and what to do otherwise.
+# The events that an event of a site may follow (None: none at all), and advice otherwise.
 BEFORE: dict[str, tuple[set[str | None], str]] = {
     "crash": (
         {None, "return", "join"},
@@ -27,27 +27,27 @@ GONE = "A site that left is gone for good: drop one of the two, or let it 'crash
 
 @dataclass(frozen=True)
 class NetworkFaults:
-    """Messages that get lost, sites that come and go, neighbours that lie.
+    """Lost, repeated and late messages, sites that come and go, sites that send false models.
 
     Parameters
     ----------
     loss : float in [0, 1), default=0
-        Probability that a message is lost. Nobody is told.
+        Probability that a message is lost, unnoticed by sender and receiver.
     duplication : float in [0, 1], default=0
-        Probability that a message comes a second time.
+        Probability that a message arrives twice.
     delay : int, default=0
-        Rounds by which messages come late: each a number drawn from 0 to ``delay``, so that they
-        overtake each other.
+        Maximum delay in rounds. That of each message is drawn from 0 to ``delay``, so that
+        messages overtake each other.
     schedule : sequence of (round, event, site), default=()
-        'crash': the site is silent and loses what is sent to it, but keeps its state, as a process
-        that saves it does; 'return': it goes on. 'leave': it says goodbye, and its rows count no
-        longer; 'join': it is not there before that round. Sites are given by their position in
-        ``sites_``, from 0, not by their names. Sites do not stop before the last event. What
-        happens to a site in one round happens in the order of this list.
+        'crash': the site is silent and loses what is sent to it, but keeps its state, like a
+        process that saves it; 'return': it continues. 'leave': it announces its departure, and its
+        rows no longer count; 'join': it is absent before that round. Sites are given by their
+        position in ``sites_``, from 0, not by their names. Sites do not stop before the last event.
+        Events of a site in the same round happen in the order of this list.
     lies : mapping from site to {'opposite', 'noise'}, default={}
-        Sites that send something else than their model: its opposite, or noise.
+        Faulty sites, which send the opposite of their model, or noise.
     scale : float, default=10
-        How much larger than the model the lies are.
+        Length of what faulty sites send, relative to their model.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class NetworkFaults:
     scale: float = 10.0
 
     def check(self, n_sites: int) -> None:
-        """Raise if something is out of range."""
+        """Raise if a parameter is out of range."""
         _within("loss", self.loss, 0.0, 1.0, open_above=True)
         _within("duplication", self.duplication, 0.0, 1.0)
         if not isinstance(self.delay, Integral) or self.delay < 0:
@@ -93,7 +93,7 @@ class NetworkFaults:
                 )
 
     def _check_order(self) -> None:
-        """Raise if something happens to a site that cannot happen after what came before."""
+        """Raise if an event of a site contradicts its previous one."""
         last: dict[int, tuple[int, str]] = {}
         for when, site, number in self.events.tolist():
             event = list(EVENTS)[number]
@@ -114,7 +114,7 @@ class NetworkFaults:
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
     def members(self, n_sites: int, rounds: int) -> NDArray[np.bool_]:
-        """Tell which sites belong to the network after so many rounds, up or crashed."""
+        """Return which sites are members after some rounds, up or crashed."""
         member = np.ones(n_sites, dtype=np.bool_)
         events = self.events
         member[events[events[:, 2] == EVENTS["join"], 1]] = False
@@ -124,7 +124,7 @@ class NetworkFaults:
         return member
 
     def kinds_of_lies(self, n_sites: int) -> NDArray[np.uint8]:
-        """Return a number per site: 0 tells the truth."""
+        """Return the kind of lie of each site as a number, 0 for none."""
         kinds = np.zeros(n_sites, dtype=np.uint8)
         for site, lie in self.lies.items():
             kinds[int(site)] = LIES[lie]

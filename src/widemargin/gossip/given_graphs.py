@@ -1,4 +1,4 @@
-"""Graphs that the user brings: of networkx, or as a matrix of links."""
+"""Graphs given by the user: of networkx, or as a matrix of links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .families import Pairs
 
 
 class GivenGraph(NamedTuple):
-    """A graph as it was read; ``labels`` are the names of its sites, or None."""
+    """A graph that was given; ``labels`` are the names of its sites, or None."""
 
     n_sites: int
     pairs: Pairs
@@ -20,8 +20,8 @@ class GivenGraph(NamedTuple):
 
 
 def read_graph(graph: Any) -> GivenGraph:
-    """Read an undirected graph. Weights of its links are of no concern here."""
-    # Whoever brings a graph of networkx has it installed; nobody else needs it.
+    """Read an undirected graph, ignoring the weights of its links."""
+    # Recognised without an import: networkx is optional.
     given = _of_networkx(graph) if hasattr(graph, "is_directed") else _of_matrix(graph)
     if given.n_sites == 0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How sites learn: the methods, and what they ask of the native core."""
+"""Training methods of a network: parameters, and the native sites they create."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POWER_STEPS = 20
 
 @dataclass(frozen=True)
 class NetworkSetting:
-    """What every method needs beside its own options: the arguments of the native factories."""
+    """Inputs of every method for a simulated network: problem, graph, native arguments."""
 
     problem: LinearProblem
     topology: Topology
@@ -42,20 +42,20 @@ class NetworkSetting:
 
 @dataclass(frozen=True)
 class SiteSetting:
-    """What every method needs for one site of a real network, which knows its own rows only.
+    """Inputs of every method for one site of a real network, which knows its own rows only.
 
     Attributes
     ----------
     problem : LinearProblem
-        Of this site's rows.
+        Problem of this site's rows.
     native : SiteSettings
-        As the native core takes them.
+        Settings of the native core.
     total_rows : int
-        Rows of all sites.
+        Number of rows of all sites.
     row_square : float
-        Mean squared length of a row, as all sites have agreed to take it.
+        Mean squared length of a row, a value that all sites have agreed on.
     n_links : int
-        Links of the network, both directions counted.
+        Number of links of the network, counting both directions.
     """
 
     problem: LinearProblem
@@ -72,7 +72,7 @@ class SiteSetting:
 
     @property
     def total_square(self) -> float:
-        """Squared lengths of all rows of all sites, added up, roughly."""
+        """Approximate sum of the squared lengths of all rows of all sites."""
         return self.total_rows * self.row_square
 
     @property
@@ -84,8 +84,8 @@ class SiteSetting:
         return self.total_rows * row
 
 
-class Method(Protocol):
-    """A way to learn together."""
+class GossipMethod(Protocol):
+    """Training method of a simulated network."""
 
     name: ClassVar[str]
     vectors: ClassVar[int]
@@ -95,8 +95,8 @@ class Method(Protocol):
         ...
 
 
-class SiteMethod(Method, Protocol):
-    """One that runs on real networks, too."""
+class SiteMethod(GossipMethod, Protocol):
+    """Training method that runs on real networks as well."""
 
     def site(self, setting: SiteSetting) -> NativeSite:
         """Return one site, all of whose links are closed."""
@@ -104,21 +104,21 @@ class SiteMethod(Method, Protocol):
 
 
 class Consensus(BaseEstimator):  # type: ignore[misc]
-    """Decentralised ADMM: sites solve their own rows, pulled towards their neighbours.
+    """Decentralised ADMM: sites solve their own rows with a penalty on disagreement.
 
     Parameters
     ----------
     penalty : float, default=4.0
-        How much disagreement weighs against a site's own rows. Smaller is faster where sites look
-        alike, larger where they differ.
+        Weight of disagreement against a site's own rows. Smaller values are faster if sites are
+        similar, larger ones if they differ.
     relaxation : float in (0, 1], default=0.7
-        How far a site follows what it is told at once; smaller stands longer delays.
+        Step towards the neighbours' values; smaller values tolerate longer delays.
     epochs : int, default=1
-        Passes over its rows that a site makes in a round.
+        Passes of a site over its rows per round.
     """
 
     name: ClassVar[str] = "consensus"
-    vectors: ClassVar[int] = 1  # that a message carries
+    vectors: ClassVar[int] = 1  # of a message
 
     def __init__(
         self, *, penalty: float = PENALTY, relaxation: float = 0.7, epochs: int = 1
@@ -141,7 +141,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         return setting.kind.consensus(setting.problem.native, setting.native, **self._options(rho))
 
     def rho(self, constants: LossConstants, total_square: float, n_links: int) -> float:
-        """Return the penalty of one link, for rows whose squared lengths add up to so much."""
+        """Return the penalty of one link, given the sum of the squared lengths of all rows."""
         # The regulariser has curvature 1; the losses have C x xᵀ each, or would if smoothed.
         row = 1.0 / constants.below if constants.smooth else constants.bound
         steepest = np.sqrt(1.0 + row * total_square)
@@ -162,18 +162,18 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
     batch_size : int or None, default=32
         Rows per step; 1 is plain SGD, None takes all rows of the site.
     project : bool, default=False
-        Whether to keep models within the radius that the optimum obeys.
+        Whether to project models onto a ball that contains the optimum.
     average : bool, default=True
-        Whether a site's model is a mean of its iterates in which late ones weigh more.
+        Whether a site's model is a mean of its iterates with larger weights for later ones.
     robust : {None, 'clip', 'trim'}, default=None
-        Instead of Push-Sum, tell models, and limit what one neighbour can do: by clipping
-        differences to the lower median of their lengths, or by leaving out the highest and the
-        lowest of every weight.
+        Instead of Push-Sum, exchange models and limit the influence of one neighbour: 'clip' clips
+        differences to the lower median of their lengths, 'trim' leaves out the largest and the
+        smallest values of every weight.
     clip : float, default=1.0
-        With 'clip', the longest difference, in units of that median.
+        With 'clip', the length limit in units of that median.
     trim : int, default=1
-        With 'trim', how many are left out at either end: as many as may lie among the neighbours
-        of a site.
+        With 'trim', number of values left out at either end: the number of faulty neighbours that
+        a site can tolerate.
     """
 
     name: ClassVar[str] = "gadget"
@@ -272,7 +272,7 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
     def site(self, setting: SiteSetting) -> NativeSite:
         """Return one site, all of whose links are closed."""
         problem = setting.problem
-        # No eigenvalue is larger than the sum of all.
+        # The largest eigenvalue is at most the trace.
         steepest = 1.0 + problem.constants.steepest * setting.total_square
         smooth = problem.constants.smooth
         return setting.kind.gradient(
@@ -310,7 +310,7 @@ METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, Tracking
 
 
 def _offset(problem: LinearProblem, batch_size: int | None) -> float:
-    """Bound the curvature that a batch may show: where steps 1/(offset + t) begin."""
+    """Bound the curvature of a batch: the offset of the steps 1/(offset + t)."""
     if not problem.constants.smooth:
         return 0.0
     each = smoothness(problem)

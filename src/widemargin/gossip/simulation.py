@@ -15,18 +15,18 @@ from ..core.arrays import Array
 from ..core.certificates import Certificate
 from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
-from .methods import Method, NativeNetwork, NetworkSetting
+from .methods import GossipMethod, NativeNetwork, NetworkSetting
 from .topology import Topology
 
 # Rounds between checkpoints grow by this factor.
 GROWTH = 1.2
-# Sites whose models are judged at a checkpoint; all of them are at the end.
+# Number of sites whose models are scored at a checkpoint; all of them are at the end.
 MOST_JUDGED = 256
 # Stored values per round from which a second thread is worth its start.
 THREADED_WORK = 200_000
-# Weights that no problem asks for: their squares would soon overflow.
+# Weights beyond this have diverged; their squares would soon overflow.
 BEYOND = 1e100
-# Bytes of a message beside its numbers: sender, number, length, and a check.
+# Bytes of a message in addition to its numbers: sender, number, length and checksum.
 HEADER = 32
 
 HISTORY = (
@@ -49,18 +49,18 @@ HISTORY = (
 
 @dataclass(frozen=True)
 class Talking:
-    """How sites talk.
+    """How sites exchange messages.
 
     Attributes
     ----------
     partners : {'all', 'one'}
-        Whether a site talks to every neighbour, or to one drawn at random.
+        Whether a site sends to every neighbour, or to one drawn at random.
     exchanges : int
-        Times they talk between two steps.
+        Number of exchanges between two steps.
     weights : {'metropolis', 'random_walk'}
         Weights of the neighbours, where methods average.
     asynchronous : bool
-        Whether sites wake at random instead of all together.
+        Whether sites act at random times instead of all together.
     """
 
     partners: str = "all"
@@ -71,16 +71,17 @@ class Talking:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When sites stop.
+    """Rule by which sites stop.
 
     Attributes
     ----------
     rule : {'gap', 'norm', 'never'}
-        'gap': when every site finds that the network agrees and that the relative gap, as far as
-        sites can tell, is at most ``tol``. 'norm': the paper's, when at every site ‖w‖ changed by
-        less than ``epsilon`` for ``quiet`` steps in a row, once. 'never': at the end of the rounds.
+        'gap': when every site finds that the network agrees and that the relative gap, as the
+        sites estimate it, is at most ``tol``. 'norm', the paper's rule: when at every site ‖w‖ has
+        once changed by less than ``epsilon`` in ``quiet`` consecutive steps. 'never': after the
+        last round.
     tol, epsilon, quiet
-        See above.
+        Parameters of the rules.
     """
 
     rule: str = "gap"
@@ -91,16 +92,16 @@ class Stopping:
 
 @dataclass
 class Checkpoint:
-    """The network at one time.
+    """State of the network after some round.
 
     Attributes
     ----------
     models : array of shape (n_sites, size)
         The model of every site.
     judged : array of int
-        The sites that were judged, all of which are up (unless none is).
+        The sites whose models were scored, all of which are up (unless none is).
     objective, accuracy : array of shape (n_judged,)
-        Of their models, on the rows of all sites that are members of the network.
+        Scores of their models on the rows of all members of the network.
     """
 
     round: int
@@ -112,45 +113,45 @@ class Checkpoint:
 
 @dataclass
 class Simulation:
-    """Runs a network.
+    """Simulation of a network.
 
     Parameters
     ----------
     problem : LinearProblem
-        The rows of all sites, those of one site side by side.
+        The rows of all sites, grouped by site.
     site_start : array of int64 of shape (n_sites + 1,)
         Site ``s`` has the rows from ``site_start[s]`` to ``site_start[s + 1] - 1``.
     topology : Topology
-        Who talks to whom.
-    method : Method
-        How they learn.
+        Graph of the sites.
+    method : GossipMethod
+        Training method.
     talking : Talking
-        How they talk.
+        How sites exchange messages.
     faults : NetworkFaults
-        What goes wrong.
+        Faults of the network.
     stopping : Stopping
-        When they stop.
+        Rule by which sites stop.
     seed : int
-        Decides what is drawn.
+        Seed of all random choices.
     accuracy : callable, optional
-        Takes models (n_models, size) and returns their accuracies; None judges on the problem's
+        Takes models (n_models, size) and returns their accuracies; None scores on the problem's
         own rows.
 
     Attributes
     ----------
     last : Checkpoint or None
-        The last one, also of a run that was interrupted.
+        The last checkpoint, also of an interrupted run.
     certificate : Certificate
-        The worst site's objective on the rows of all members, and the best lower bound that the
-        network's duals give. Rows of sites that have left or have yet to join do not count.
+        The worst site's objective on the rows of all members, and the best lower bound from the
+        network's duals. Rows of sites that have left or have not joined yet do not count.
     diverged : bool
-        Whether models grew beyond all bounds: steps too long, or lies. ``last`` is finite.
+        Whether models diverged, because of long steps or of faulty sites. ``last`` is finite.
     """
 
     problem: LinearProblem
     site_start: NDArray[np.int64]
     topology: Topology
-    method: Method
+    method: GossipMethod
     talking: Talking = field(default_factory=Talking)
     faults: NetworkFaults = field(default_factory=NetworkFaults)
     stopping: Stopping = field(default_factory=Stopping)
@@ -176,31 +177,31 @@ class Simulation:
         stopping: Callable[[], bool] | None = None,
         listener: Callable[[Checkpoint], None] | None = None,
     ) -> Checkpoint:
-        """Go on until the sites stop, the rounds are over, or ``stopping`` returns true.
+        """Continue until the sites stop, the rounds are over, or ``stopping`` returns true.
 
         Parameters
         ----------
         max_rounds : int
-            Rounds since the beginning.
+            Number of rounds since the start.
         stopping : callable, optional
-            Asked now and then.
+            Called from time to time.
         listener : callable, optional
-            Told of every checkpoint.
+            Called with every checkpoint.
 
         Returns
         -------
         Checkpoint
-            The network at the end, where all sites are judged.
+            The final state, in which all sites are scored.
         """
-        network, told = self.network, stopping or (lambda: False)
+        network, interrupted = self.network, stopping or (lambda: False)
         goal = 1
-        while not network.stopped and network.round < max_rounds and not told():
+        while not network.stopped and network.round < max_rounds and not interrupted():
             network.run(min(goal, max_rounds) - network.round, stopping)
             goal = max(goal + 1, int(goal * GROWTH))
-            if not np.all(np.abs(network.models()) < BEYOND):  # NaN is not, either
+            if not np.all(np.abs(network.models()) < BEYOND):  # false for NaN, too
                 self.diverged = True
                 break
-            ended = network.stopped or network.round >= max_rounds or told()
+            ended = network.stopped or network.round >= max_rounds or interrupted()
             self.last = self.look(MOST_JUDGED if not ended else None)
             if listener is not None:
                 listener(self.last)
@@ -209,7 +210,7 @@ class Simulation:
         return self.last
 
     def look(self, most: int | None) -> Checkpoint:
-        """Judge the models of at most so many sites, and note the state of the network."""
+        """Score the models of at most ``most`` sites, and record the state of the network."""
         network = self.network
         models, sites = network.models(), network.sites()
         problem = self._pose(self.faults.members(len(models), network.round))
@@ -225,7 +226,7 @@ class Simulation:
         with np.errstate(invalid="ignore"):  # no rows, no accuracy
             accuracy = right / total if self.accuracy is None else self.accuracy(chosen)
         self.certificate = Certificate(float(objective.max(initial=-np.inf)), self._dual(models))
-        self._note(models[present], sites[present], objective, accuracy)
+        self._record(models[present], sites[present], objective, accuracy)
         return Checkpoint(network.round, models, judged, objective, accuracy)
 
     def _pose(self, members: NDArray[np.bool_]) -> LinearProblem:
@@ -244,7 +245,7 @@ class Simulation:
 
     @property
     def _rows(self) -> NDArray[np.bool_]:
-        """Which rows the members have."""
+        """Mask of the members' rows."""
         return np.repeat(self._members, np.diff(self.site_start))
 
     @property
@@ -253,7 +254,7 @@ class Simulation:
         return int(self.network.messages) * (8 * int(self.network.message_size) + HEADER)
 
     def history(self) -> dict[str, Any]:
-        """Return what was noted at the checkpoints, as arrays of equal length."""
+        """Return the records of the checkpoints, as arrays of equal length."""
         table = np.array(self.records, dtype=np.float64).reshape(-1, len(HISTORY))
         whole = ("round", "messages", "bytes")
         return {
@@ -273,7 +274,7 @@ class Simulation:
             self._bound = max(self._bound, -0.5 * float(own @ own) - problem.phi(held))
         return self._bound
 
-    def _note(self, models: Array, sites: Array, objective: Array, accuracy: Array) -> None:
+    def _record(self, models: Array, sites: Array, objective: Array, accuracy: Array) -> None:
         centre = models.mean(axis=0)
         length = float(np.linalg.norm(centre))
         apart = np.linalg.norm(models - centre, axis=1).max(initial=0.0)

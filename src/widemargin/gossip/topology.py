@@ -1,4 +1,4 @@
-"""Who talks to whom."""
+"""The graph of a network: which sites are neighbours."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse import csgraph
 
-from .families import FAMILIES, Integers, Pairs
+from .families import FAMILIES, RANDOM_FAMILIES, Integers, Pairs
 from .given_graphs import check_size, read_graph
-from .random_families import RANDOM_FAMILIES
 from .weights import Weights, mixing_time, weights
 
-# Random graphs that are drawn before an unconnected family is given up.
+# Number of random graphs that are drawn before giving up on a connected one.
 DRAWS = 20
-# Sites times links up to which distances are measured from every site: about a second's work.
+# Sites times links up to which distances are computed from every site, in about a second.
 EXACT_DIAMETER = 40_000_000
 
 
@@ -34,7 +33,7 @@ class Topology:
     start : array of int64 of shape (n_sites + 1,)
         Site ``i`` sends over the links ``start[i]`` to ``start[i + 1] - 1``.
     other : array of int64 of shape (n_links,)
-        The site at the far end of each link, ascending for every site.
+        The site that receives over each link, ascending for every site.
     reverse : array of int64 of shape (n_links,)
         The link in the opposite direction.
     labels : tuple or None
@@ -50,13 +49,13 @@ class Topology:
     def of_pairs(
         cls, n_sites: int, pairs: Pairs, labels: tuple[Hashable, ...] | None = None
     ) -> Topology:
-        """Link pairs of sites both ways. Repeated pairs count once, a site is not its neighbour."""
+        """Link pairs of sites in both directions; repeated pairs count once, equal sites not."""
         first, second = pairs
         apart = first != second
         both = np.concatenate([pairs, pairs[::-1]], axis=1)[:, np.concatenate([apart, apart])]
         ones = np.ones(both.shape[1], dtype=np.int8)
         links = sp.coo_array((ones, tuple(both)), shape=(n_sites, n_sites)).tocsr()
-        # The transpose of a matrix that numbers its links holds, at each, the opposite number.
+        # The transpose of the matrix of link numbers has the number of the reverse at each link.
         numbers = np.arange(links.nnz, dtype=np.int64)
         numbered = sp.csr_array((numbers, links.indices, links.indptr), shape=links.shape)
         start, other = links.indptr.astype(np.int64), links.indices.astype(np.int64)
@@ -90,16 +89,16 @@ class Topology:
         return np.asarray(component, dtype=np.int64)
 
     def parts_of(self, members: NDArray[np.bool_]) -> list[Integers]:
-        """Return the sites of each connected component of the graph that only these form."""
+        """Return the sites of each connected component of the subgraph of these members."""
         sites = np.flatnonzero(members)
         _, part = csgraph.connected_components(self._matrix[sites][:, sites], directed=False)
         return [sites[part == number] for number in np.unique(part)]
 
     @cached_property
     def diameter(self) -> int:
-        """Number of links between the two sites that are farthest apart.
+        """Largest number of links between two sites.
 
-        In large graphs an upper bound: twice the distance of the site farthest from site 0.
+        An upper bound in large graphs: twice the largest distance from site 0.
         """
         if self.n_links == self.n_sites * (self.n_sites - 1):
             return int(self.n_sites > 1)
@@ -115,10 +114,9 @@ class Topology:
         Parameters
         ----------
         kind : {"metropolis", "random_walk"}, default="metropolis"
-            With Metropolis weights, one over one more than the greater of the two degrees, the
-            matrix is symmetric and doubly stochastic. A random walk shares evenly among the
-            neighbours and itself: what a site sends and what it keeps sum to 1, what it receives
-            need not.
+            A Metropolis weight is 1 / (1 + the larger of the two degrees); the matrix is symmetric
+            and doubly stochastic. A random walk divides evenly between the neighbours and the site
+            itself; the shares that a site receives need not sum to 1.
 
         Returns
         -------
@@ -130,7 +128,7 @@ class Topology:
         return weights(self, kind)
 
     def mixing_time(self, kind: str = "metropolis") -> float:
-        """Return the rounds of averaging in which disagreement shrinks e-fold, in the long run.
+        """Return the rounds of averaging in which disagreement shrinks by a factor of e.
 
         Parameters
         ----------
@@ -155,7 +153,7 @@ class Topology:
 
 
 def graph_of(topology: Any, n_sites: int, seed: int = 0) -> Topology:
-    """Return the graph that a user asks for.
+    """Return the graph of a ``topology`` parameter.
 
     Parameters
     ----------
@@ -167,7 +165,7 @@ def graph_of(topology: Any, n_sites: int, seed: int = 0) -> Topology:
     n_sites : int
         Number of sites; that of a given graph must be the same.
     seed : int, default=0
-        Of the families that are drawn at random. They are drawn anew until connected.
+        Seed of the random families, which are drawn until connected.
 
     Returns
     -------
@@ -240,7 +238,7 @@ def _connected(graph: Topology) -> Topology:
 
 
 def listed(parts: Sequence[Integers], names: Sequence[Any]) -> str:
-    """Name the sites of components, as far as they fit into a message."""
+    """Name the sites of components, shortened for a message."""
     described = []
     for members in parts[:5]:
         shown = ", ".join(repr(names[int(site)]) for site in members[:4])

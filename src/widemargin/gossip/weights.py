@@ -1,4 +1,4 @@
-"""Weights by which neighbours average, and how fast such averaging agrees."""
+"""Averaging weights of neighbours, and how fast sites agree with them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# Sites up to which all eigenvalues are computed.
+# Number of sites up to which all eigenvalues are computed.
 DENSE_SITES = 1000
-# The Lanczos method is for well connected graphs, whose second eigenvalue is below this. It would
-# take long on the others, but their matrices have sparse factors.
+# The Lanczos method is used on well connected graphs, whose second eigenvalue is below this. It is
+# slow on the others, whose matrices have sparse factors instead.
 WELL_CONNECTED = 0.999
-# Beyond an end of the spectrum, where the matrix is factorised: close to it, not singular.
+# Distance from the end of the spectrum at which the matrix is factorised without being singular.
 BEYOND = 1e-8
 
 
@@ -35,7 +35,7 @@ class Weights(NamedTuple):
 
 
 def weights(topology: Topology, kind: str) -> Weights:
-    """Return the weights of a kind, as :meth:`.Topology.weights` says."""
+    """Return the weights of a kind; see :meth:`.Topology.weights`."""
     shares: Floats = 1.0 / (1.0 + topology.degree.astype(np.float64))
     if kind == "random_walk":
         return Weights(shares[topology.site], shares)
@@ -47,10 +47,10 @@ def weights(topology: Topology, kind: str) -> Weights:
 
 
 def mixing_time(topology: Topology, kind: str) -> float:
-    """Return the rounds in which disagreement shrinks e-fold."""
-    with single_threaded_blas():  # the products are short, and threads cost more than they bring
+    """Return the number of rounds in which disagreement shrinks by a factor of e."""
+    with single_threaded_blas():  # threads cost more than they save on short products
         modulus = second_modulus(topology, kind)
-    # Rounding leaves a trace of eigenvalues that are 0.
+    # Rounding makes eigenvalues of 0 slightly positive.
     return 0.0 if modulus < 1e-12 else -1.0 / math.log(modulus)
 
 
@@ -59,8 +59,8 @@ def second_modulus(topology: Topology, kind: str) -> float:
     n, (link, own) = topology.n_sites, weights(topology, kind)
     if n == 1:
         return 0.0
-    # A random walk goes both ways between two sites equally often. Scaled by the square roots of
-    # these frequencies its matrix is symmetric, and its eigenvalues are the same.
+    # A random walk crosses a link equally often in both directions. Scaled by the square roots of
+    # these frequencies, its matrix is symmetric and has the same eigenvalues.
     link = np.sqrt(link * link[topology.reverse])
     matrix = sp.csr_array((link, topology.other, topology.start), shape=(n, n))
     matrix = matrix + sp.diags_array(own)
@@ -70,14 +70,14 @@ def second_modulus(topology: Topology, kind: str) -> float:
     # The eigenvector of eigenvalue 1.
     stationary = 1.0 / np.sqrt(own) if kind == "random_walk" else np.ones(n)
     second = _largest(matrix, stationary / np.linalg.norm(stationary))
-    # Gershgorin: no eigenvalue is below this, and few graphs come near it.
+    # Gershgorin: no eigenvalue is below 2 min(own) − 1, and few graphs come near it.
     if 1.0 - 2.0 * own.min() <= second:
         return second
     return max(second, _largest(-matrix, None))
 
 
 def _largest(matrix: sp.csr_array, known: Floats | None) -> float:
-    """Return the largest eigenvalue but for that of a known eigenvector, whose value is 1."""
+    """Return the largest eigenvalue, leaving out that of a known eigenvector, which is 1."""
     n = matrix.shape[0]
     start = np.random.default_rng(0).standard_normal(n)
 
@@ -87,7 +87,7 @@ def _largest(matrix: sp.csr_array, known: Floats | None) -> float:
 
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
     find = {"v0": start, "return_eigenvectors": False}
-    # A rough value is found soon, and never above the true one.
+    # A rough value is found quickly, and is never above the true one.
     if eigsh(operator, k=1, which="LA", tol=1e-3, **find)[0] < WELL_CONNECTED:
         return float(eigsh(operator, k=1, which="LA", tol=1e-7, **find)[0])
     count = 1 if known is None else 2

@@ -1,7 +1,7 @@
-"""Pictures, in the form of scikit-learn's displays: ``from_…`` computes and draws.
+"""Diagnostics of divided fits, and pictures in the form of scikit-learn's displays.
 
-Matplotlib is imported only when something is drawn; ``pip install matplotlib`` brings it. Several
-displays may share axes:
+The ``from_…`` methods of a display compute and draw. Matplotlib, imported only then, comes with
+``pip install matplotlib``. Several displays may share axes:
 
 >>> from sklearn.datasets import make_moons
 >>> from widemargin import ODMClassifier, SVMClassifier
@@ -24,13 +24,12 @@ from .diagnostics import (
     support_vector_recall,
     theorem1_bounds,
 )
-from .displays.canvas import require_matplotlib
+from .displays.display import require_matplotlib
 from .displays.levels import LevelsDisplay
 from .displays.margin_distribution import MarginDistributionDisplay
 from .displays.network import NetworkDisplay
 from .displays.partition import PartitionDisplay
 from .displays.performance_profile import PerformanceProfileDisplay
-from .displays.support_vector_recall import SupportVectorRecallDisplay
 
 __all__ = [
     "LevelsDisplay",
@@ -40,7 +39,6 @@ __all__ = [
     "PartitionDisplay",
     "PartitionQuality",
     "PerformanceProfileDisplay",
-    "SupportVectorRecallDisplay",
     "Theorem1",
     "accuracy_over_time",
     "fit_levels",

@@ -1,4 +1,4 @@
-"""Gossip on a real network: one process per site, whose rows never leave it."""
+"""Gossip training on a real network: one process per site, whose rows never leave it."""
 
 try:
     import zmq as _zmq  # noqa: F401

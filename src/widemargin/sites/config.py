@@ -1,4 +1,4 @@
-"""`site.toml`: read it with errors that name the key, write a commented one."""
+"""`site.toml`: its values, read with errors that name the key."""
 
 from __future__ import annotations
 
@@ -6,52 +6,44 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.resources import memory_bytes
-from ..persistence.atomic_write import write_atomically
 from .keys import check_public_key, read_public_key
-from .settings import SECTIONS, SETTINGS, Setting
+from .settings import (
+    REQUIRED,
+    SECTIONS,
+    SETTINGS,
+    ConfigError,
+    Neighbour,
+    Setting,
+    check_settings,
+    checked_value,
+    key_in_file,
+    unknown_setting,
+)
+from .template import toml_text, write_template
 
 if TYPE_CHECKING:
     from ..estimators.gossip import GossipClassifier
 
-__all__ = ["ConfigError", "Neighbour", "SiteConfig", "read_config", "write_template"]
-
-# Names of settings that are not in the tables of their section.
-_IN_FILE = {"data": "path"}
-
-
-class ConfigError(ValueError):
-    """A configuration that cannot be used, and why."""
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """A site that this one talks to.
-
-    Attributes
-    ----------
-    name : str
-        For logs and tables.
-    address : str
-        Where it listens, such as ``tcp://10.0.0.7:7001``.
-    public_key : str
-        The contents of its ``public.key``: it is known by this, not by its name or address.
-    """
-
-    name: str
-    address: str
-    public_key: str
+__all__ = [
+    "ConfigError",
+    "Neighbour",
+    "SiteConfig",
+    "add_neighbour",
+    "check_settings",
+    "read_config",
+    "write_template",
+]
 
 
 @dataclass(frozen=True)
 class SiteConfig:
-    """What a ``site.toml`` says; `widemargin.sites.settings` explains every value."""
+    """Contents of a ``site.toml``; `widemargin.sites.settings` explains every value."""
 
     name: str
     folder: Path
@@ -95,7 +87,7 @@ class SiteConfig:
 
     @cached_property
     def agreement(self) -> int:
-        """Number that differs where sites do not solve the same problem in the same way."""
+        """Digest of the settings that all sites must share."""
         agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
         agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
         text = json.dumps(agreed, sort_keys=True, default=str).encode()
@@ -103,16 +95,16 @@ class SiteConfig:
 
     @property
     def longest_path(self) -> int:
-        """Links between the sites farthest apart, at most."""
+        """Upper bound on the number of links between two sites."""
         return self.diameter or max(1, self.n_sites - 1)
 
     @property
     def network_links(self) -> int:
-        """Links of the network, both directions counted."""
+        """Number of links of the network, counting both directions."""
         return self.n_links or max(1, 2 * self.n_sites)
 
     def classifier(self) -> GossipClassifier:
-        """Return the estimator whose parameters these are; ValueError if one is out of range."""
+        """Return the estimator with these parameters; ValueError if one is out of range."""
         from ..estimators.gossip import GossipClassifier
         from ..gossip.methods import METHODS
 
@@ -144,17 +136,17 @@ def read_config(path: str | os.PathLike[str]) -> SiteConfig:
     Parameters
     ----------
     path : path-like
-        The file, or the folder that holds it.
+        The file, or its folder.
 
     Returns
     -------
     SiteConfig
-        Its values, all checked. Its folder is that of the file.
+        The checked values; ``folder`` is that of the file.
 
     Raises
     ------
     ConfigError
-        If a key is missing, unknown or of a wrong kind; the text names it.
+        If a key is missing, unknown or of a wrong kind; the message names it.
     """
     file = Path(path)
     file = file / "site.toml" if file.is_dir() else file
@@ -206,53 +198,29 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
 
 
 def _refuse_unknown(text: dict[str, Any]) -> None:
-    known = {section: {_key(s) for s in SETTINGS if s.section == section} for section in SECTIONS}
+    known = {
+        section: {key_in_file(s) for s in SETTINGS if s.section == section} for section in SECTIONS
+    }
     tables = {name for name in SECTIONS if name}
     for key in text:
         if key not in known[""] | tables | {"neighbours"}:
-            raise ConfigError(_unknown(key, known[""] | tables | {"neighbours"}))
+            raise ConfigError(unknown_setting(key, known[""] | tables | {"neighbours"}))
     for table in tables & text.keys():
         if not isinstance(text[table], dict):
             raise ConfigError(f"`{table}` must be a table, [{table}].")
         for key in text[table]:
             if key not in known[table]:
-                raise ConfigError(_unknown(f"{table}.{key}", known[table]))
-
-
-def _unknown(key: str, known: Iterable[str]) -> str:
-    return f"there is no setting `{key}`. Those there are: {', '.join(sorted(known))}."
-
-
-def _key(setting: Setting) -> str:
-    return _IN_FILE.get(setting.name, setting.name)
+                raise ConfigError(unknown_setting(f"{table}.{key}", known[table]))
 
 
 def _value(setting: Setting, text: dict[str, Any]) -> Any:
     table = text.get(setting.section, {}) if setting.section else text
-    name = f"{setting.section}.{_key(setting)}".lstrip(".")
-    if _key(setting) not in table:
-        if setting.name in _REQUIRED:
+    name = f"{setting.section}.{key_in_file(setting)}".lstrip(".")
+    if key_in_file(setting) not in table:
+        if setting.name in REQUIRED:
             raise ConfigError(f"`{name}` is missing: {setting.comment}")
         return setting.default
-    return _checked(setting, table[_key(setting)])
-
-
-def _checked(setting: Setting, value: Any) -> Any:
-    required, fits = setting.kind
-    if not fits(value):
-        name = f"{setting.section}.{_key(setting)}".lstrip(".")
-        raise ConfigError(f"`{name}` must be {required}; got {value!r}.")
-    return value
-
-
-def check_settings(values: dict[str, Any]) -> None:
-    """Raise ConfigError if a setting is not of its kind."""
-    for setting in SETTINGS:
-        if setting.name in values:
-            _checked(setting, values[setting.name])
-
-
-_REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
+    return checked_value(setting, table[key_in_file(setting)])
 
 
 def _neighbours(entries: Any) -> tuple[Neighbour, ...]:
@@ -281,71 +249,38 @@ def _neighbours(entries: Any) -> tuple[Neighbour, ...]:
     return tuple(found)
 
 
-def write_template(
-    folder: str | os.PathLike[str],
-    name: str,
-    *,
-    neighbours: Sequence[Neighbour] = (),
-    **values: Any,
-) -> Path:
-    """Write a commented ``site.toml``.
+def add_neighbour(path: Path, neighbour: Neighbour) -> SiteConfig:
+    """Append a neighbour to a ``site.toml``, keeping its comments and order.
 
     Parameters
     ----------
-    folder : path-like
-        Where to; an existing file there is replaced.
-    name : str
-        Name of the site.
-    neighbours : sequence of Neighbour
-        Those it talks to.
-    **values
-        Settings by name. The others stand in the file as comments, with their defaults.
+    path : Path
+        The file.
+    neighbour : Neighbour
+        The neighbour to add.
 
     Returns
     -------
-    Path
-        The file.
+    SiteConfig
+        The new contents of the file.
+
+    Raises
+    ------
+    ConfigError
+        If the file is not valid, before or after the change; it is then not changed.
     """
-    unknown = values.keys() - {s.name for s in SETTINGS}
-    if unknown:
-        raise ConfigError(_unknown(min(unknown), (s.name for s in SETTINGS)))
-    given = {"name": name, **{k: v for k, v in values.items() if v is not None}}
-    check_settings(given)
-    lines = [
-        "# Configuration of a site. Lines that begin with # are comments; those that look like a",
-        "# setting show its default. After a change of the neighbours: `widemargin site reload`.",
-    ]
-    for section, purpose in SECTIONS.items():
-        lines += ["", f"# {purpose}", f"[{section}]"] if section else [""]
-        lines += [_line(s, given) for s in SETTINGS if s.section == section]
-    lines += ["", "# Those that this site talks to, in both directions: they must name it, too."]
-    for each in neighbours:
-        lines += ["[[neighbours]]"]
-        lines += [f"{k} = {_toml(getattr(each, k))}" for k in ("name", "address", "public_key")]
-        lines += [""]
-    if not neighbours:
-        lines += ["# [[neighbours]]", '# name = "plant-2"', '# address = "tcp://10.0.0.2:7001"']
-        lines += ['# public_key = "the 40 characters of its public.key"']
-    path = Path(folder) / "site.toml"
-    write_atomically(path, ("\n".join(lines).rstrip() + "\n").encode())
-    return path
-
-
-def _line(setting: Setting, given: dict[str, Any]) -> str:
-    key = _key(setting)
-    if setting.name in given:
-        return f"{key} = {_toml(given[setting.name])}  # {setting.comment}"
-    if setting.name in _REQUIRED:
-        return f"{key} = {_toml(setting.example)}  # TO BE SET. {setting.comment}"
-    value = setting.example if setting.default is None else setting.default
-    return f"# {key} = {_toml(value)}  # {setting.comment}"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(int(value) if isinstance(value, int) else float(value))
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(each) for each in value)}]"
-    return json.dumps(os.fspath(value), ensure_ascii=False)
+    try:
+        text = path.read_text("utf-8").rstrip("\n")
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing. Make one with `widemargin site init`.") from None
+    lines = [f"{key} = {toml_text(value)}" for key, value in vars(neighbour).items()]
+    candidate = path.with_name(".site.toml.new")
+    try:
+        candidate.write_text("\n".join([text, "", "[[neighbours]]", *lines, ""]), "utf-8")
+        config = read_config(candidate)
+        os.replace(candidate, path)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(str(candidate), str(path))) from None
+    finally:
+        candidate.unlink(missing_ok=True)
+    return config

@@ -1,4 +1,4 @@
-"""Talk to a running site: a socket in its folder, one JSON object per line each way."""
+"""Commands to a running site: a socket in its folder, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["ControlError", "ControlServer", "ask", "socket_path"]
 
-# A question is short; more than this is none.
+# Longest question in bytes.
 _LONGEST_QUESTION = 65536
 _MOST_CLIENTS = 16
 _IDLE_SECONDS = 30.0
@@ -23,29 +23,29 @@ Answer = dict[str, Any]
 
 
 class ControlError(ValueError):
-    """A site that does not answer, or cannot do what it is asked for."""
+    """A site that does not answer, or a command that failed."""
 
 
 def socket_path(folder: str | os.PathLike[str]) -> Path:
-    """Return where the site in a folder listens for commands."""
+    """Return the path of the socket of the site in a folder."""
     return Path(folder) / "control.sock"
 
 
 def ask(
     folder: str | os.PathLike[str], command: str, *, timeout: float = 10.0, **fields: Any
 ) -> Answer:
-    """Ask the site that runs in a folder.
+    """Send a command to the site that runs in a folder.
 
     Parameters
     ----------
     folder : path-like
         The folder of the site.
     command : {'status', 'reload', 'stop', 'model'}
-        What to do.
+        The command.
     timeout : float, default=10.0
         Seconds to wait for the answer.
     **fields
-        What the command needs, such as ``path`` for 'model'.
+        Parameters of the command, such as ``path`` for 'model'.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def ask(
     Raises
     ------
     ControlError
-        If no site runs there, it does not answer in time, or it cannot do it; the text says why.
+        If no site runs there, it does not answer in time, or the command fails.
     """
     question = json.dumps({"command": command, **fields}).encode() + b"\n"
     try:
@@ -88,7 +88,7 @@ def ask(
 
 
 class ControlServer:
-    """Answers commands, each in a thread of its own.
+    """Answers commands, with one thread per client.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ControlServer:
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self._thread.join(1.0)
-        # Answers under way are given, and no more questions are heard.
+        # Current answers are sent, and no more questions are read.
         for link, thread in list(self._clients.items()):
             with suppress(OSError):
                 link.shutdown(socket.SHUT_RD)
@@ -172,9 +172,9 @@ class ControlServer:
 
 
 def _locked(folder: Path) -> int:
-    """Take the lock of a folder, which the system lets go when the process ends, however it does.
+    """Take the lock of a folder, which the system releases when the process ends in any way.
 
-    Two processes with one state would tell neighbours different things under one name.
+    Two processes with one state would contradict each other under one name.
     """
     lock = os.open(folder / "site.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -201,7 +201,7 @@ def _connected(folder: str | os.PathLike[str], timeout: float) -> socket.socket:
 
 
 class _within:
-    """A name of the socket that is short enough: the system allows about a hundred characters."""
+    """A short name of the socket: the system allows about a hundred characters."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

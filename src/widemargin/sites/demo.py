@@ -1,8 +1,9 @@
-"""A network of processes on this machine, one of which is killed on the way."""
+"""A demonstration: a network of processes on this machine, one of which is killed and restarted."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 
+from ..estimators import LinearSVMClassifier
 from ..gossip import graph_of
 from .fleet import LocalFleet, SiteProcess
-from .runtime.pooled import PooledProblem
 
 __all__ = [
     "ROUND_INTERVAL",
     "SHORT_ROUND_INTERVAL",
     "DemoResult",
+    "PooledProblem",
     "SiteResult",
     "dealt_out",
     "generated",
@@ -26,14 +29,15 @@ __all__ = [
 ]
 
 LAM = 1e-3
-# Each site's models are held to the pooled optimum by so much of it.
+# Largest relative excess of a site's objective over the pooled optimum.
 WITHIN = 0.01
 TOL = 2e-3
+POOLED_TOL = 1e-5
 ROUNDS_BEFORE_THE_KILL = 15
 SECONDS_DOWN = 3.0
 SECONDS_BETWEEN_LOOKS = 0.25
-# Seconds from round to round: slow enough to watch on rows that are drawn, which take a hundred
-# rounds or so; others may take a thousand.
+# Seconds from round to round: slow enough to watch for generated rows, which take about a hundred
+# rounds; others may take a thousand.
 ROUND_INTERVAL = 0.1
 SHORT_ROUND_INTERVAL = 0.02
 
@@ -43,14 +47,14 @@ Show = Callable[[float, Statuses, str | None], None]
 
 @dataclass(frozen=True)
 class SiteResult:
-    """What became of one site.
+    """Result of one site.
 
     Attributes
     ----------
     excess : float
-        Objective of its model on all rows, above the optimum, as a share of that.
+        Relative excess of its model's objective on all rows over the optimum.
     accuracy, accuracy_alone : float
-        On all rows: of its model, and of the model of its own rows only.
+        Accuracy on all rows of its model, and of a model of its own rows only.
     """
 
     name: str
@@ -63,20 +67,20 @@ class SiteResult:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What became of the network.
+    """Result of the network.
 
     Attributes
     ----------
     sites : sequence of SiteResult
-        One by one.
+        Results of the sites.
     accuracy : float
-        Of the model of all rows, on all rows.
+        Accuracy on all rows of the model of all rows.
     victim : str
-        Site that was killed.
+        The site that was killed.
     agreed : bool
-        Whether all sites said so before the time was over.
+        Whether all sites agreed in time.
     seconds : float
-        From the first start to the comparison.
+        Time from the start to the comparison.
     """
 
     sites: Sequence[SiteResult]
@@ -91,8 +95,53 @@ class DemoResult:
         return all(site.excess <= WITHIN for site in self.sites)
 
 
+@dataclass(frozen=True)
+class PooledProblem:
+    r"""All rows of a network, with :math:`\tfrac\lambda2 |w|^2` plus the mean hinge loss.
+
+    Attributes
+    ----------
+    X, y : arrays
+        Rows and labels of all sites.
+    lam : float
+        λ.
+    """
+
+    X: Any
+    y: Any
+    lam: float
+
+    def solved(self) -> Any:
+        """Return the model of all rows."""
+        return self._solved_on(slice(None))
+
+    def solved_alone(self, rows: Any) -> Any:
+        """Return the model of some rows alone, with the same λ."""
+        return self._solved_on(rows)
+
+    def objective(self, model: Any) -> float:
+        """Return λ/2 |w|² plus the mean loss of a model; the intercept is penalised."""
+        label = np.where(self.y == model.classes_[1], 1.0, -1.0)
+        decision = self.X @ model.coef_[0] + model.intercept_[0]
+        length = float(model.coef_[0] @ model.coef_[0] + model.intercept_[0] ** 2)
+        return 0.5 * self.lam * length + float(np.maximum(0.0, 1.0 - label * decision).mean())
+
+    def excess(self, model: Any, optimum: Any) -> float:
+        """Return the relative excess of a model's objective over the optimum."""
+        least = self.objective(optimum)
+        return (self.objective(model) - least) / least
+
+    def _solved_on(self, rows: Any) -> Any:
+        X, y = self.X[rows], self.y[rows]
+        C = 1.0 / (self.lam * len(y))
+        model = LinearSVMClassifier(loss="hinge", C=C, tol=POOLED_TOL, random_state=0, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)  # or it would be no optimum
+            return model.fit(X, y)
+
+
 def generated(rows: int, seed: int) -> tuple[Any, Any]:
-    """Draw rows of two classes, standardised."""
+    """Generate standardised rows of two classes."""
     X, y = make_classification(
         rows, 20, n_informative=8, flip_y=0.05, class_sep=0.8, random_state=seed
     )
@@ -100,9 +149,9 @@ def generated(rows: int, seed: int) -> tuple[Any, Any]:
 
 
 def dealt_out(X: Any, y: Any, n_sites: int) -> list[Any]:
-    """Say which rows are at which site: neighbours along the widest direction, unlike the others.
+    """Return the rows of each site: slices along the direction of largest variance.
 
-    Sites that see different rows are what gossip is for; alone, each would learn something else.
+    Sites with different rows show the purpose of gossip: alone, each would train another model.
     """
     spread = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
     order = np.argsort(X @ spread, kind="stable")
@@ -118,20 +167,20 @@ def run_demo(
     show: Show,
     round_interval: float = ROUND_INTERVAL,
 ) -> DemoResult:
-    """Run the network; kill one site, start it again, and compare the models in the end.
+    """Run a network, kill and restart one site, and compare the models at the end.
 
     Parameters
     ----------
     X, y : arrays
         Rows and labels of two classes.
     n_sites : int
-        Processes.
+        Number of processes.
     folder : Path
-        For the folders of the sites.
+        Parent of the folders of the sites.
     seconds : float
-        After which the network is compared as it is, agreed or not.
+        Time limit, after which models are compared whether sites agree or not.
     show : callable
-        Told (seconds so far, statuses, news or None) again and again.
+        Called repeatedly with the seconds so far, the statuses, and news or None.
     round_interval : float
         Seconds from round to round.
     """
@@ -171,7 +220,7 @@ def run_demo(
 
 
 class _Run:
-    """Looks at a fleet until something is the case, and shows what it sees."""
+    """Watches a fleet and shows its statuses."""
 
     def __init__(self, fleet: LocalFleet, seconds: float, show: Show) -> None:
         self._fleet, self._show = fleet, show
@@ -185,11 +234,11 @@ class _Run:
         return time.monotonic() - self._began
 
     def news(self, text: str) -> None:
-        """Tell what happened."""
+        """Show an event."""
         self._show(self.seconds, self.seen, text)
 
     def until(self, reached: Callable[[Statuses], bool]) -> bool:
-        """Look until it is reached, or the time is over; return which."""
+        """Watch until a condition holds; return False if the time is over before."""
         while time.monotonic() < self._deadline:
             self._look()
             if reached(self.seen):
@@ -198,14 +247,14 @@ class _Run:
         return False
 
     def wait(self, seconds: float) -> None:
-        """Look for some time."""
+        """Watch for some time."""
         end = time.monotonic() + seconds
         self.until(lambda _: time.monotonic() >= end)
 
     def _look(self) -> None:
         for site in self._fleet.sites:
             code = None if site.process is None else site.process.poll()
-            if code is not None and code >= 0:  # by itself; those that were killed have a signal
+            if code is not None and code >= 0:  # negative if it was killed by a signal
                 raise RuntimeError(
                     f"{site.name} ended by itself (exit code {code}): "
                     f"{self._fleet.last_words(site)}"

@@ -1,7 +1,6 @@
-"""What a site has to say, as it happens: one event per line.
+"""The log of a site: one event per line.
 
-Programs get JSON lines; a person in front of a terminal gets a sentence-like line. Both have the
-same fields.
+Lines are JSON, or easier to read on a terminal, with the same fields.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, TextIO
 
 __all__ = ["EventLog"]
 
-# What an operator should look at.
+# Events that an operator should look at.
 WARNINGS = {
     "frame_rejected",
     "memory_exceeded",
@@ -33,7 +32,7 @@ NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}
 
 
 class EventLog:
-    """A function of events that writes each of them on a line.
+    """Listener that writes each event as a line.
 
     Parameters
     ----------
@@ -41,9 +40,9 @@ class EventLog:
         Name of the site, part of every line.
     path : path-like, default=None
         File to append to; standard error if None. A file that was moved away (log rotation) is
-        begun anew.
+        created again.
     as_json : bool, default=None
-        Whether lines are JSON; None means unless they go to a terminal.
+        Whether lines are JSON; None takes JSON unless they go to a terminal.
 
     Examples
     --------
@@ -79,7 +78,7 @@ class EventLog:
             line = _readable_line(now, level, self._site, event, fields)
         # A full disk or a closed terminal must not stop the site.
         with self._lock, suppress(OSError, ValueError):
-            self._begin_anew_if_moved()
+            self._reopen_if_moved()
             self._stream.write(line + "\n")
             self._stream.flush()
 
@@ -93,7 +92,7 @@ class EventLog:
         assert self._path is not None
         return open(self._path, "a", encoding="utf-8")
 
-    def _begin_anew_if_moved(self) -> None:
+    def _reopen_if_moved(self) -> None:
         if self._path is None:
             return
         here = os.fstat(self._stream.fileno())
@@ -124,14 +123,14 @@ def _readable_line(now: datetime, level: str, site: str, event: str, fields: dic
 
 
 def _finite(value: Any) -> Any:
-    """Replace numbers that JSON lacks by words."""
+    """Replace numbers that JSON cannot represent by texts."""
     if isinstance(value, float) and not math.isfinite(value):
         return NOT_FINITE.get(value, "nan")
     return value
 
 
 def _shown(value: Any) -> str:
-    """Write a value without anything that a terminal might obey."""
+    """Return a value as text without control characters."""
     if isinstance(value, float):
         return f"{value:.4g}"
     text = str(value)

@@ -33,7 +33,7 @@ PORTS = range(16_000, 32_000)
 
 @dataclass
 class SiteProcess:
-    """One site: where it lives, and its process while it has one."""
+    """One site: its folder, and its process if it has one."""
 
     name: str
     folder: Path
@@ -41,23 +41,23 @@ class SiteProcess:
 
     @property
     def running(self) -> bool:
-        """Whether its process lives."""
+        """Whether its process is running."""
         return self.process is not None and self.process.poll() is None
 
 
 class LocalFleet:
-    """Sites that talk over 127.0.0.1. A context manager: at its end no process is left.
+    """Sites on 127.0.0.1, as a context manager that ends all processes.
 
     Parameters
     ----------
     folder : Path
-        Where the folders of the sites are made.
+        Parent of the folders of the sites.
     parts : sequence of (X, y)
         Rows and labels of every site.
     topology : Topology
-        Who talks to whom.
+        Graph of the sites.
     settings : mapping
-        Of every site, as in site.toml.
+        Settings of every site, as in site.toml.
     """
 
     def __init__(
@@ -100,19 +100,19 @@ class LocalFleet:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                # Ctrl-C is for the one who watches, who then stops the sites.
+                # Ctrl-C goes to the parent process only, which then stops the sites.
                 start_new_session=True,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             )
 
     def kill(self, site: SiteProcess) -> None:
-        """End a process at once, without a chance to save anything."""
+        """End a process at once, without saving anything."""
         assert site.process is not None
         site.process.send_signal(signal.SIGKILL)
         site.process.wait()
 
     def status(self, site: SiteProcess) -> dict[str, Any] | None:
-        """Ask a site how it is; empty if it does not answer (yet), None if it does not run."""
+        """Return the status of a site; empty if it does not answer, None if it does not run."""
         if not site.running:
             return None
         try:
@@ -121,17 +121,17 @@ class LocalFleet:
             return {}
 
     def statuses(self) -> dict[str, dict[str, Any] | None]:
-        """Ask all sites how they are."""
+        """Return the statuses of all sites."""
         return {site.name: self.status(site) for site in self.sites}
 
     def model(self, site: SiteProcess) -> Any:
-        """Have a running site save its model, and load that."""
+        """Return the model of a running site, through a file."""
         path = site.folder / "model.wm"
         ask(site.folder, "model", timeout=SECONDS_FOR_A_MODEL, path=str(path))
         return load_model(path)
 
     def last_words(self, site: SiteProcess) -> str:
-        """Return what a process that ended had written, to say why."""
+        """Return the end of a process's output."""
         said = (site.folder / "output.txt").read_text(errors="replace").strip()
         return said[-500:] or f"{site.name} said nothing; its log is {site.folder / 'site.log'}."
 
@@ -161,7 +161,7 @@ class LocalFleet:
 
 
 def _agreed_on(parts: Sequence[tuple[Any, Any]], topology: Topology) -> dict[str, Any]:
-    """Return what all sites must know of the network."""
+    """Return the settings that all sites share."""
     total = sum(len(y) for _, y in parts)
     square = sum(float(np.square(X).sum()) for X, _ in parts) / total
     return {
@@ -176,10 +176,10 @@ def _agreed_on(parts: Sequence[tuple[Any, Any]], topology: Topology) -> dict[str
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports that nobody listens on now; all are held until the last is found.
+    """Return free ports; all are held until the last is found.
 
-    They are below those that systems give to outgoing connections: while a site is down, one of
-    these could otherwise be given its port.
+    They are below the ephemeral ports of outgoing connections, which could otherwise take the port
+    of a site while it is down.
     """
     found: list[int] = []
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The keys by which sites know each other: one pair of CURVE keys per site."""
+"""The keys that identify sites: one pair of CURVE keys per site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LENGTH = 40  # of a key in Z85, which stands for 32 bytes
 
 
 def make_keys(folder: str | os.PathLike[str]) -> str:
-    """Make a pair of keys in a folder: ``secret.key``, for its owner only, and ``public.key``.
+    """Create a pair of keys in a folder: ``secret.key``, for its owner only, and ``public.key``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def make_keys(folder: str | os.PathLike[str]) -> str:
     Raises
     ------
     FileExistsError
-        If there is a secret key: neighbours would no longer know the site by a new one.
+        If there is a secret key: neighbours would not recognise the site by a new one.
     """
     public, secret = zmq.curve_keypair()
     place = Path(folder)
@@ -55,7 +55,7 @@ def read_public_key(folder: str | os.PathLike[str]) -> str:
 
 
 def read_secret_key(folder: str | os.PathLike[str]) -> str:
-    """Return the secret key in a folder, which nobody else may be able to read."""
+    """Return the secret key in a folder, which must be readable by its owner only."""
     path = Path(folder) / "secret.key"
     key = _read(path)
     mode = path.stat().st_mode & 0o777
@@ -68,7 +68,7 @@ def read_secret_key(folder: str | os.PathLike[str]) -> str:
 
 
 def check_public_key(key: object) -> str:
-    """Return a public key, or raise ValueError saying what is wrong with it."""
+    """Return a public key, or raise ValueError if it is not one."""
     if not isinstance(key, str) or len(key) != _LENGTH:
         found = f"{len(key)} characters" if isinstance(key, str) else type(key).__name__
         raise ValueError(

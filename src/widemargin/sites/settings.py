@@ -1,15 +1,53 @@
-"""The settings of a site: their names, types, defaults and what they are for."""
+"""The settings of a site: names, types, defaults and purposes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-__all__ = ["SECTIONS", "SETTINGS", "Setting"]
+__all__ = [
+    "REQUIRED",
+    "SECTIONS",
+    "SETTINGS",
+    "ConfigError",
+    "Neighbour",
+    "Setting",
+    "check_settings",
+    "checked_value",
+    "key_in_file",
+    "unknown_setting",
+]
 
 Check = Callable[[Any], bool]
+
+# Keys of the file that differ from the name of the setting.
+_IN_FILE = {"data": "path"}
+REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A site that this one exchanges messages with.
+
+    Attributes
+    ----------
+    name : str
+        Name for logs and tables.
+    address : str
+        Address that it listens at, such as ``tcp://10.0.0.7:7001``.
+    public_key : str
+        The contents of its ``public.key``, which identifies it, unlike name and address.
+    """
+
+    name: str
+    address: str
+    public_key: str
 
 
 def _whole(least: int, most: int = 2**53) -> tuple[str, Check]:
@@ -61,17 +99,17 @@ class Setting:
     Attributes
     ----------
     name : str
-        As in the file and in :class:`~widemargin.sites.config.SiteConfig`.
+        Name in the file and in :class:`~widemargin.sites.config.SiteConfig`.
     section : str
-        The table of the file it stands in; empty for the top.
+        Table of the file; empty for the top.
     kind : tuple of (str, callable)
-        What is required, in words and as a test.
+        Requirement, as a text and as a test.
     default : object
-        Where the file says nothing; None if it must, or need not.
+        Default value; None if there is none.
     comment : str
-        What it is for.
+        Purpose.
     example : object
-        What a template shows where there is no default.
+        Value in a template if there is no default.
     """
 
     name: str
@@ -190,3 +228,29 @@ SETTINGS = (
     ),
     Setting("max_memory", "running", _TEXT, "1GiB", "For what is kept for all neighbours."),
 )
+
+
+def key_in_file(setting: Setting) -> str:
+    """Return the key of a setting in its section of the file."""
+    return _IN_FILE.get(setting.name, setting.name)
+
+
+def unknown_setting(key: str, known: Iterable[str]) -> str:
+    """Return the message for a setting that does not exist."""
+    return f"there is no setting `{key}`. Those there are: {', '.join(sorted(known))}."
+
+
+def checked_value(setting: Setting, value: Any) -> Any:
+    """Return a value, or raise ConfigError if it is not of the setting's kind."""
+    required, fits = setting.kind
+    if not fits(value):
+        name = f"{setting.section}.{key_in_file(setting)}".lstrip(".")
+        raise ConfigError(f"`{name}` must be {required}; got {value!r}.")
+    return value
+
+
+def check_settings(values: dict[str, Any]) -> None:
+    """Raise ConfigError if a setting is not of its kind."""
+    for setting in SETTINGS:
+        if setting.name in values:
+            checked_value(setting, values[setting.name])

@@ -1,4 +1,4 @@
-"""A site as a process: rounds of work and talk, until it is stopped."""
+"""A site as a process: rounds of training and exchange until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from .control import ControlServer
 from .keys import read_public_key, read_secret_key
 from .protocol.transport import Transport
 from .runtime.data import read_rows
-from .runtime.export import classifier_of
-from .runtime.local_site import LocalSite
+from .runtime.local_site import LocalSite, classifier_of
 from .runtime.pace import Pace
 from .runtime.participant import Participant
-from .runtime.status import History, status_of
+from .runtime.status import SiteHistory, status_of
 from .settings import SETTINGS
 
 __all__ = ["Site", "run_site"]
 
 Listener = Callable[..., None]
 
-# Bytes of a frame that CURVE adds.
+# Bytes that CURVE adds to a frame.
 ENCRYPTION = 64
-# How far the rows here may be from the agreed length before the log says so.
+# Factor between the mean squared length of the rows and the agreed one that is reported.
 UNLIKE = 10.0
 
 
@@ -43,15 +42,14 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
     Parameters
     ----------
     config : SiteConfig
-        What its ``site.toml`` says.
+        Contents of its ``site.toml``.
     listener : callable, optional
-        Told of events: their name, and fields that JSON can hold. It is called from several
-        threads.
+        Called with events: a name, and fields with JSON values. Calls come from several threads.
 
     Raises
     ------
     ConfigError, DataFileError, ControlError, OSError
-        If it cannot start; the text says what to do.
+        If it cannot start; the message says what to do.
     """
     site = Site(config, listener or (lambda event, **fields: None))
     before: dict[signal.Signals, Any] = {}
@@ -66,14 +64,14 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
 
 
 class Site:
-    """One site and all it needs.
+    """One running site.
 
     Parameters
     ----------
     config : SiteConfig
-        What its ``site.toml`` says.
+        Contents of its ``site.toml``.
     listener : callable
-        Told of events.
+        Called with events.
     """
 
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
@@ -86,7 +84,7 @@ class Site:
             queue.SimpleQueue()
         )
         local = LocalSite(config, read_rows(config))
-        # First of all: two processes must not have one state.
+        # First, since two processes must not share a state.
         self._control = ControlServer(config.folder, self._ask)
         try:
             self._taking_part = Participant(local, read_public_key(config.folder), listener)
@@ -96,16 +94,16 @@ class Site:
             self._control.close()
             raise
         self._pace = Pace(self._taking_part)
-        self._history = History()
-        self._tell_of_start()
+        self._history = SiteHistory()
+        self._report_start()
 
     def stop(self) -> None:
-        """Have the site stop after the round it is in; from any thread, or a signal."""
+        """Stop the site after the current round; callable from any thread or signal handler."""
         self._stopping = True
         self._wake.set()
 
     def run(self) -> None:
-        """Go on until stopped."""
+        """Run until stopped."""
         part = self._taking_part
         try:
             while not self._stopping:
@@ -119,7 +117,7 @@ class Site:
         finally:
             with self._asking:
                 self._ended = True
-            self._answer()  # those who still wait for one
+            self._answer()  # to questions that are still waiting
             self._control.close()
             self._transport.close()
             self._listener("stopped", steps=int(part.site.steps), rounds=part.rounds)
@@ -143,7 +141,7 @@ class Site:
                 )
 
     def _frames(self) -> dict[str, bytes]:
-        """Work once. What cannot be saved must not be sent: the network does without it."""
+        """Take one step. A state that cannot be saved must not be sent."""
         try:
             frames = self._taking_part.round()
         except OSError as error:
@@ -180,7 +178,7 @@ class Site:
     # --- commands --------------------------------------------------------------------------------
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Pass a question to the loop, and wait for the answer; runs in other threads."""
+        """Pass a question to the loop and wait for the answer; runs in other threads."""
         future: Future[dict[str, Any]] = Future()
         with self._asking:
             if self._ended:
@@ -194,7 +192,7 @@ class Site:
             question, future = self._questions.get()
             try:
                 future.set_result(self._answer_one(question))
-            except Exception as error:  # whatever it is, the asker is to hear of it
+            except Exception as error:  # reported to whoever asked
                 future.set_exception(ValueError(str(error)))
 
     def _answer_one(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +211,7 @@ class Site:
         )
 
     def _reload(self) -> dict[str, Any]:
-        """Take over the neighbours that the file names now."""
+        """Change to the neighbours in the file."""
         part, old = self._taking_part, self._taking_part.config
         config = read_config(old.folder / "site.toml")
         changed = [s.name for s in SETTINGS if getattr(config, s.name) != getattr(old, s.name)]
@@ -249,7 +247,7 @@ class Site:
             "history": self._history.points,
         }
 
-    def _tell_of_start(self) -> None:
+    def _report_start(self) -> None:
         part, config = self._taking_part, self._taking_part.config
         self._listener(
             "started",

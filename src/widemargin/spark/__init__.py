@@ -5,16 +5,10 @@
 >>> model.write().overwrite().save(path)                                      # doctest: +SKIP
 >>> model.toLocal().predict(X)                                                # doctest: +SKIP
 
-Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``stage_params``,
-``classifier_stage`` and ``model_stage`` are what all classifiers share. ``columns`` checks schemas,
-``vector_arrays`` reads vectors and ``checked_rows`` rows, ``block_tasks`` and ``blocks`` turn them
-into blocks on the cluster, ``block_summary`` and ``feature_spread`` tell what these are like,
-``decisions`` predicts, ``storage`` saves, and ``fit_log`` tells.
-
-Of linear classifiers, ``validation`` chooses iterates. Of kernel machines, ``kernel_rows`` makes
-blocks parts of a training set, ``kernel_fit`` takes these through the levels, ``level_support``
-brings support vectors here, ``cluster_checkpoints`` keeps levels; models that stay on the cluster
-are a ``support_table``, which ``large_expansion`` and ``large_decisions`` ask.
+Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``classifier_stage``
+and ``model_stage`` are the base classes, ``decisions`` predicts, ``storage`` saves and loads, and
+``fit_log`` reports progress. ``rows`` turns a DataFrame into checked blocks on the cluster;
+``params`` has the Params, and ``kernel``, ``linear`` and ``multiclass`` the classifiers.
 """
 
 try:

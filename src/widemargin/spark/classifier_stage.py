@@ -15,7 +15,7 @@ from .params.accessors import add_accessors, setter
 from .params.stage import StageParams
 from .rows.block_summary import check_classes
 from .rows.blocks import PlacedRows, place
-from .rows.columns import Columns
+from .rows.columns import FrameColumns
 from .rows.feature_spread import warn_if_one_dominates
 from .storage import StageReader, StageWriter
 
@@ -55,11 +55,11 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         return StageReader(cls)
 
     def _model(self, *fitted: Any) -> Any:
-        """Return the model of what was fitted, with these Params."""
+        """Return the fitted model, with the same Params."""
         return self._copyValues(self._model_class(*fitted)._resetUid(self.uid))
 
-    def _columns(self) -> Columns:
-        return Columns(
+    def _columns(self) -> FrameColumns:
+        return FrameColumns(
             self.getFeaturesCol(),
             self.getLabelCol(),
             self._value("weightCol"),
@@ -71,21 +71,21 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         self,
         engine: SparkEngine,
         dataset: Any,
-        columns: Columns,
-        told: FitLog,
+        columns: FrameColumns,
+        fit_log: FitLog,
         *,
         n_parts: int | None,
         **options: Any,
     ) -> PlacedRows:
         """Put rows into blocks on the cluster, and check them."""
-        told.doing("placing rows")
+        fit_log.doing("placing rows")
         skip = self.getHandleInvalid() == "skip"
         rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, **options)
         check_classes(rows.summary, columns)
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)
-        warn_if_one_dominates(rows.summary.spread, columns.features, stacklevel=5)
-        told.tell(
+        warn_if_one_dominates(rows.summary.spread, columns.features)
+        fit_log.tell(
             f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
             f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
             f"{rows.summary.stored / 1e6:,.1f} MB"
@@ -93,7 +93,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         return rows
 
 
-def _check_validation(rows: PlacedRows, validation: PlacedRows, columns: Columns) -> None:
+def _check_validation(rows: PlacedRows, validation: PlacedRows, columns: FrameColumns) -> None:
     """Raise unless validation rows are of the same features and classes."""
     if validation.n_features != rows.n_features:
         raise ValueError(

@@ -23,16 +23,16 @@ DECISIONS = pa.list_(pa.float64())
 
 @dataclass(frozen=True)
 class VectorChecks:
-    """Checks vectors that are to be classified.
+    """Checks of vectors to classify.
 
     Attributes
     ----------
     n_features : int
-        Features that the model takes.
+        Number of features of the model.
     name : str
-        Of the column, for messages.
+        Name of the column, for messages.
     skip : bool
-        Whether invalid vectors get null; else they are an error.
+        Whether invalid vectors get null instead of raising an error.
     """
 
     n_features: int
@@ -59,14 +59,14 @@ class VectorChecks:
 
 @dataclass(frozen=True)
 class Decide:
-    """Gives the decisions of vectors.
+    """Function from vectors to decisions.
 
     Attributes
     ----------
     score : callable
-        Gives those of rows, as (rows, problems).
+        Returns the decisions of rows, of shape (n_rows, n_problems).
     checks : VectorChecks
-        Of the vectors.
+        Checks of the vectors.
     """
 
     score: Callable[[Any], Array]
@@ -99,7 +99,7 @@ def with_decisions(dataset: Any, decide: Decide, name: str) -> Any:
 
 
 def _array_function(decide: Decide) -> Any:
-    # Spark reads what a UDF takes and gives from the hints of a function.
+    # Spark reads the types of a UDF from the annotations of a function.
     def decisions(vectors: pa.Array) -> pa.Array:
         return decide(vectors)
 

@@ -1,10 +1,9 @@
-"""What a fit tells while it runs: lines in the driver's log, descriptions of its jobs."""
+"""Progress of a fit: lines in the driver's log, and descriptions of Spark's jobs."""
 
 from __future__ import annotations
 
 import logging
 import time
-from types import TracebackType
 from typing import Any, Self
 
 log = logging.getLogger("widemargin.spark")
@@ -13,18 +12,18 @@ DESCRIPTION = "spark.job.description"
 
 
 class FitLog:
-    """Tells the driver's log, and Spark's web pages, what a fit is doing.
+    """Reports the progress of a fit to the driver's log and to Spark's web pages.
 
     Parameters
     ----------
     session : SparkSession
-        Where jobs run; over Connect they have no descriptions.
+        Session of the jobs; over Connect they have no descriptions.
     name : str
-        Of the estimator.
+        Name of the estimator.
     """
 
     def __init__(self, session: Any, name: str) -> None:
-        # Over Connect the attribute is not there.
+        # Spark Connect lacks the attribute.
         self._context = getattr(session, "sparkContext", None)
         self._name, self._started = name, time.perf_counter()
         self._before: str | None = None
@@ -34,17 +33,12 @@ class FitLog:
             self._before = self._context.getLocalProperty(DESCRIPTION)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._context is not None:
             self._context.setLocalProperty(DESCRIPTION, self._before)
 
     def doing(self, what: str) -> None:
-        """Say what the next jobs are for."""
+        """Describe the next jobs."""
         if self._context is not None:
             self._context.setJobDescription(f"{self._name}: {what}")
 
@@ -53,11 +47,11 @@ class FitLog:
         log.info("%s, %.1f s: %s", self._name, time.perf_counter() - self._started, what)
 
     def step(self, iteration: int, gap: float) -> None:
-        """Note that an iteration is done, where there is one problem."""
+        """Report a finished iteration of a single problem."""
         self.tell(f"iteration {iteration}: relative gap {gap:.2e}")
         self.doing(f"iteration {iteration + 1}")
 
     def iteration(self, problem: int, iteration: int, gap: float) -> None:
-        """Note that an iteration is done."""
+        """Report a finished iteration of one of several problems."""
         self.tell(f"problem {problem}, iteration {iteration}: relative gap {gap:.2e}")
         self.doing(f"problem {problem}, iteration {iteration + 1}")

@@ -1,4 +1,4 @@
-"""What all models on Spark's DataFrames share: predictions, files, their local form."""
+"""Base class of the models on Spark's DataFrames: predictions, files, conversion to local ones."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .storage import ModelReader, ModelWriter
 
 
 class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # type: ignore[misc]
-    """A fitted classifier: all but its Params and its decision function."""
+    """A fitted classifier without its Params and its decision function."""
 
     def __init__(self, fitted: Any) -> None:
         super().__init__()
         self._fitted = _checked(fitted, self._local_class)
 
     def _score(self) -> Callable[[Any], Array]:
-        """Return what gives the decisions of rows, as (rows, problems); it goes to the workers."""
+        """Return the function from rows to decisions, (n_rows, n_problems), for the workers."""
         raise NotImplementedError
 
     def setHandleInvalid(self, value: str) -> Self:
@@ -71,7 +71,7 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
 
     @property
     def solverUsed(self) -> str:
-        """What 'auto' chose."""
+        """The solver that 'auto' chose."""
         return str(self._fitted.solver_)
 
     @property
@@ -104,7 +104,7 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         value : Vector
             Features.
         """
-        # The first of equal decisions, as everywhere.
+        # The first of equal decisions, as in `transform`.
         return float(np.argmax(self.predictRaw(value).toArray()))
 
     def _transform(self, dataset: Any) -> Any:
@@ -190,5 +190,5 @@ def _checked(fitted: Any, kind: type[Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return the numbers of a vector; arrays and lists are taken, too."""
+    """Return the numbers of a vector; arrays and lists are allowed, too."""
     return value.toArray() if hasattr(value, "toArray") else value

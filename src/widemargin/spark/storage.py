@@ -1,8 +1,8 @@
 """Estimators and models on the file system of a cluster, written and read by Spark.
 
-A folder ``metadata`` holds one line of JSON, as all of pyspark's stages have it; that of a model
-also a folder ``data``, a Parquet table of the bytes of its ``.wm`` file, and one that stays on the
-cluster a folder ``support`` with its support vectors. Loading runs no code of any, and checks them.
+A folder ``metadata`` holds one line of JSON, as for all stages of pyspark. A model also has a
+folder ``data``, a Parquet table with the bytes of its ``.wm`` file, and one that stays on the
+cluster a folder ``support`` with its support vectors. Loading checks them and runs no code of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..persistence import ModelFileError, dumps, loads
 from .kernel import support_table
 from .kernel.large_expansion import LargeExpansion
 
-# Where classes are looked up, whatever the file that defines them.
+# Package in which classes are looked up, wherever they are defined.
 PACKAGE = "widemargin.spark"
 CHUNKS = pa.schema([("chunk", pa.int32()), ("data", pa.binary())])
 
@@ -32,7 +32,7 @@ class StageWriter(MLWriter):  # type: ignore[misc]
         self.stage = stage
 
     def _handleOverwrite(self, path: str) -> None:
-        """Leave it to the writers of the folders, which work over Connect too."""
+        """Do nothing: the writers of the folders overwrite, over Connect too."""
 
     def saveImpl(self, path: str) -> None:
         """Write the stage to a folder."""
@@ -64,7 +64,7 @@ class ModelWriter(StageWriter):
         table = pa.table({"chunk": range(len(chunks)), "data": chunks}, schema=CHUNKS)
         frame = self.sparkSession.createDataFrame(table).coalesce(1)
         frame.write.mode(self._mode).parquet(f"{path}/data")
-        # Last, and with the digest, so that a folder cut short is never taken for a model.
+        # Written last, with the digest, so that an incomplete folder is never taken for a model.
         self._write_metadata(path, {"sha256": hashlib.sha256(data).hexdigest(), **more})
 
 
@@ -109,10 +109,10 @@ class ModelReader(StageReader):
         return self._with_params(self.kind(loads(data), *more), metadata)
 
     def _large(self, path: str, metadata: dict[str, Any]) -> LargeExpansion:
-        """Find the support vectors of a model that stays on the cluster."""
+        """Read the support vectors of a model that stays on the cluster."""
         frame = self.sparkSession.read.schema(support_table.DDL).parquet(f"{path}/support")
         n_support = metadata["supportRows"]
-        # What each row of the table holds is checked when it is used.
+        # The contents of each row are checked when it is used.
         if frame.agg({"n": "sum"}).first()[0] != n_support:
             raise _damaged(path)
         return LargeExpansion(frame, n_support)

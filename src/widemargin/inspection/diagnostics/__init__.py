@@ -1,12 +1,12 @@
-"""What a division does to a training set, and what the levels above it are worth.
+"""Measures of how a training set is divided, and of the models of all levels.
 
 - :func:`leaf_partition` repeats the first step of a fit, :func:`partition_quality` measures how
   well parts keep the distribution of the whole.
-- :func:`theorem1_bounds` sets what the papers prove beside what is the case, on small sets.
-- :func:`fit_levels` gives the model of every level; :func:`support_vector_recall` and
-  :func:`accuracy_over_time` follow them.
+- :func:`theorem1_bounds` compares the papers' bounds with the true gaps, on small sets.
+- :func:`fit_levels` yields the model of every level; :func:`support_vector_recall` and
+  :func:`accuracy_over_time` measure these models.
 
-They look at fits from outside: no fit needs them.
+Nothing that trains a model imports this package.
 """
 
 from .levels import accuracy_over_time, fit_levels, support_vector_recall

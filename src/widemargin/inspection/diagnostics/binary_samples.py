@@ -1,4 +1,4 @@
-"""The binary problem that an estimator would solve."""
+"""The binary problem and the strategy of an estimator that is not fitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...kernel.samples import Samples
 
 
 def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:
-    """Pose the problem of an estimator on rows of two classes."""
+    """Pose the problem that an estimator would solve on rows of two classes."""
     model = clone(checked_classifier(estimator))
     model._validate_params()
     X, y = model._checked_training_data(X, y)
@@ -35,7 +35,7 @@ def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:
 
 
 def dividing_strategy(estimator: Any, n_rows: int) -> Strategy:
-    """Return the strategy that divides a training set of some rows."""
+    """Return the strategy by which an estimator divides this number of rows."""
     model = checked_classifier(estimator)
     model._validate_params()
     strategy = resolve_strategy(model.strategy, n_rows, type(model).__name__)
@@ -49,7 +49,7 @@ def dividing_strategy(estimator: Any, n_rows: int) -> Strategy:
 
 
 def checked_classifier(estimator: Any) -> KernelMachine:
-    """Refuse what is no classifier of this library."""
+    """Raise unless the estimator is a kernel classifier of this library."""
     if not isinstance(estimator, KernelMachine):
         raise TypeError(
             "`estimator` must be an ODMClassifier or an SVMClassifier; got "

@@ -1,4 +1,4 @@
-"""The models of all levels, and what they are worth: DC-SVM's Figures 2 and 3, SODM's Figure 1."""
+"""The models of all levels and their quality: DC-SVM's Figures 2 and 3, SODM's Figure 1."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Table = dict[str, NDArray[Any]]
 
 
 def fit_levels(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Any]:
-    """Fit an estimator and give the model of every level, from the leaves upward.
+    """Fit an estimator and yield the model of every level, from the leaves to the root.
 
-    Each level starts from the one before, which is kept in the ``checkpoint`` folder, or in a
-    temporary one: together they cost one fit, and reading the levels. Without a ``random_state``
-    the random choices are those of seed 0, so that the levels belong together.
+    Each level starts from the previous one, which is kept in the ``checkpoint`` folder or in a
+    temporary one, so that all of them cost about one fit. Without a ``random_state`` the seed is
+    0, so that the levels belong to the same fit.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def fit_levels(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Ite
     Yields
     ------
     estimator
-        A fitted copy, with the level in ``level_``. No more come once a fit ends early, by
-        ``max_time`` or because validation says so.
+        A fitted copy, with the level in ``level_``. Iteration ends when a fit stops early, because
+        of ``max_time`` or of the validation rows.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def support_vector_recall(models: Iterable[Any], exact: Any) -> Table:
     Parameters
     ----------
     models : iterable of fitted classifiers
-        Such as :func:`fit_levels` gives.
+        For example from :func:`fit_levels`.
     exact : fitted classifier
         Fitted to the same rows as a whole (``strategy="exact"``).
 
@@ -105,12 +105,12 @@ def support_vector_recall(models: Iterable[Any], exact: Any) -> Table:
 
 
 def accuracy_over_time(models: Iterable[Any], X: Any, y: Any) -> Table:
-    """Tell when the model of every level was ready, and how good it is.
+    """Return the training time and the accuracy of the model of every level.
 
     Parameters
     ----------
     models : iterable of fitted classifiers
-        Such as :func:`fit_levels` gives; a model of the whole set (``strategy="exact"``) is one
+        For example from :func:`fit_levels`; a model of the whole set (``strategy="exact"``) is one
         point.
     X : {array-like, sparse matrix} of shape (n_rows, n_features)
         Rows to score on.

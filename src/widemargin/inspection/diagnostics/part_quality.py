@@ -9,8 +9,8 @@ is measured by
 
 where :math:`s` and :math:`s_2` are the standard deviations of :math:`\phi(x)` and
 :math:`\phi(x) \phi(x)^\top` over the set. Inner products of the latter are
-:math:`\kappa(x, z)^2`, so one pass over kernel values gives both. A part of m rows drawn by chance
-has both near :math:`\sqrt{(1/m - 1/M)\,M/(M-1)}` (the root of the expected square).
+:math:`\kappa(x, z)^2`, so one pass over kernel values gives both. A random part of
+m rows has both near :math:`\sqrt{(1/m - 1/M)\,M/(M-1)}` (the root of the expected square).
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 
 from ...core.arrays import Array
 from ...core.resources import thread_count
+from ...core.rows import as_rows
 from ...kernel.kernels import Kernel
 from ...kernel.problem import take_rows
-from .kernel_sums import KernelSums
+
+# Rows of the kernel matrix computed at a time.
+BLOCK = 256
 
 
 @dataclass(frozen=True)
 class PartitionQuality:
-    r"""Parts against the whole set.
+    r"""Comparison of the parts with the whole set.
 
     Attributes
     ----------
     sizes : array of shape (n_parts,)
-        Rows of each part.
+        Number of rows of each part.
     classes : array of shape (n_classes,)
         Labels.
     class_shares : array of shape (n_parts, n_classes)
@@ -48,8 +51,8 @@ class PartitionQuality:
         Distance of the part's mean and second moment from those of the set, in the kernel's
         space, in standard deviations.
     chance : array of shape (n_parts,)
-        What the two are for parts of these sizes drawn by chance: parts well below it keep the
-        distribution better than chance does, clusters are far above.
+        Expected value of both for random parts of these sizes. Smaller moments mean that the
+        distribution is kept better than by random parts; clusters have much larger ones.
     between : float
         Share of the sum of all :math:`|\kappa(x_i, x_j)|` that lies between parts: D(π) of DC-SVM,
         relative to the whole.
@@ -58,7 +61,7 @@ class PartitionQuality:
         (SODM, section 3.2); between rows of different parts if no strata were given. NaN if there
         is only one.
     rows_used : int
-        Rows that moments, ``between`` and ``angle`` were computed on.
+        Number of rows that moments, ``between`` and ``angle`` were computed on.
     """
 
     sizes: NDArray[np.int64]
@@ -87,8 +90,8 @@ def partition_quality(
     """Measure how well parts keep the distribution of the whole set.
 
     Sizes and class shares are counted on all rows. The rest costs a kernel value per pair of rows
-    and is exact up to ``max_rows`` rows; beyond, that many rows are drawn by chance and looked at
-    instead, and ``angle`` is an upper bound.
+    and is exact up to ``max_rows`` rows; beyond that it is computed on a random sample of
+    ``max_rows`` rows, and ``angle`` is an upper bound.
 
     Parameters
     ----------
@@ -99,21 +102,21 @@ def partition_quality(
     part : array-like of int of shape (n_rows,)
         Part of each row, as in :attr:`Partition.part`.
     kernel : Kernel
-        Kernel whose space is meant, such as :attr:`Partition.kernel`; ``Kernel("linear")`` looks
+        Kernel to measure with, such as :attr:`Partition.kernel`; ``Kernel("linear")`` looks
         at means and second moments of the features themselves.
     stratum : array-like of int of shape (n_rows,), optional
         Stratum of each row, for ``angle``.
     max_rows : int, default=10000
-        Most rows to take kernel values of.
+        Maximum number of rows to compute kernel values of.
     random_state : int, RandomState instance or None, default=0
-        Draws the rows where there are more.
+        Draws the sample of rows.
     n_jobs : int, optional
         Threads; the result does not depend on it.
 
     Returns
     -------
     PartitionQuality
-        The figures.
+        The measured values.
 
     Examples
     --------
@@ -151,7 +154,7 @@ def partition_quality(
     if used.size > max_rows:
         used = check_random_state(random_state).choice(part.size, max_rows, replace=False)
     used = used[np.argsort(part[used], kind="stable")]  # parts side by side
-    sums = KernelSums(
+    sums = _KernelSums(
         take_rows(X, used, kernel.name == "precomputed"),
         kernel,
         part[used],
@@ -172,6 +175,64 @@ def partition_quality(
         angle=float(np.arccos(np.clip(sums.cosine, -1.0, 1.0))),
         rows_used=int(used.size),
     )
+
+
+class _KernelSums:
+    """Sums of kernel values over pairs of parts, and the largest cosine between strata.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Rows sorted by part, or their kernel matrix.
+    kernel : Kernel
+        The kernel.
+    part, stratum : array of shape (n_rows,)
+        Part and stratum of each row.
+    n_parts : int
+        Number of parts; some may have no row.
+    threads : int
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    values, squares, sizes : array of shape (n_parts, n_parts)
+        Sums of κ, κ² and |κ|.
+    diagonal : array of shape (n_rows,)
+        κ(x, x).
+    cosine : float
+        Largest cosine of the angle between rows of different strata; NaN if there is only one.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        kernel: Kernel,
+        part: NDArray[np.int64],
+        stratum: NDArray[np.int64],
+        n_parts: int,
+        threads: int,
+    ) -> None:
+        rows, shape = as_rows(X), (n_parts, n_parts)
+        self.diagonal = kernel.diagonal(rows)
+        self.values, self.squares, self.sizes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.cosine = np.nan
+        with np.errstate(divide="ignore"):  # a row at the origin has no angle: cosine 0
+            scale = np.where(self.diagonal > 0, 1.0 / np.sqrt(self.diagonal), 0.0)
+        present, first = np.unique(part, return_index=True)
+        for start in range(0, part.size, BLOCK):
+            here = np.arange(start, min(start + BLOCK, part.size))
+            block = kernel.block(rows, rows, here, None, threads).astype(np.float64)
+            for total, values in (
+                (self.values, block),
+                (self.squares, block**2),
+                (self.sizes, np.abs(block)),
+            ):
+                by_part = np.add.reduceat(values, first, axis=1)
+                np.add.at(total, (part[here][:, None], present[None]), by_part)
+            cosine = block * scale[here, None] * scale
+            other = stratum[here, None] != stratum
+            if other.any():
+                self.cosine = float(np.fmax(self.cosine, cosine[other].max()))
 
 
 def _distances(sums: Array, diagonal: Array, sizes: NDArray[np.int64]) -> Array:

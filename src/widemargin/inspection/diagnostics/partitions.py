@@ -21,7 +21,7 @@ from .binary_samples import binary_samples, dividing_strategy
 
 @dataclass(frozen=True)
 class Partition:
-    """How a training set was divided.
+    """Result of dividing a training set.
 
     Attributes
     ----------
@@ -29,10 +29,10 @@ class Partition:
         Part of each row.
     stratum : array of shape (n_rows,) or None
         Stratum of each row where strata were dealt out over the parts; None for clusters and for
-        parts by chance.
+        random parts.
     groups : NearestGroup or None
-        What rows were assigned by: landmarks, centres of strata, or centres of clusters. None for
-        parts by chance.
+        What rows were assigned to: landmarks, centres of strata, or centres of clusters. None for
+        random parts.
     kernel : Kernel
         The kernel of the problem, resolved, without an intercept.
     """
@@ -51,7 +51,7 @@ class Partition:
 def leaf_partition(estimator: Any, X: Any, y: Any) -> Partition:
     """Divide rows into leaves as ``estimator.fit(X, y)`` does, and stop there.
 
-    The same ``random_state`` gives the same leaves. All rows are divided: none are kept out for
+    The same ``random_state`` gives the same leaves. All rows are divided: none are held out for
     ``validation_fraction``.
 
     Parameters
@@ -89,7 +89,7 @@ def leaf_partition(estimator: Any, X: Any, y: Any) -> Partition:
         return Partition(np.zeros(samples.n_rows, dtype=np.int64), None, None, kernel)
     engine = LocalEngine(thread_count(estimator.n_jobs))
     whole = engine.scatter([whole_set(samples)])
-    seed = [estimator._seed(), plan.levels]  # the loop's chance at the leaves
+    seed = [estimator._seed(), plan.levels]  # as the loop seeds the leaves
     divided = division(engine, whole, 1, n_leaves, np.random.default_rng(seed))
     part = np.empty(samples.n_rows, dtype=np.int64)
     for number, each in enumerate(divided.parts):
@@ -102,7 +102,7 @@ def leaf_partition(estimator: Any, X: Any, y: Any) -> Partition:
 def _strata(
     division: Any, engine: LocalEngine, whole: Any, kernel: Kernel, random: np.random.Generator
 ) -> NearestGroup | None:
-    """Find the strata again that a division dealt out; it keeps none of them."""
+    """Compute the strata of a division again; the division does not keep them."""
     if isinstance(division, LandmarkStrata):
         drawn, _, _ = draw(engine, whole, CANDIDATE_BYTES // (8 * division.n_strata), random)
         return landmarks(kernel, drawn, division.n_strata, engine.threads)

@@ -1,10 +1,9 @@
-r"""Theorem 1 of SODM and of DC-SVM, beside what is the case.
+r"""Theorem 1 of SODM and of DC-SVM, compared with the true gaps.
 
 Both bound how far the solutions of the parts, put side by side, are from the solution of the whole
 problem. In the notation of :mod:`widemargin.core.losses`, with :math:`\gamma^\star` the whole
-solution,
-:math:`\tilde\gamma` that of the parts, :math:`d` the whole dual objective (minimised) and sums over
-pairs of rows in different parts:
+solution, :math:`\tilde\gamma` that of the parts, :math:`d` the whole dual objective (minimised) and
+sums over pairs of rows in different parts:
 
 - **DC-SVM** (hinge; every part with the weights :math:`u_i = C w_i` of the whole; Eqn. 4):
 
@@ -46,22 +45,22 @@ from .binary_samples import binary_samples
 
 @dataclass(frozen=True)
 class Theorem1:
-    """What the parts' solutions, side by side, are worth for the whole problem.
+    """Gaps of the concatenated solutions of the parts, with their bounds.
 
     Attributes
     ----------
     source : {"DC-SVM", "SODM"}
-        Whose theorem.
+        The paper that the bounds are from.
     gap, gap_bound : float
-        How far their dual objective is from the best one, and what is proved about it.
+        Difference of their dual objective to the optimum, and its bound.
     distance, distance_bound : float
-        Squared distance to the solution, and what is proved about it; infinite where the kernel
-        matrix is singular (DC-SVM).
+        Squared distance to the solution, and its bound, which is infinite where the kernel matrix
+        is singular (DC-SVM).
     divided_gap : float
         The gap after each part's duals are multiplied by its share of the set, which is how the
         library starts from parts that resemble the whole.
     zero_gap : float
-        The gap of starting from nothing.
+        The gap of a start at zero.
     """
 
     source: str
@@ -82,8 +81,8 @@ def theorem1_bounds(estimator: Any, X: Any, y: Any, part: Any) -> Theorem1:
     Parameters
     ----------
     estimator : ODMClassifier or SVMClassifier
-        Loss, kernel and weights; it is not changed, and its strategy is not asked. The loss is ODM
-        or the hinge.
+        Loss, kernel and weights; it is not changed, and its strategy is not used. The loss must be
+        ODM or the hinge.
     X : {array-like, sparse matrix} of shape (n_rows, n_features)
         At most 1,000 rows; the kernel matrix when ``kernel="precomputed"``.
     y : array-like of shape (n_rows,)
@@ -170,7 +169,7 @@ def _dc_bounds(
 ) -> tuple[float, float]:
     weighted = float(terms.bound @ between @ terms.bound)
     lowest = float(np.linalg.eigvalsh(q)[0])
-    # Below rounding of the largest row sum the matrix is singular, and nothing is proved.
+    # An eigenvalue below rounding of the largest row sum makes the matrix singular: no bound.
     singular = lowest <= q.shape[0] * np.finfo(np.float64).eps * float(np.abs(q).sum(axis=1).max())
     return 0.5 * weighted, np.inf if singular else weighted / lowest
 
@@ -184,6 +183,6 @@ def _sodm_bounds(
 
 
 def _squared_distance(a: Array, b: Array) -> float:
-    """Compare the two sides apart, as the paper's 2M duals do."""
+    """Sum over both signs separately, as for the paper's 2M duals."""
     sides = (np.maximum(a, 0.0) - np.maximum(b, 0.0), np.minimum(a, 0.0) - np.minimum(b, 0.0))
     return float(sum(side @ side for side in sides))

@@ -1,1 +1,1 @@
-"""The pictures of :mod:`widemargin.inspection`, one file each."""
+"""The displays of :mod:`widemargin.inspection`, one file each."""

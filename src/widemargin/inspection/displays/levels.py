@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .canvas import axes_or_new, next_style, require_matplotlib
+from ..diagnostics import accuracy_over_time, fit_levels
+from .display import Display, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
 
-class LevelsDisplay:
-    """Accuracy of the model of every level over the seconds that it took to get there.
+@dataclass(eq=False, repr=False)
+class LevelsDisplay(Display):
+    """Accuracy of the model of every level against the training time up to it.
 
-    It is recommended to use :meth:`from_estimator` or :meth:`from_models`. All parameters are
-    stored as attributes.
+    Use :meth:`from_estimator` or :meth:`from_models` to create one.
 
     Parameters
     ----------
@@ -36,18 +37,16 @@ class LevelsDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure containing the axes.
     line_ : matplotlib Line2D
         The line.
     numbers_ : list of matplotlib Annotation
         The levels' numbers.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes of the picture, and their figure.
 
     See Also
     --------
-    widemargin.inspection.accuracy_over_time : The figures behind it.
+    widemargin.inspection.accuracy_over_time : The values that are drawn.
 
     Examples
     --------
@@ -61,35 +60,24 @@ class LevelsDisplay:
     [2, 1, 0]
     """
 
-    ax_: Axes
-    figure_: Figure
-    line_: Line2D
-    numbers_: list[Annotation]
-
-    def __init__(
-        self,
-        seconds: ArrayLike,
-        accuracy: ArrayLike,
-        *,
-        level: ArrayLike | None = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.seconds = seconds
-        self.accuracy = accuracy
-        self.level = level
-        self.estimator_name = estimator_name
+    seconds: ArrayLike
+    accuracy: ArrayLike
+    _: KW_ONLY
+    level: ArrayLike | None = None
+    estimator_name: str | None = None
+    line_: Line2D = field(init=False)
+    numbers_: list[Annotation] = field(init=False)
 
     @classmethod
     def from_estimator(
         cls,
         estimator: Any,
         X: Any,
-        y: ArrayLike,
+        y: Any,
         X_test: Any,
-        y_test: ArrayLike,
+        y_test: Any,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
         """Fit level by level and draw.
@@ -104,10 +92,8 @@ class LevelsDisplay:
             Rows and labels to score on.
         name : str, default=None
             Name in the legend; None takes that of the estimator's class.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_options : dict
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`, such as ``ax``.
 
         Returns
         -------
@@ -115,11 +101,9 @@ class LevelsDisplay:
             The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        from ..diagnostics import fit_levels
-
         models = fit_levels(estimator, X, y)
         name = name or type(estimator).__name__
-        return cls.from_models(models, X_test, y_test, name=name, ax=ax, **plot_options)
+        return cls.from_models(models, X_test, y_test, name=name, **plot_options)
 
     @classmethod
     def from_models(
@@ -129,7 +113,6 @@ class LevelsDisplay:
         y: ArrayLike,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
         """Draw models that are fitted already.
@@ -137,17 +120,14 @@ class LevelsDisplay:
         Parameters
         ----------
         models : iterable of fitted classifiers
-            Such as :func:`~widemargin.inspection.fit_levels` gives. A single exact
-            model is one
+            For example from :func:`~widemargin.inspection.fit_levels`. A single exact model is one
             point.
         X, y : array-like
             Rows and labels to score on.
         name : str, default=None
             Name in the legend.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_options : dict
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`, such as ``ax``.
 
         Returns
         -------
@@ -155,13 +135,11 @@ class LevelsDisplay:
             The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_models")
-        from ..diagnostics import accuracy_over_time
-
-        course = accuracy_over_time(models, X, y)
+        table = accuracy_over_time(models, X, y)
         display = cls(
-            course["seconds"], course["accuracy"], level=course["level"], estimator_name=name
+            table["seconds"], table["accuracy"], level=table["level"], estimator_name=name
         )
-        return display.plot(ax=ax, **plot_options)
+        return display.plot(**plot_options)
 
     def plot(
         self,
@@ -175,7 +153,7 @@ class LevelsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Several displays may share one.
+            Axes to draw on; None makes a new figure. Several displays may share axes.
         name : str, default=None
             Name in the legend; None takes ``estimator_name``.
         line_kw : dict, default=None
@@ -187,41 +165,35 @@ class LevelsDisplay:
             Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
+        from matplotlib.ticker import LogLocator, NullFormatter
+
         seconds, accuracy = np.asarray(self.seconds, float), np.asarray(self.accuracy, float)
         if seconds.ndim != 1 or seconds.shape != accuracy.shape or not np.all(seconds > 0):
             raise ValueError(
                 "`seconds` must be positive, with one `accuracy` each; got shapes "
                 f"{seconds.shape} and {accuracy.shape}, seconds {seconds.tolist()}."
             )
-        ax = axes_or_new(ax)
-        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
-        options = {"label": name or self.estimator_name, **next_style(ax, "levels")}
+        ax = self._use_axes(ax)
+        options = {"label": name or self.estimator_name, **self._next_style("levels")}
         (self.line_,) = ax.plot(seconds, accuracy, **{**options, **(line_kw or {})})
-        level = None if self.level is None else np.asarray(self.level)
-        self.numbers_ = (
-            []
-            if level is None
-            else [
-                ax.annotate(
-                    str(number),
-                    (x, y),
-                    (0, 5),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize="x-small",
-                    color=self.line_.get_color(),
-                )
-                for number, x, y in zip(level, seconds, accuracy, strict=True)
-            ]
-        )
-        from matplotlib.ticker import LogLocator, NullFormatter
-
+        points = zip(seconds, accuracy, strict=True)
+        numbers: Any = [] if self.level is None else np.asarray(self.level)
+        self.numbers_ = [
+            ax.annotate(
+                str(number),
+                point,
+                (0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize="x-small",
+                color=self.line_.get_color(),
+            )
+            for number, point in zip(numbers, points, strict=self.level is not None)
+        ]
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.set_xlabel("seconds of training" + (" (numbers: levels)" if self.numbers_ else ""))
-        ax.set_ylabel("accuracy")
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(fontsize="small")
+        xlabel = "seconds of training" + (" (numbers: levels)" if self.numbers_ else "")
+        self._finish(xlabel, "accuracy")
         return self

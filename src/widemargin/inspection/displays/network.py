@@ -1,8 +1,9 @@
-"""A network of sites, and which of them differ."""
+"""A network of sites, coloured by their disagreement."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -12,59 +13,56 @@ from sklearn.utils.validation import check_is_fitted
 from ...core.arrays import Array
 from ...estimators.gossip_machine import GossipMachine
 from ...gossip.topology import Topology
-from ..margins import final_estimator
-from .canvas import axes_or_new, require_matplotlib
+from .display import Display, final_estimator, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.colorbar import Colorbar
-    from matplotlib.figure import Figure
     from matplotlib.text import Annotation
 
-# Sites up to which names can be read.
+# Number of sites up to which names are readable.
 MOST_NAMES = 40
-# Sites up to which the better and slower layout is computed.
+# Number of sites up to which the better and slower layout is computed.
 MOST_ARRANGED = 200
 
 
-class NetworkDisplay:
+@dataclass(eq=False, repr=False)
+class NetworkDisplay(Display):
     """The sites of a network, coloured by how far each is from the mean model.
 
-    It is recommended to use :meth:`from_estimator`. All parameters are stored as attributes.
+    Use :meth:`from_estimator` to create one.
 
     Parameters
     ----------
     topology : Topology
-        Who talks to whom.
+        Graph of the sites.
     distance : array-like of shape (n_sites,)
         Distance of each site's model to the mean model.
     names : sequence of length n_sites, default=None
         Names of the sites; None numbers them.
     positions : array-like of shape (n_sites, 2), default=None
-        Where to draw each site. None leaves it to networkx if that is installed, else puts the
-        sites on a circle.
+        Position of each site. None lets networkx choose if it is installed, and puts the sites on
+        a circle otherwise.
     estimator_name : str, default=None
         Title of the picture.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure containing the axes.
     sites_ : matplotlib PathCollection
         The sites.
     links_ : matplotlib LineCollection
         The links.
     names_ : list of matplotlib Annotation
-        The names, left out where there are more than 40.
+        The names, empty if there are more than 40 sites.
     colorbar_ : matplotlib Colorbar
-        What the colours mean.
+        Scale of the colours.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes of the picture, and their figure.
 
     See Also
     --------
-    widemargin.inspection.PerformanceProfileDisplay : How well the sites do as time goes on.
+    widemargin.inspection.PerformanceProfileDisplay : Accuracy or objective of the sites over time.
 
     Examples
     --------
@@ -78,27 +76,16 @@ class NetworkDisplay:
     7
     """
 
-    ax_: Axes
-    figure_: Figure
-    sites_: PathCollection
-    links_: LineCollection
-    names_: list[Annotation]
-    colorbar_: Colorbar
-
-    def __init__(
-        self,
-        topology: Topology,
-        distance: ArrayLike,
-        *,
-        names: Sequence[Any] | None = None,
-        positions: ArrayLike | None = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.topology = topology
-        self.distance = distance
-        self.names = names
-        self.positions = positions
-        self.estimator_name = estimator_name
+    topology: Topology
+    distance: ArrayLike
+    _: KW_ONLY
+    names: Sequence[Any] | None = None
+    positions: ArrayLike | None = None
+    estimator_name: str | None = None
+    sites_: PathCollection = field(init=False)
+    links_: LineCollection = field(init=False)
+    names_: list[Annotation] = field(init=False)
+    colorbar_: Colorbar = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -107,7 +94,6 @@ class NetworkDisplay:
         *,
         positions: ArrayLike | None = None,
         name: str | None = None,
-        ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
         """Draw the sites of a fitted classifier.
@@ -120,13 +106,11 @@ class NetworkDisplay:
         estimator : GossipClassifier
             Fitted, or a pipeline or search that ends in one.
         positions : array-like of shape (n_sites, 2), default=None
-            Where to draw each site, as for the class.
+            Position of each site, as for the class.
         name : str, default=None
             Title; None takes the name of the estimator's class.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_options : dict
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`, such as ``ax``.
 
         Returns
         -------
@@ -142,7 +126,7 @@ class NetworkDisplay:
             positions=positions,
             estimator_name=name or type(final).__name__,
         )
-        return display.plot(ax=ax, **plot_options)
+        return display.plot(**plot_options)
 
     def plot(
         self,
@@ -157,7 +141,7 @@ class NetworkDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         name : str, default=None
             Title; None takes ``estimator_name``.
         site_kw : dict, default=None
@@ -181,8 +165,7 @@ class NetworkDisplay:
             _check_shape("names", (len(names),), (graph.n_sites,))
         place = layout(graph) if self.positions is None else np.asarray(self.positions, float)
         _check_shape("positions", place.shape, (graph.n_sites, 2))
-        ax = axes_or_new(ax)
-        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
+        ax = self._use_axes(ax)
         once = graph.site < graph.other
         segments = np.stack([place[graph.site[once]], place[graph.other[once]]], axis=1)
         links = {"colors": "0.7", "linewidths": 1.0, "zorder": 1, **(link_kw or {})}
@@ -199,7 +182,7 @@ class NetworkDisplay:
         self.colorbar_ = self.figure_.colorbar(
             self.sites_, ax=ax, label="distance to the mean model"
         )
-        # A square that holds all sites, also where they lie on a line.
+        # A square around all sites, even if they lie on a line.
         low, high = place.min(axis=0), place.max(axis=0)
         half = 0.6 * max(float((high - low).max()), 1e-3)
         (x, y) = (low + high) / 2
@@ -230,7 +213,7 @@ class NetworkDisplay:
 
 
 def fitted_network(estimator: Any) -> Any:
-    """Look through pipelines and searches for the classifier of a network."""
+    """Return the GossipClassifier inside pipelines and searches."""
     final = final_estimator(estimator)
     if not isinstance(final, GossipMachine):
         raise ValueError(
@@ -242,11 +225,11 @@ def fitted_network(estimator: Any) -> Any:
 
 
 def distances_to_mean(estimator: Any) -> Array:
-    """Return how far each site's model is from the mean, relative to the length of the mean."""
+    """Return the distance of each site's model to the mean model, relative to the mean's norm."""
     models = np.concatenate(
         [estimator.site_coef_, estimator.site_intercept_[..., np.newaxis]], axis=2
     )
-    # The mean leaves out sites that are gone.
+    # The mean leaves out sites that have left.
     mean = np.column_stack([estimator.coef_, estimator.intercept_])
     apart = np.sqrt(np.sum((models - mean[:, np.newaxis]) ** 2, axis=(0, 2)))
     length = float(np.linalg.norm(mean))

@@ -1,59 +1,56 @@
-"""A divided set of two features."""
+"""The parts or strata of rows with two features."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.arrays import Array
-from .canvas import COLOURS, MARKERS, axes_or_new, require_matplotlib
+from ..diagnostics import Partition, leaf_partition
+from .display import COLOURS, MARKERS, Display, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
-    from matplotlib.figure import Figure
-
-    from ..diagnostics import Partition
 
 By: TypeAlias = Literal["part", "stratum"]
 
 
-class PartitionDisplay:
+@dataclass(eq=False, repr=False)
+class PartitionDisplay(Display):
     """Rows of two features, coloured by the part or the stratum they belong to.
 
     Landmarks of strata, or centres of clusters, are marked by stars.
 
-    It is recommended to use :meth:`from_estimator` or :meth:`from_partition`. All parameters are
-    stored as attributes.
+    Use :meth:`from_estimator` or :meth:`from_partition` to create one.
 
     Parameters
     ----------
     points : array-like of shape (n_rows, 2)
-        Where to draw each row.
+        Position of each row.
     group : array-like of int of shape (n_rows,)
         Number of each row's part or stratum.
     centres : array-like of shape (n_centres, 2), default=None
-        What to mark.
+        Points to mark.
     estimator_name : str, default=None
         Title of the picture.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure containing the axes.
     points_ : list of matplotlib PathCollection
         The rows, one collection per group.
     centres_ : matplotlib PathCollection or None
         The stars.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes of the picture, and their figure.
 
     See Also
     --------
-    widemargin.inspection.leaf_partition : The division behind it.
-    widemargin.inspection.partition_quality : How well parts keep the distribution.
+    widemargin.inspection.leaf_partition : The division that is drawn.
+    widemargin.inspection.partition_quality : Measures of how well parts keep the distribution.
 
     Examples
     --------
@@ -67,23 +64,13 @@ class PartitionDisplay:
     (8, 2)
     """
 
-    ax_: Axes
-    figure_: Figure
-    points_: list[PathCollection]
-    centres_: PathCollection | None
-
-    def __init__(
-        self,
-        points: ArrayLike,
-        group: ArrayLike,
-        *,
-        centres: ArrayLike | None = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.points = points
-        self.group = group
-        self.centres = centres
-        self.estimator_name = estimator_name
+    points: ArrayLike
+    group: ArrayLike
+    _: KW_ONLY
+    centres: ArrayLike | None = None
+    estimator_name: str | None = None
+    points_: list[PathCollection] = field(init=False)
+    centres_: PathCollection | None = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -94,10 +81,9 @@ class PartitionDisplay:
         *,
         by: By = "part",
         name: str | None = None,
-        ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Divide rows as an estimator does, and draw; nothing is solved.
+        """Divide rows as an estimator does and draw them, without solving anything.
 
         Parameters
         ----------
@@ -108,13 +94,12 @@ class PartitionDisplay:
         y : array-like of shape (n_rows,)
             Labels, of two classes.
         by : {'part', 'stratum'}, default='part'
-            What the colours tell. Strata exist where they are dealt out over the parts.
+            Meaning of the colours. Only divisions that distribute strata over the parts have
+            strata.
         name : str, default=None
             Title; None takes the name of the strategy.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_options : dict
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`, such as ``ax``.
 
         Returns
         -------
@@ -122,13 +107,11 @@ class PartitionDisplay:
             The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        from ..diagnostics import leaf_partition
-
         points = _two_features(X)
         partition = leaf_partition(estimator, points, y)
         strategy = estimator.strategy
         name = name or (strategy if isinstance(strategy, str) else type(strategy).__name__)
-        return cls.from_partition(partition, points, by=by, name=name, ax=ax, **plot_options)
+        return cls.from_partition(partition, points, by=by, name=name, **plot_options)
 
     @classmethod
     def from_partition(
@@ -138,7 +121,6 @@ class PartitionDisplay:
         *,
         by: By = "part",
         name: str | None = None,
-        ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
         """Draw a division.
@@ -148,15 +130,13 @@ class PartitionDisplay:
         partition : Partition
             From :func:`~widemargin.inspection.leaf_partition`.
         X : array-like of shape (n_rows, 2)
-            Where to draw each row: its two features, or a projection of more.
+            Position of each row: its two features, or a projection of more.
         by : {'part', 'stratum'}, default='part'
-            What the colours tell.
+            Meaning of the colours.
         name : str, default=None
             Title.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_options : dict
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`, such as ``ax``.
 
         Returns
         -------
@@ -176,28 +156,28 @@ class PartitionDisplay:
             sums = np.add.reduceat(points[partition.groups.basis_rows], start[:-1], axis=0)
             centres = sums / np.diff(start)[:, None]
         display = cls(points, group, centres=centres, estimator_name=name)
-        return display.plot(ax=ax, **plot_options)
+        return display.plot(**plot_options)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        name: str | None = None,
         scatter_kw: dict[str, Any] | None = None,
         centre_kw: dict[str, Any] | None = None,
+        name: str | None = None,
     ) -> Self:
         """Draw the rows.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        name : str, default=None
-            Title; None takes ``estimator_name``.
+            Axes to draw on; None makes a new figure.
         scatter_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.scatter` for the rows.
         centre_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.scatter` for the stars.
+        name : str, default=None
+            Title; None takes ``estimator_name``.
 
         Returns
         -------
@@ -210,8 +190,7 @@ class PartitionDisplay:
             raise ValueError(
                 f"`group` must have one number per point, {len(points)}; got shape {group.shape}."
             )
-        ax = axes_or_new(ax)
-        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
+        ax = self._use_axes(ax)
         self.points_ = [
             ax.scatter(
                 *points[group == number].T,
@@ -224,15 +203,12 @@ class PartitionDisplay:
             options: dict[str, Any] = {"s": 110, "marker": "*", "color": "white"}
             options |= {"edgecolors": "black", "linewidths": 1.0, "zorder": 3, **(centre_kw or {})}
             self.centres_ = ax.scatter(*_two_features(self.centres).T, **options)
-        ax.set_xlabel("feature 0")
-        ax.set_ylabel("feature 1")
-        if title := name or self.estimator_name:
-            ax.set_title(title)
+        self._finish("feature 0", "feature 1", name or self.estimator_name)
         return self
 
 
 def _look(k: int) -> dict[str, str]:
-    """Tell groups apart by colour, and by marker once the colours are used up."""
+    """Choose a colour, and another marker once the colours are used up."""
     n = len(COLOURS)
     return {"color": COLOURS[k % n], "marker": MARKERS[(k // n) % len(MARKERS)]}
 

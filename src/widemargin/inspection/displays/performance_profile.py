@@ -1,21 +1,21 @@
-"""How well the sites of a network do as time goes on."""
+"""Accuracy or objective of the sites of a network over time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.arrays import Array
-from .canvas import axes_or_new, next_style, require_matplotlib
+from .display import Display, require_matplotlib
 from .network import fitted_network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 Measure: TypeAlias = Literal["accuracy", "objective"]
@@ -29,13 +29,13 @@ X_LABELS = {
 }
 
 
-class PerformanceProfileDisplay:
-    """Accuracy or objective of the sites' models as a network runs.
+@dataclass(eq=False, repr=False)
+class PerformanceProfileDisplay(Display):
+    """Accuracy or objective of the sites' models over the rounds of a network.
 
-    The line is the mean over the sites, the band goes from the lowest to the highest.
+    The line is the mean over the sites, the band reaches from the minimum to the maximum.
 
-    It is recommended to use :meth:`from_estimator` or :meth:`from_history`. All parameters are
-    stored as attributes.
+    Use :meth:`from_estimator` or :meth:`from_history` to create one.
 
     Parameters
     ----------
@@ -44,30 +44,28 @@ class PerformanceProfileDisplay:
     minimum, mean, maximum : array-like of shape (n_checkpoints,)
         Of the sites, at each checkpoint.
     measure : {'accuracy', 'objective'}, default='accuracy'
-        What these are.
+        The measure that is drawn.
     against : {'round', 'messages', 'bytes', 'seconds'}, default='round'
-        What ``x`` is.
+        The quantity in ``x``.
     optimum : float, default=None
-        The least objective, if it is known; by how much it is exceeded is then drawn.
+        The optimal objective, if known; the relative excess over it is then drawn.
     one_vs_rest : bool, default=False
-        Whether these are of one of several classes against the rest, which the label then says.
+        Whether the values are of one class against the rest, which the label then says.
     estimator_name : str, default=None
         Name in the legend.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure containing the axes.
     line_ : matplotlib Line2D
         The mean.
     band_ : matplotlib PolyCollection
-        From the lowest to the highest.
+        From the minimum to the maximum.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes of the picture, and their figure.
 
     See Also
     --------
-    widemargin.inspection.NetworkDisplay : Which sites differ from the others.
+    widemargin.inspection.NetworkDisplay : The disagreement of each site.
 
     Examples
     --------
@@ -81,33 +79,18 @@ class PerformanceProfileDisplay:
     ('messages sent', 'accuracy of the sites')
     """
 
-    ax_: Axes
-    figure_: Figure
-    line_: Line2D
-    band_: PolyCollection
-
-    def __init__(
-        self,
-        x: ArrayLike,
-        minimum: ArrayLike,
-        mean: ArrayLike,
-        maximum: ArrayLike,
-        *,
-        measure: Measure = "accuracy",
-        against: Against = "round",
-        optimum: float | None = None,
-        one_vs_rest: bool = False,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.x = x
-        self.minimum = minimum
-        self.mean = mean
-        self.maximum = maximum
-        self.measure = measure
-        self.against = against
-        self.optimum = optimum
-        self.one_vs_rest = one_vs_rest
-        self.estimator_name = estimator_name
+    x: ArrayLike
+    minimum: ArrayLike
+    mean: ArrayLike
+    maximum: ArrayLike
+    _: KW_ONLY
+    measure: Measure = "accuracy"
+    against: Against = "round"
+    optimum: float | None = None
+    one_vs_rest: bool = False
+    estimator_name: str | None = None
+    line_: Line2D = field(init=False)
+    band_: PolyCollection = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -115,10 +98,9 @@ class PerformanceProfileDisplay:
         estimator: Any,
         *,
         name: str | None = None,
-        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw how a fitted classifier came about.
+        """Draw the history of a fitted classifier.
 
         Parameters
         ----------
@@ -127,10 +109,8 @@ class PerformanceProfileDisplay:
         name : str, default=None
             Name in the legend; None takes that of the estimator's class, and with several classes
             says which is drawn.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **options : dict
-            Passed to :meth:`from_history`.
+            Passed to :meth:`from_history`, such as ``ax``.
 
         Returns
         -------
@@ -143,7 +123,7 @@ class PerformanceProfileDisplay:
             name, labels = type(final).__name__, dict(enumerate(final.classes_))
             if len(labels) > 2 and (problem := options.get("problem", 0)) in labels:
                 name += f", {labels[problem]} against the rest"
-        return cls.from_history(final.history_, name=name, ax=ax, **options)
+        return cls.from_history(final.history_, name=name, **options)
 
     @classmethod
     def from_history(
@@ -155,31 +135,29 @@ class PerformanceProfileDisplay:
         optimum: float | None = None,
         problem: int = 0,
         name: str | None = None,
-        ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw what was noted at checkpoints.
+        """Draw the checkpoints of a history.
 
         Parameters
         ----------
         history : dict of arrays
-            With the columns ``min_…``, ``mean_…`` and ``max_…`` of the measure, that of
-            ``against``, and ``problem`` where several binary problems follow each other.
+            With the columns ``min_…``, ``mean_…`` and ``max_…`` of the measure, the column
+            ``against``, and ``problem`` if it holds several binary problems.
         measure : {'accuracy', 'objective'}, default='accuracy'
             What to draw.
         against : {'round', 'messages', 'bytes', 'seconds'}, default='round'
-            Over what to draw it.
+            Quantity on the horizontal axis.
         optimum : float, default=None
-            The least objective, if it is known: of the same problem solved in one place. By how
-            much it is exceeded is then drawn.
+            The optimal objective, if known: that of the same problem solved in one place. The
+            relative excess over it is then drawn.
         problem : int, default=0
-            Which binary problem to draw; with several classes each is one against the rest.
+            Number of the binary problem to draw; with several classes each is one class against
+            the rest.
         name : str, default=None
             Name in the legend.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
         **plot_options : dict
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`, such as ``ax``.
 
         Returns
         -------
@@ -209,14 +187,14 @@ class PerformanceProfileDisplay:
             one_vs_rest="problem" in history and len(np.unique(history["problem"])) > 1,
             estimator_name=name,
         )
-        return display.plot(ax=ax, **plot_options)
+        return display.plot(**plot_options)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        name: str | None = None,
         line_kw: dict[str, Any] | None = None,
+        name: str | None = None,
         band_kw: dict[str, Any] | None = None,
     ) -> Self:
         """Draw line and band.
@@ -224,11 +202,11 @@ class PerformanceProfileDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Several displays may share one.
-        name : str, default=None
-            Name in the legend; None takes ``estimator_name``.
+            Axes to draw on; None makes a new figure. Several displays may share axes.
         line_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.plot`.
+        name : str, default=None
+            Name in the legend; None takes ``estimator_name``.
         band_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.fill_between`.
 
@@ -247,24 +225,22 @@ class PerformanceProfileDisplay:
                 "`x`, `minimum`, `mean` and `maximum` must be one-dimensional and of equal length; "
                 f"got shapes {x.shape}, {', '.join(map(str, shapes))}."
             )
-        ax = axes_or_new(ax)
-        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
+        ax = self._use_axes(ax)
         options: dict[str, Any] = {"label": name or self.estimator_name, "markersize": 3.0}
-        options |= {**next_style(ax, "profile"), **(line_kw or {})}
+        options |= {**self._next_style("profile"), **(line_kw or {})}
         (self.line_,) = ax.plot(x, mean, **options)
         band = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0.0}
         self.band_ = ax.fill_between(x, low, high, **{**band, **(band_kw or {})})
-        # Checkpoints lie ever farther apart. A network of one site sends nothing, ever.
+        # Checkpoints lie farther and farther apart. A network of one site sends nothing.
         if np.all(x > 0):
             ax.set_xscale("log")
-        ax.set_xlabel(X_LABELS[self.against])
-        label = f"{self.measure} of the sites"
+        ylabel = f"{self.measure} of the sites"
         if self.optimum is not None:
             ax.set_yscale("log", nonpositive="clip")
-            label += " / optimum − 1"
-        ax.set_ylabel(label + (", one class against the rest" if self.one_vs_rest else ""))
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(fontsize="small")
+            ylabel += " / optimum − 1"
+        if self.one_vs_rest:
+            ylabel += ", one class against the rest"
+        self._finish(X_LABELS[self.against], ylabel)
         return self
 
     def _drawn(self, values: ArrayLike) -> Array:

@@ -1,1 +1,1 @@
-"""How sites talk: frames, links, limits, keys at the gate."""
+"""Messages between sites: frames, links, limits, transport, keys."""

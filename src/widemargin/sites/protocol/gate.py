@@ -1,4 +1,4 @@
-"""Who may connect: the allow-list of public keys, asked by libzmq at every handshake (ZAP)."""
+"""The allow-list of public keys, which libzmq queries at every handshake (ZAP)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from zmq.utils import z85
 
 __all__ = ["DOMAIN", "ENDPOINT", "Gate", "TokenBucket"]
 
-# Where libzmq asks, by ZeroMQ's RFC 27.
+# Endpoint of libzmq's queries, by ZeroMQ's RFC 27.
 ENDPOINT = "inproc://zeromq.zap.01"
 DOMAIN = b"widemargin"
-# Handshakes of a neighbour, which connects once, and again when a line or a process broke.
+# Limit of a neighbour's handshakes: it connects once, and again after a failure.
 CONNECTIONS_PER_SECOND = 2.0
 CONNECTION_BURST = 20.0
-# Strangers that are remembered, so that the log tells of each once.
+# Number of refused keys that are remembered, so that each is logged once.
 MOST_STRANGERS = 1024
 
 
 class TokenBucket:
-    """Lets so many things happen a second, and a burst of as many as `most`."""
+    """Rate limit: `rate` events a second, in bursts of up to `most`."""
 
     def __init__(self, rate: float, most: float) -> None:
         self._rate, self._most, self._left = rate, most, most
         self._then = time.monotonic()
 
     def take(self) -> bool:
-        """Tell whether one more may happen now."""
+        """Return whether one more event is allowed now."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._then) * self._rate)
         self._then = now
@@ -39,17 +39,17 @@ class TokenBucket:
 
 
 class Gate:
-    """Answers libzmq's questions, and counts those who were turned away.
+    """Answers libzmq's queries, and counts refused handshakes.
 
     Parameters
     ----------
     listener : callable
-        Told ``refused`` of every stranger, once.
+        Called with ``refused`` once for every unknown key.
 
     Attributes
     ----------
     refused : int
-        Handshakes that were refused.
+        Number of refused handshakes.
     """
 
     def __init__(self, listener: Callable[..., None]) -> None:
@@ -59,7 +59,7 @@ class Gate:
         self._connecting: dict[str, TokenBucket] = {}
 
     def admit(self, keys: Iterable[str]) -> None:
-        """Let these in from now on, and nobody else."""
+        """Accept these keys from now on, and no others."""
         known = self._connecting
         self._connecting = {
             key: known.get(key) or TokenBucket(CONNECTIONS_PER_SECOND, CONNECTION_BURST)
@@ -67,11 +67,11 @@ class Gate:
         }
 
     def knows(self, key: str) -> bool:
-        """Tell whether a key is on the list."""
+        """Return whether a key is on the list."""
         return key in self._connecting
 
     def answer(self, question: list[bytes]) -> list[bytes]:
-        """Answer one question of libzmq."""
+        """Answer one query of libzmq."""
         if len(question) < 6:
             return [b"1.0", question[1] if len(question) > 1 else b"", b"500", b"", b"", b""]
         version, number, _, address, _, mechanism, *credentials = question
@@ -89,7 +89,7 @@ class Gate:
         return [version, number, status, text, key.encode() if status == b"200" else b"", b""]
 
     def refuse(self, **who: Any) -> None:
-        """Count a handshake that failed, and tell of it the first time."""
+        """Count a failed handshake, and report it the first time."""
         self.refused += 1
         known = tuple(str(value) for value in who.values())
         if known in self._strangers or len(self._strangers) >= MOST_STRANGERS:

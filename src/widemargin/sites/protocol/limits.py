@@ -1,8 +1,8 @@
-"""How much is believed of what neighbours say: numbers beyond all reason are not read.
+"""Limits on the numbers that are accepted from neighbours.
 
-A sound neighbour keeps within these limits by far, whatever state the network is in; they follow
-from the settings that all sites share. A neighbour that lies within them can still do harm: see
-the threat model in the documentation.
+They follow from the settings that all sites share, and a correct neighbour stays well within them
+in any state of the network. A faulty neighbour within the limits can still do harm: see the threat
+model in the documentation.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from .wire import FrameError
 
 __all__ = ["Limits"]
 
-# Times what the problem allows.
+# Factor above what the problem allows.
 ROOM = 10.0
-# Times the mass of the whole network that one message may bring.
+# Mass that one message may carry, in units of the mass of the whole network.
 SHARES = 100.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits.
+    """Limits on a message.
 
     Attributes
     ----------
     norm : float
-        Length of a vector: a model, or what consensus sends.
+        Largest length of a vector: a model, or what consensus sends.
     figure : float
-        What a figure of one site may be.
+        Largest value of a figure of one site.
     mass : float
         Mass of the whole network.
     """
@@ -45,7 +45,7 @@ class Limits:
 
     @classmethod
     def of(cls, setting: SiteSetting, method: Any, n_sites: int, norm: float | None) -> Limits:
-        """Take what the problem allows, and the norm that a configuration gives, if any."""
+        """Return the limits of a problem, with the norm of the configuration if it has one."""
         constants, rows = setting.problem.constants, setting.total_rows
         length = float(np.sqrt(setting.row_square))
         # The optimum's objective is not above that of zero.
@@ -60,11 +60,11 @@ class Limits:
         return cls(allowed if norm is None else norm, ROOM * figure, float(n_sites))
 
     def check(self, site: _native._GossipSite, slot: int, numbers: Array) -> None:
-        """Raise FrameError if a message of the native site says more than can be."""
+        """Raise FrameError if a message of a native site exceeds the limits."""
         body, figures = numbers[: site.body_size], numbers[site.body_size : -3]
         room = 1.0
         pushed = site.sums(models=True)
-        if pushed is not None:  # a running sum, of which only what is new counts
+        if pushed is not None:  # a running sum, of which only the increase counts
             body, room = body - pushed[2][slot], SHARES * self.mass
         with np.errstate(over="ignore"):
             norm = float(np.sqrt(np.square(body).sum()))

@@ -1,13 +1,13 @@
-"""The links of a site: epochs, numbers and limits. What comes is checked here before it is used.
+"""The links of a site: epochs, numbers and limits. Messages are checked here before they are used.
 
-Both ends of a link have an *epoch*, a number that grows. An end that begins anew, since its site
-has lost its state or had dropped the neighbour for a time, takes a higher one. The other end sees
-that, undoes all that the link ever carried (`abandon` of the native site) and begins anew, too.
-Numbers of messages, acknowledgements and running sums hold within a pair of epochs only: a frame
-that names another epoch of the receiver is not read.
+Both ends of a link have an *epoch*, a number that grows. An end that restarts, because its site has
+lost its state or had dropped the neighbour for a time, takes a higher one. The other end then
+undoes all that the link ever carried (`abandon` of the native site) and restarts as well. Numbers
+of messages, acknowledgements and running sums are valid within a pair of epochs only: a frame that
+names another epoch of the receiver is not read.
 
-So a message changes a site at most once, in order, whatever the network does to it; and the mass
-that a site holds, plus all it has sent, minus all it has received, is always what it began with.
+So a message changes a site at most once, in order, whatever the network does to it, and the mass
+that a site holds, plus all it has sent, minus all it has received, never changes.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Link:
     Attributes
     ----------
     neighbour : Neighbour
-        Who is at the other end.
+        The site at the other end.
     slot : int
         Its number in the native site.
     epoch, their_epoch : int
-        Of this end, and of the other as far as known; 0 if not.
+        Epochs of this end and of the other; 0 if not known.
     degree : int
-        Neighbours that the other site has, as it says; 0 if not known.
+        Number of neighbours of the other site, as it claims; 0 if not known.
     sent, received, rejected : int
-        Frames since the process began.
+        Number of frames since the process started.
     reasons : dict
-        Why frames were rejected, and how often.
+        Number of rejected frames by reason.
     last_heard : float or None
-        When a frame of it was last read, by the monotonic clock.
+        Time of the last frame, by the monotonic clock.
     news : TokenBucket
-        Limits what is told of it.
+        Limits the events that are reported for the link.
     """
 
     neighbour: Neighbour
@@ -74,13 +74,13 @@ class Links:
     Parameters
     ----------
     site : native site
-        Whose links these are.
+        The native site.
     agreement, dimension : int
-        As frames carry them.
+        Values that frames must carry.
     limits : Limits
-        What is believed.
+        Limits on the numbers of frames.
     listener : callable
-        Told of events.
+        Called with events.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Links:
         return link
 
     def drop(self, key: str) -> None:
-        """Close a link for good; what it carried is undone."""
+        """Close a link and undo what it carried."""
         self.site.abandon(self.by_key.pop(key).slot)
 
     @property
@@ -113,34 +113,34 @@ class Links:
         return len(self.by_key)
 
     def receive(self, key: str, frame: Frame) -> bool:
-        """Use a frame of a neighbour, if it is new and sound; tell whether it was read.
+        """Use a frame of a neighbour if it is new and valid; return whether it was read.
 
         Raises
         ------
         FrameError
-            If it is not sound. The link is as it was.
+            If it is not valid. The link is not changed.
         """
         link = self.by_key[key]
         if frame.sender_epoch < link.their_epoch:
-            return False  # late, from before the neighbour began anew
+            return False  # late: sent before the neighbour restarted
         if frame.receiver_epoch > link.epoch:
-            # It knows a later beginning of this end than we do: that state is lost, and the clock
-            # was set back since.
-            self._begin_anew(link, frame.receiver_epoch, "state_behind")
+            # The neighbour knows a later epoch of this end: that state was lost, and the clock was
+            # set back since.
+            self._restart(link, frame.receiver_epoch, "state_behind")
             return False
         if frame.sender_epoch > link.their_epoch:
             if link.their_epoch:
                 self._undo(link)
-                self._tell(link, "neighbour_began_anew")
+                self._report(link, "neighbour_began_anew")
             link.their_epoch = frame.sender_epoch
         link.degree = frame.degree
         link.last_heard = time.monotonic()
         if frame.kind is Kind.GREETING or frame.receiver_epoch != link.epoch:
-            return False  # it does not know yet that this end began anew
+            return False  # the neighbour does not know yet that this end restarted
         written, read = (int(x) for x in self.site.links()[link.slot, 3:5])
         if frame.acknowledged > written:
-            # It has read what this state does not know of: an older copy of it was put back.
-            self._begin_anew(link, link.epoch, "state_behind")
+            # The neighbour has read more than this state has sent: the state is an older copy.
+            self._restart(link, link.epoch, "state_behind")
             return False
         if frame.number <= read:
             return False
@@ -150,7 +150,7 @@ class Links:
         return True
 
     def reject(self, key: str, error: FrameError) -> None:
-        """Count a frame that cannot be used, and tell of the first of its kind."""
+        """Count a frame that cannot be used, and report the first of its kind."""
         link = self.by_key[key]
         link.rejected += 1
         link.reasons[error.reason] = count = link.reasons.get(error.reason, 0) + 1
@@ -163,12 +163,12 @@ class Links:
             )
 
     def frames(self) -> dict[str, Frame]:
-        """Give shares to all neighbours and return what to send them."""
+        """Return the frames to send, with a share of the mass for each neighbour."""
         self.site.prepare(self._fractions())
         return {key: self._frame(link) for key, link in self.by_key.items()}
 
     def saved(self) -> list[dict[str, Any]]:
-        """Return what has to be kept of the links beside the native state."""
+        """Return the state of the links that is not part of the native state."""
         return [
             {
                 "public_key": key,
@@ -181,7 +181,7 @@ class Links:
         ]
 
     def restored(self, saved: Sequence[dict[str, Any]], neighbours: Sequence[Neighbour]) -> None:
-        """Take up links where they were left; drop those to neighbours no longer listed."""
+        """Restore saved links; drop those to neighbours that are no longer listed."""
         listed = {each.public_key: each for each in neighbours}
         for entry in saved:
             key = entry["public_key"]
@@ -207,11 +207,11 @@ class Links:
         )
 
     def _fractions(self) -> Array:
-        """Return Metropolis weights, of links whose other end is known."""
+        """Return Metropolis weights of the links whose other end is known."""
         fractions = np.zeros(len(self.site.links()))
         for link in self.by_key.values():
             if link.their_epoch:
-                # A neighbour that claims to have none has this site at least.
+                # A neighbour has this site at least, whatever it claims.
                 most = max(self.degree, min(link.degree, 2**20), 1)
                 fractions[link.slot] = 1.0 / (1.0 + most)
         return fractions
@@ -220,17 +220,17 @@ class Links:
         self.site.abandon(link.slot)
         self.site.open(link.slot)
 
-    def _begin_anew(self, link: Link, above: int, event: str) -> None:
+    def _restart(self, link: Link, above: int, event: str) -> None:
         self._undo(link)
         link.epoch, link.their_epoch = _new_epoch(above), 0
-        self._tell(link, event)
+        self._report(link, event)
 
-    def _tell(self, link: Link, event: str) -> None:
-        """Tell of an event that a neighbour can bring about as often as it likes."""
+    def _report(self, link: Link, event: str) -> None:
+        """Report an event that a neighbour can cause as often as it likes."""
         if link.news.take():
             self._listener(event, neighbour=link.neighbour.name)
 
 
 def _new_epoch(above: int) -> int:
-    """Return an epoch later than all before, as long as the clock was not set back."""
+    """Return an epoch later than all before, unless the clock was set back."""
     return min(max(time.time_ns(), above + 1), MOST_EPOCH - 1)

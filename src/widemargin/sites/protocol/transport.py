@@ -1,9 +1,9 @@
-"""Frames between sites: ZeroMQ with CURVE, bounded at every place where frames can wait.
+"""Transport of frames between sites: ZeroMQ with CURVE, and bounded queues everywhere.
 
-A site receives through one ROUTER, from those on its allow-list, and sends through one DEALER per
-neighbour, whose public key the neighbour must prove to have. Who sent a frame is known by the key
-of its connection, never by what the frame says. Any frame may be dropped, here or by libzmq, which
-does so silently: what matters is acknowledged by the messages themselves.
+A site receives through one ROUTER, from the keys on its allow-list, and sends through one DEALER
+per neighbour, which must prove to own its public key. The sender of a frame is known by the key of
+its connection, never by the contents. Any frame may be dropped silently, here or by libzmq:
+messages acknowledge each other.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .gate import DOMAIN, ENDPOINT, Gate, TokenBucket
 
 __all__ = ["QUEUED", "Transport"]
 
-# Frames that wait for a neighbour or of one, at each place: in libzmq, and here until read. Older
-# ones are dropped, since the next one says all that they said.
+# Length of each queue of frames to or from a neighbour, in libzmq and here. Older frames are
+# dropped, since later ones contain them.
 QUEUED = 4
-# Seconds over which the reading of all frames is spread if there are too many.
+# Seconds of the window in which the number of frames read is limited.
 _WINDOW = 0.1
-# A limit that handshakes pass, too.
+# Smallest limit of a frame, which handshakes need.
 _LEAST_FRAME = 1024
-# Seconds without a connection after which it is tried from the beginning.
-_TRY_ANEW = 5.0
+# Seconds without a connection after which a new one is opened.
+_RECONNECT_SECONDS = 5.0
 _POLL_MILLISECONDS = 200
 _HANDSHAKE_MILLISECONDS = 5000
 _HEARTBEAT_MILLISECONDS = 2000
@@ -48,36 +48,36 @@ class _Inbox:
 class _Sender:
     neighbour: Neighbour
     socket: zmq.Socket[bytes]
-    since: float = field(default_factory=time.monotonic)  # when a frame last went
-    told: bool = False  # whether the log knows that none does
+    since: float = field(default_factory=time.monotonic)  # time of the last frame
+    reported: bool = False  # whether this was reported
 
 
 class Transport:
-    """Sends and receives frames.
+    """Sender and receiver of frames.
 
     Parameters
     ----------
     listen : str
-        Where neighbours connect to.
+        Address that neighbours connect to.
     public_key, secret_key : str
-        This site's own.
+        Keys of this site.
     frame_bytes : int
-        Size of the largest frame; a connection that brings a larger one is closed.
+        Size of the largest frame; a connection that sends a larger one is closed.
     rate_limit : float
-        Frames a second of a neighbour that are read; the others are dropped.
+        Frames of a neighbour that are read per second; the others are dropped.
     max_memory : int
-        Bytes by which the process may grow before all connections are made anew.
+        Bytes by which the process may grow before all connections are closed and reopened.
     neighbours : sequence of Neighbour
-        Whom to talk to.
+        The neighbours.
     arrived : threading.Event
-        Set when there is something to :meth:`take`.
+        Set when there are frames to :meth:`take`.
     listener : callable
-        Told of events, also from another thread.
+        Called with events, also from another thread.
 
     Attributes
     ----------
     bytes_sent, bytes_received : int
-        Since the beginning, of frames that were not dropped here.
+        Bytes of all frames that were not dropped here.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Transport:
         self._context = zmq.Context()
         self._answering: zmq.Socket[bytes] = self._context.socket(zmq.REP)
         self._answering.bind(ENDPOINT)
-        # Before anybody can ask: who is refused once does not try again for a while.
+        # Before anyone can connect: a refused neighbour does not retry for a while.
         self.set_neighbours(neighbours)
         try:
             self._receiving = self._router()
@@ -128,11 +128,11 @@ class Transport:
 
     @property
     def refused(self) -> int:
-        """Handshakes of strangers."""
+        """Number of handshakes of unknown keys."""
         return self._gate.refused
 
     def set_neighbours(self, neighbours: Sequence[Neighbour]) -> None:
-        """Talk to these from now on, and to nobody else."""
+        """Exchange frames with these neighbours only, from now on."""
         wanted = {each.public_key: each for each in neighbours}
         for key, sender in list(self._senders.items()):
             if key not in wanted or wanted[key].address != sender.neighbour.address:
@@ -148,29 +148,28 @@ class Transport:
             }
 
     def send(self, key: str, frame: bytes) -> bool:
-        """Send a frame, unless there is no connection or too much waits; tell whether it went."""
+        """Send a frame unless it would have to wait; return whether it was sent."""
         sender, now = self._senders[key], time.monotonic()
         try:
             sender.socket.send(frame, zmq.DONTWAIT)
         except zmq.Again:
-            if now - sender.since > _TRY_ANEW:
-                if not sender.told:
+            if now - sender.since > _RECONNECT_SECONDS:
+                if not sender.reported:
                     self._listener("unreachable", neighbour=sender.neighbour.name)
-                # libzmq gives up for good where it was refused, and the neighbour may have changed
-                # its mind.
+                # libzmq never retries after a refusal, but the neighbour may accept now.
                 sender.socket.close(0)
                 self._senders[key] = _Sender(
-                    sender.neighbour, self._dealer(sender.neighbour), now, told=True
+                    sender.neighbour, self._dealer(sender.neighbour), now, reported=True
                 )
             return False
-        if sender.told:
+        if sender.reported:
             self._listener("reachable", neighbour=sender.neighbour.name)
-        sender.since, sender.told = now, False
+        sender.since, sender.reported = now, False
         self.bytes_sent += len(frame)
         return True
 
     def take(self) -> list[tuple[str, bytes]]:
-        """Return the frames that have come, with the key of the sender of each."""
+        """Return the received frames, each with the key of its sender."""
         with self._lock:
             taken = [(key, frame) for key, box in self._inboxes.items() for frame in box.frames]
             for box in self._inboxes.values():
@@ -178,15 +177,15 @@ class Transport:
         return taken
 
     def dropped(self, key: str) -> int:
-        """Return how many frames of a neighbour came faster than allowed."""
+        """Return the number of a neighbour's frames beyond its rate limit."""
         box = self._inboxes.get(key)
         return 0 if box is None else box.dropped
 
     def check_memory(self) -> None:
-        """Make all connections anew if the process has grown too much.
+        """Close and reopen all connections if the process has grown too much.
 
-        All queues are bounded, but libzmq takes in a message of any number of parts before it
-        hands over the first. A neighbour that sends parts without end is stopped here.
+        All queues are bounded, but libzmq reads all parts of a message before it delivers the
+        first. This stops a neighbour that sends parts without end.
         """
         if resident_bytes() <= self._most_memory:
             return
@@ -194,11 +193,11 @@ class Transport:
         neighbours = [sender.neighbour for sender in self._senders.values()]
         self.close()
         self._open(neighbours)
-        # What the process does not give back to the system is not taken for an attack again.
+        # Memory that is not returned to the system is not to be taken for another attack.
         self._most_memory = max(self._most_memory, resident_bytes() + self._frame_bytes)
 
     def close(self) -> None:
-        """Close all connections; what waits is dropped."""
+        """Close all connections and drop all queues."""
         self._ended.set()
         self._thread.join()
         for sender in self._senders.values():
@@ -227,7 +226,7 @@ class Transport:
         dealer.curve_serverkey = neighbour.public_key.encode()
         dealer.curve_publickey, dealer.curve_secretkey = self._keys
         dealer.sndhwm = QUEUED
-        dealer.immediate = True  # nothing waits for a neighbour that is not there
+        dealer.immediate = True  # no queue for a neighbour that is down
         dealer.rcvhwm, dealer.maxmsgsize = 1, _LEAST_FRAME  # nothing is read here
         dealer.reconnect_ivl, dealer.reconnect_ivl_max = 100, 2000
         dealer.handshake_ivl = _HANDSHAKE_MILLISECONDS
@@ -237,7 +236,7 @@ class Transport:
         return dealer
 
     def _receive(self) -> None:
-        """Answer libzmq and take in frames until the end; runs in a thread of its own."""
+        """Answer libzmq and receive frames until closed; runs in its own thread."""
         poller = zmq.Poller()
         for each in (self._answering, self._receiving, self._watching):
             poller.register(each, zmq.POLLIN)
@@ -246,8 +245,8 @@ class Transport:
             now = time.monotonic()
             if now - began > _WINDOW:
                 began, count = now, 0
-            # If they are too many, they wait at their senders. libzmq takes turns between
-            # connections: who sends too much only slows itself down.
+            # Excess frames wait at their senders. libzmq alternates between connections, so a
+            # neighbour that sends too much slows down only itself.
             crowded = count >= self._budget
             poller.modify(self._receiving, 0 if crowded else zmq.POLLIN)
             ready = dict(poller.poll(int(_WINDOW * 1000) if crowded else _POLL_MILLISECONDS))
@@ -257,7 +256,7 @@ class Transport:
                 event = parse_monitor_message(self._watching.recv_multipart())
                 self._gate.refuse(handshake="no or wrong keys", code=int(event["value"]))
             if self._receiving in ready:
-                self._take_in()
+                self._receive_one()
                 count += 1
         self._receiving.disable_monitor()
         for each in (self._watching, self._receiving, self._answering):
@@ -267,13 +266,13 @@ class Transport:
     def _budget(self) -> float:
         return 10.0 + 2.0 * self._rate * len(self._inboxes) * _WINDOW
 
-    def _take_in(self) -> None:
+    def _receive_one(self) -> None:
         parts = self._receiving.recv_multipart(copy=False)
         key = str(parts[-1].get("User-Id"))
         with self._lock:
             box = self._inboxes.get(key)
             if box is None or len(parts) != 2:
-                return  # no neighbour any more, or of another form: nothing of it is kept
+                return  # no neighbour any more, or not one part
             if not box.bucket.take():
                 box.dropped += 1
                 return
@@ -283,13 +282,13 @@ class Transport:
 
 
 def _keep_alive(socket: zmq.Socket[bytes]) -> None:
-    """Have a connection end that is cut without a word."""
+    """Detect connections that are cut silently."""
     socket.heartbeat_ivl = _HEARTBEAT_MILLISECONDS
     socket.heartbeat_timeout = 3 * _HEARTBEAT_MILLISECONDS
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process has, as far as the system tells; else 0."""
+    """Return the resident memory of this process, 0 if the system does not report it."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

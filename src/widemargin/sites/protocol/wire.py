@@ -1,21 +1,21 @@
-"""What sites send each other: a header of fixed layout, then numbers. Nothing is ever unpickled.
+"""Frames of messages: a header of fixed layout, then numbers. Nothing is ever unpickled.
 
 All of it is little endian:
 
 ====== ======= ===================================================================
-offset type    what
+offset type    contents
 ====== ======= ===================================================================
 0      4 bytes ``WMGS``
 4      uint16  version of this layout, 1
 6      uint16  kind: 1 an exchange, 2 a greeting, which has no numbers
 8      uint64  agreement: a digest of the settings that sites must share
 16     uint64  epoch of the sender's end of the link
-24     uint64  epoch of the receiver's end as the sender knows it; 0 if it does not
+24     uint64  epoch of the receiver's end as known to the sender; 0 if unknown
 32     uint64  number of this message, from 1 in every epoch; 0 in a greeting
-40     uint64  last number read of the receiver
-48     uint32  neighbours that the sender has
-52     uint32  dimension: weights of a model, the intercept's included
-56     uint32  count of numbers that follow
+40     uint64  number of the last message read from the receiver
+48     uint32  number of neighbours of the sender
+52     uint32  dimension: number of weights, including the intercept
+56     uint32  count of the numbers that follow
 60     uint32  0
 64     float64 the numbers
 ====== ======= ===================================================================
@@ -37,25 +37,25 @@ MAGIC = b"WMGS"
 VERSION = 1
 _HEADER = struct.Struct("<4sHHQQQQQIIII")
 HEADER_BYTES = _HEADER.size
-# Numbers travel as doubles, too, which are whole up to here; epochs leave room for later ones.
+# Largest whole number that a double represents exactly. Epochs leave room for later ones.
 MOST_NUMBER = 2**53
 MOST_EPOCH = 2**62
 
 
 class Kind(IntEnum):
-    """What a frame is for."""
+    """Purpose of a frame."""
 
     EXCHANGE = 1
     GREETING = 2
 
 
 class FrameError(ValueError):
-    """A frame that is not used.
+    """A frame that cannot be used.
 
     Attributes
     ----------
     reason : str
-        One word, for counting.
+        Category, for counters.
     """
 
     def __init__(self, reason: str, text: str) -> None:
@@ -65,24 +65,24 @@ class FrameError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A message of one site to another.
+    """A message from one site to another.
 
     Attributes
     ----------
     kind : Kind
-        What it is for.
+        Purpose of the frame.
     agreement : int
         As :attr:`.SiteConfig.agreement`.
     sender_epoch, receiver_epoch : int
-        Of the two ends of the link.
+        Epochs of the two ends of the link.
     number, acknowledged : int
-        Of this message, and of the last one read of the receiver.
+        Numbers of this message, and of the last one read from the receiver.
     degree : int
-        Neighbours of the sender.
+        Number of neighbours of the sender.
     dimension : int
         Length of a model.
     numbers : array of float64
-        What the native site wrote.
+        Contents, written by the native site.
     """
 
     kind: Kind
@@ -116,21 +116,21 @@ def encode(frame: Frame) -> bytes:
 
 
 def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
-    """Read a frame, and check all that can be checked without knowing the link.
+    """Read a frame and check it as far as possible without the link.
 
     Parameters
     ----------
     data : bytes
-        What came.
+        The received bytes.
     agreement, dimension : int
-        This site's own, which the sender must share.
+        Values of this site, which the sender must share.
     count : int
-        Numbers of an exchange.
+        Number of numbers in an exchange.
 
     Raises
     ------
     FrameError
-        If anything is not as it must be.
+        If the frame is invalid.
     """
     if len(data) < HEADER_BYTES:
         raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")

@@ -1,1 +1,1 @@
-"""How a site runs: its state, its rounds, what it tells of itself."""
+"""The process of a site: state, rounds, status."""

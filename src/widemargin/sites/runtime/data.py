@@ -20,7 +20,7 @@ __all__ = ["LocalRows", "read_rows"]
 
 @dataclass(frozen=True)
 class LocalRows:
-    """Rows with labels.
+    """Rows of a site with their labels.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class LocalRows:
 
     @property
     def fingerprint(self) -> str:
-        """Text that differs for other rows, to which an old state does not belong."""
+        """Digest of the rows; a saved state belongs to rows with the same digest."""
         digest = hashlib.blake2b(digest_size=16)
         parts = (self.X.data, self.X.indices, self.X.indptr) if sp.issparse(self.X) else (self.X,)
         for part in (*parts, self.label):

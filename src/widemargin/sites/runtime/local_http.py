@@ -1,8 +1,7 @@
-"""Read-only pages for this machine alone: what the metrics and the watch page are served by.
+"""A server of read-only pages on this machine, for the metrics and the watch page.
 
-The server listens on 127.0.0.1, answers nothing but GET, and only requests that name this machine:
-a page of somebody else's, open in a browser here, could otherwise have its own name resolved to
-127.0.0.1 and read along.
+It listens on 127.0.0.1 and answers GET requests that name this machine. Otherwise a foreign page in
+a local browser could resolve its own host name to 127.0.0.1 and read the pages (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ OF_EVERY_PAGE = {
 
 @dataclass(frozen=True)
 class Page:
-    """What one path is answered with.
+    """Answer to requests for one path.
 
     Attributes
     ----------
     kind : str
         Media type.
     content : callable
-        Makes the body, anew for every request.
+        Returns the body, for every request.
     headers : mapping
-        Added to those of every page, or instead of them.
+        Added to the headers of every page, or replacing them.
     """
 
     kind: str
@@ -47,14 +46,14 @@ class Page:
 
 
 class LocalServer:
-    """Serve pages on 127.0.0.1 from threads of their own, between ``with`` and its end.
+    """Context manager that serves pages on 127.0.0.1 from its own threads.
 
     Parameters
     ----------
     port : int
-        0 takes a free one; `port` then says which.
+        Port to listen on; 0 takes a free one, which is then in `port`.
     pages : mapping from path to Page
-        All there is; other paths are answered with 404.
+        The pages; other paths are answered with 404.
 
     Raises
     ------
@@ -76,7 +75,7 @@ class LocalServer:
 
     @property
     def port(self) -> int:
-        """Port that is listened on."""
+        """Port of the server."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:
@@ -119,4 +118,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing: a poll every second is no news."""
+        """Log nothing: pages are polled every second."""

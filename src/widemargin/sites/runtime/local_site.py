@@ -1,31 +1,35 @@
-"""The native site of a configuration: its rows, its problem, its limits."""
+"""The native site of a configuration, and its model as a classifier."""
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from ... import _native
+from ...core.arrays import Array
 from ...core.resources import memory_bytes
 from ...gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ...linear.problem import LinearProblem, LossConstants
+from ...linear.solution import fitted_attributes
 from ..config import ConfigError, SiteConfig
 from ..protocol.limits import Limits
 from ..protocol.transport import QUEUED
 from ..protocol.wire import HEADER_BYTES
 from .data import LocalRows
 
-__all__ = ["LocalSite"]
+__all__ = ["LocalSite", "classifier_of"]
 
-# Vectors that the native site keeps per link, at most, beside those that wait in queues.
+# Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
 
 @dataclass
 class LocalSite:
-    """What a site makes of its configuration and its rows."""
+    """Problem, method and limits of a site, from its configuration and rows."""
 
     config: SiteConfig
     rows: LocalRows
@@ -44,33 +48,33 @@ class LocalSite:
 
     @cached_property
     def method(self) -> SiteMethod:
-        """How sites learn."""
+        """Training method."""
         return cast(SiteMethod, self.config.classifier()._method())
 
     @property
     def n_rows(self) -> int:
-        """Number of rows here."""
+        """Number of rows of this site."""
         return len(self.rows.label)
 
     def native(self, links: int) -> NativeSite:
-        """Make the native site, all of whose links are closed."""
+        """Return a native site whose links are all closed."""
         return self.method.site(self._setting(links))
 
     @cached_property
     def limits(self) -> Limits:
-        """What is believed of neighbours."""
+        """Limits on what is accepted from neighbours."""
         config = self.config
         return Limits.of(self._setting(0), self.method, config.n_sites, config.max_norm)
 
     @property
     def mean_square(self) -> float:
-        """Mean squared length of the rows here, the constant feature included."""
+        """Mean squared length of this site's rows, including the constant feature."""
         return float(self.problem.squared_norms.mean())
 
     def check_memory(self, message_size: int, links: int) -> int:
         """Return the bytes of a frame, or raise ConfigError if neighbours need too much memory."""
         frame = HEADER_BYTES + 8 * message_size
-        # Two queues of libzmq for each neighbour, and one here.
+        # Each neighbour has two queues in libzmq and one in this process.
         needed = links * (3 * QUEUED * frame + VECTORS_PER_LINK * 8 * message_size)
         limit = memory_bytes(self.config.max_memory)
         if needed > limit:
@@ -97,3 +101,50 @@ class LocalSite:
         return SiteSetting(
             self.problem, native, config.total_rows, config.row_square, config.network_links
         )
+
+
+def classifier_of(
+    config: SiteConfig, w: Array, steps: int, agreed: bool, names: tuple[str, ...] | None
+) -> Any:
+    """Return a fitted linear classifier with these weights.
+
+    Parameters
+    ----------
+    config : SiteConfig
+        Configuration of the site.
+    w : array
+        Weights; the intercept's is last.
+    steps : int
+        Number of steps of the site.
+    agreed : bool
+        Whether the sites agree on the optimum. The gaps are NaN in any case: a single site cannot
+        certify them.
+    names : tuple of str or None
+        Names of the features.
+    """
+    from ... import LinearODMClassifier, LinearSVMClassifier
+
+    parameters = config.classifier()
+    given: dict[str, Any] = {
+        "C": parameters._row_weight(float(config.total_rows)),
+        "fit_intercept": config.fit_intercept,
+        "intercept_scaling": config.intercept_scaling,
+        "tol": config.tol,
+    }
+    if config.loss == "odm":
+        model = LinearODMClassifier(upsilon=config.upsilon, theta=config.theta, **given)
+    else:
+        model = LinearSVMClassifier(loss=config.loss, **given)
+    fitted = {
+        **fitted_attributes(w[np.newaxis], parameters._constant, [], config.tol),
+        "converged_": agreed,
+        "classes_": np.array(config.classes),
+        "n_features_in_": config.n_features,
+        "n_iter_": steps,
+        "solver_": config.solver,
+        "history_": {},
+    }
+    if names is not None:
+        fitted["feature_names_in_"] = np.array(names, dtype=object)
+    model.__dict__.update(fitted)
+    return model

@@ -1,6 +1,6 @@
 """The status of a site in Prometheus' text format.
 
-Made from the status alone, which holds neither rows nor weights.
+It uses the status alone, which has neither rows nor weights.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ LINK = (
 
 
 def metrics_text(status: Mapping[str, Any] | None, site: str) -> str:
-    """Write a status as Prometheus reads it.
+    """Return a status in Prometheus' format.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def metrics_text(status: Mapping[str, Any] | None, site: str) -> str:
 
 
 def _family(metric: _Metric, samples: Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]) -> str:
-    """Write a metric with all of its samples, or nothing if it has none."""
+    """Return a metric with all of its samples, empty if it has none."""
     lines = []
     for labels, source in samples:
         if (value := source.get(metric.key)) is not None:
@@ -114,7 +114,7 @@ def _number(value: Any) -> str:
 
 
 def served_metrics(folder: Path, site: str, port: int) -> LocalServer:
-    """Return a server of the metrics of the site in a folder, on this machine alone."""
+    """Return a server, for this machine only, of the metrics of the site in a folder."""
 
     def current() -> str:
         try:

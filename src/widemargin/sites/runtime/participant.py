@@ -1,4 +1,4 @@
-"""A site without its loop: the native site, its links and its state, which belong together."""
+"""A site without its loop: the native site, its links and its saved state."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from ..config import SiteConfig
 from ..protocol.links import Links
 from ..protocol.wire import Frame, FrameError, decode, encode
 from .local_site import LocalSite
-from .state import SavedState, StateError, Store, masses_of
+from .state import SavedState, StateError, StateStore, masses_of
 
 __all__ = ["Participant"]
 
 
 class Participant:
-    """One that takes part in a network.
+    """Member of a network.
 
     Parameters
     ----------
     local : LocalSite
         Its configuration and rows.
     public_key : str
-        Its own.
+        Public key of this site.
     listener : callable
-        Told of events.
+        Called with events.
 
     Attributes
     ----------
     site : native site
-        What learns.
+        The native site, which trains the model.
     links : Links
         Its links to neighbours.
     rounds : int
-        Rounds since the state was made.
+        Number of rounds since the state was created.
     saved : float
-        When the state was last saved, by the monotonic clock.
+        Time of the last save, by the monotonic clock.
     """
 
     def __init__(self, local: LocalSite, public_key: str, listener: Callable[..., None]) -> None:
@@ -44,15 +44,15 @@ class Participant:
         self.public_key, self._listener = public_key, listener
         self.rounds = 0
         self._fingerprint = local.rows.fingerprint
-        self._store = Store(self.config.folder, sync=self.config.sync)
+        self._store = StateStore(self.config.folder, sync=self.config.sync)
         self.site = self._restored() or self._new()
         self._open_new_links()
         self.save()
 
     def receive(self, key: str, data: bytes) -> tuple[Frame, bool] | None:
-        """Use what a neighbour sent: the frame and whether it was read; None if it is not sound."""
+        """Process a message; return its frame and whether it was read, or None if invalid."""
         if key not in self.links.by_key:
-            return None  # dropped meanwhile
+            return None  # no neighbour any more
         try:
             frame = decode(
                 data,
@@ -66,7 +66,7 @@ class Participant:
             return None
 
     def round(self) -> dict[str, bytes]:
-        """Work once, and return what to tell each neighbour. The state is safe before."""
+        """Take one step, save the state, and return the message to each neighbour."""
         self.site.combine()
         self.site.step()
         frames = {key: encode(frame) for key, frame in self.links.frames().items()}
@@ -93,7 +93,7 @@ class Participant:
         self.saved = time.monotonic()
 
     def set_neighbours(self, config: SiteConfig) -> dict[str, list[str]]:
-        """Take over the neighbours of a configuration, and return the names that came and went."""
+        """Change to the neighbours of a configuration; return the names added and removed."""
         self.config = config
         before = {key: link.neighbour for key, link in self.links.by_key.items()}
         listed = {each.public_key: each for each in config.neighbours}
@@ -123,15 +123,15 @@ class Participant:
         return site
 
     def _restored(self) -> NativeSite | None:
-        """Return the site as it was saved; set aside what cannot be trusted."""
+        """Return the saved site; set aside a state that cannot be trusted."""
         try:
             saved = self._store.load()
-            return None if saved is None else self._taken_up(saved)
+            return None if saved is None else self._from_saved(saved)
         except (ValueError, KeyError, TypeError) as error:  # StateError is a ValueError
             self._listener("state_set_aside", reason=str(error), path=str(self._store.set_aside()))
             return None
 
-    def _taken_up(self, saved: SavedState) -> NativeSite:
+    def _from_saved(self, saved: SavedState) -> NativeSite:
         header = saved.header
         for name, now, what in (
             ("agreement", self.config.agreement, "[network] or [model] have changed"),

@@ -1,4 +1,4 @@
-"""A systemd unit that keeps a site running, and away from everything that it has no need of."""
+"""A systemd unit that keeps a site running, with the fewest permissions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WantedBy=multi-user.target
 
 
 def unit_text(folder: Path, name: str) -> str:
-    """Write the unit of the site in a folder, run by this user with this Python."""
+    """Return the unit of the site in a folder, run by this user with this Python."""
     folder = folder.resolve()
     command = [sys.executable, "-m", "widemargin", "site"]
     return _UNIT.format(
@@ -83,7 +83,7 @@ def unit_text(folder: Path, name: str) -> str:
 
 
 def _escaped(text: object) -> str:
-    """Keep systemd from reading a percent sign as the beginning of a name of its own."""
+    """Escape percent signs, which systemd would expand."""
     return str(text).replace("%", "%%")
 
 

@@ -1,8 +1,8 @@
-"""`state.wms`: all that a site must remember, written so that a kill at any moment does no harm.
+"""`state.wms`: the state of a site, written so that a kill at any moment does no harm.
 
-The state is saved *before* the messages of a round leave. So whatever neighbours have been told,
-acknowledgements included, stands in the file, and a site that restarts from it contradicts nothing:
-to its neighbours it only looks as if it had slept, and had not got what it read since.
+The state is saved *before* the messages of a round are sent. Whatever neighbours have received,
+including acknowledgements, is therefore in the file, and a site that restarts from it contradicts
+nothing: to its neighbours it seems to have paused and to have missed what it read since.
 
 Layout: ``WMSITE`` and the version, two bytes; the length of the header, eight; the header, JSON;
 the state of the native site; a BLAKE2b digest of all that, 16 bytes.
@@ -22,7 +22,7 @@ from typing import Any
 from ... import _native
 from ...persistence.atomic_write import TEMPORARY_SUFFIX, write_atomically
 
-__all__ = ["SavedState", "StateError", "Store", "masses_of", "read_state"]
+__all__ = ["SavedState", "StateError", "StateStore", "masses_of", "read_state"]
 
 _MAGIC = b"WMSITE"
 VERSION = 1
@@ -31,7 +31,7 @@ _DIGEST = 16
 
 
 class StateError(ValueError):
-    """A state file that is not trusted, and why."""
+    """A state file that cannot be trusted."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SavedState:
     Attributes
     ----------
     header : dict
-        The site's name, its links, how far it is, and its masses: see :func:`masses_of`.
+        The site's name, links, progress and masses; see :func:`masses_of`.
     native : bytes
         The state of the native site.
     """
@@ -51,15 +51,15 @@ class SavedState:
 
     @property
     def total_mass(self) -> float:
-        """What the site holds, plus what it sent, minus what it received: 1, to rounding."""
+        """Mass that the site holds plus sent minus received mass: 1, up to rounding."""
         masses = self.header["masses"]
         return float(masses["held"] + sum(masses["sent"]) - sum(masses["received"]))
 
 
 def masses_of(site: _native._GossipSite, *, models: bool = False) -> dict[str, Any] | None:
-    """Return the mass that a site holds, and what it sent and received through each link.
+    """Return the mass that a site holds, and the mass sent and received through each link.
 
-    Of the Push-Sum of figures, which every method has, or of that of models; None without one.
+    The Push-Sum is that of figures, which every method has, or of models, which may be None.
     """
     sums = site.sums(models)
     if sums is None:
@@ -101,8 +101,8 @@ def read_state(path: str | os.PathLike[str]) -> SavedState:
     )
 
 
-class Store:
-    """Keeps the state of a site in its folder.
+class StateStore:
+    """State file in the folder of a site.
 
     Parameters
     ----------
@@ -114,13 +114,13 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str], *, sync: bool) -> None:
         self.path, self._sync = Path(folder) / "state.wms", sync
-        # What was being written when the process was killed.
+        # Files that a killed process left behind.
         for left in self.path.parent.glob(f".*{TEMPORARY_SUFFIX}"):
             with suppress(OSError):
                 left.unlink()
 
     def save(self, header: dict[str, Any], native: bytes) -> None:
-        """Replace the state; when this returns, messages may leave."""
+        """Replace the state; messages may be sent after this returns."""
         text = json.dumps(header).encode()
         data = _START.pack(_MAGIC, VERSION, len(text)) + text + native
         digest = hashlib.blake2b(data, digest_size=_DIGEST).digest()
@@ -134,7 +134,7 @@ class Store:
             return None
 
     def set_aside(self) -> Path:
-        """Rename a state that is not trusted, and return where it is now."""
+        """Rename a state that cannot be trusted, and return its new path."""
         number = 1
         while (place := self.path.with_name(f"state.damaged-{number}.wms")).exists():
             number += 1

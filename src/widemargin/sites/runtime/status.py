@@ -1,4 +1,4 @@
-"""What a site tells of itself: no weights, no rows."""
+"""Status of a site, without weights or rows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..protocol.links import Link
 from ..protocol.transport import Transport
 from .participant import Participant
 
-__all__ = ["History", "status_of"]
+__all__ = ["SiteHistory", "status_of"]
 
 MOST_POINTS = 512
-# Seconds between points at first; they double whenever the points become too many.
+# Initial seconds between points, doubled whenever there are too many.
 FIRST_STEP = 0.5
 
 
-class History:
-    """Points of time, estimated gap, distance and accuracy: fewer the longer a site runs."""
+class SiteHistory:
+    """Records of time, estimated gap, distance and accuracy, thinned as a site runs."""
 
     def __init__(self) -> None:
         self.points: list[list[float | None]] = []
@@ -32,7 +32,7 @@ class History:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for another point."""
+        """Whether another point is due."""
         return time.monotonic() >= self._next
 
     def note(self, site: _native._GossipSite, problem: LinearProblem) -> None:
@@ -51,20 +51,20 @@ class History:
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can hold."""
+    """Return a number, or None if JSON cannot represent it."""
     return float(value) if math.isfinite(value) else None
 
 
 def relative_distance(site: _native._GossipSite) -> float | None:
-    """Return how far the farthest neighbour's model is, relative to the length of this one."""
+    """Return the largest distance to a neighbour's model, relative to the norm of this one."""
     norm = float(np.linalg.norm(site.model()))
     return finite(site.apart / norm) if norm > 0 else None
 
 
 def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
-    """Return what a site knows of itself and its neighbours, as JSON can hold it."""
+    """Return the status of a site and its links, as JSON values."""
     config = part.config
-    # One that nobody talks to knows of its own rows only, however well it knows these.
+    # A site without a connection knows its own rows only.
     alone = config.n_sites > 1 and all(not link.their_epoch for link in part.links.by_key.values())
     figures = _figures(part.site, config.n_sites)
     return {

@@ -1,6 +1,5 @@
-"""A read-only page that draws a network of sites while it learns."""
+"""A read-only page that shows a network of sites during training."""
 
-from .page import page_of
-from .watcher import Watcher
+from .watcher import Watcher, name_of, page_of
 
-__all__ = ["Watcher", "page_of"]
+__all__ = ["Watcher", "name_of", "page_of"]

@@ -1,23 +1,30 @@
-"""Asks sites for their status, and remembers what those that went down had said."""
+"""The statuses of some sites, also of those that went down, and the page that shows them."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import math
 import threading
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Watcher"]
+from ..control import ask as ask_site
+from ..runtime.local_http import Page
+
+__all__ = ["Watcher", "name_of", "page_of"]
 
 SECONDS_BETWEEN_QUESTIONS = 0.5
 SECONDS_FOR_AN_ANSWER = 2.0
 MOST_POINTS = 1024
 MOST_AT_ONCE = 16
-# All that leaves this process of a status: figures, never weights or rows.
+# The parts of a status that the page gets: figures, never weights or rows.
 OF_A_SITE = (
     "uptime_seconds",
     "rounds",
@@ -39,7 +46,7 @@ Ask = Callable[[Path], Mapping[str, Any]]
 
 
 class Watcher:
-    """What is known of some sites.
+    """Latest known statuses of some sites.
 
     Parameters
     ----------
@@ -60,8 +67,8 @@ class Watcher:
         ]
 
     def view(self) -> dict[str, Any]:
-        """Return what the page is drawn from; sites are asked twice a second at the most."""
-        with self._lock:  # however many pages are open
+        """Return the data of the page; sites are asked at most twice a second."""
+        with self._lock:  # several pages may be open
             if time.monotonic() - self._asked >= SECONDS_BETWEEN_QUESTIONS:
                 with ThreadPoolExecutor(min(MOST_AT_ONCE, len(self._folders))) as pool:
                     self._sites = list(pool.map(self._seen, self._folders, self._sites))
@@ -84,7 +91,7 @@ class Watcher:
 
 
 def name_of(folder: Path) -> str:
-    """Return the name that a site has by its file, or that of its folder."""
+    """Return the name of a site in its file, or else that of its folder."""
     try:
         with open(folder / "site.toml", "rb") as file:
             return str(tomllib.load(file)["name"])
@@ -93,9 +100,7 @@ def name_of(folder: Path) -> str:
 
 
 def _ask_the_site(folder: Path) -> Mapping[str, Any]:
-    from ..control import ask
-
-    return ask(folder, "status", timeout=SECONDS_FOR_AN_ANSWER)
+    return ask_site(folder, "status", timeout=SECONDS_FOR_AN_ANSWER)
 
 
 def _chosen(source: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
@@ -103,15 +108,46 @@ def _chosen(source: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """Replace numbers that JSON lacks by null."""
+    """Replace numbers that JSON cannot represent by null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _continued(before: list[Any], now: Sequence[Sequence[Any]]) -> list[Any]:
-    """Put a site's history behind what it said before it was restarted, thinned if it is long."""
+    """Append a site's history to that before its restart, thinned if it is long."""
     points = [[_as_json(value) for value in point] for point in now]
     began = points[0][0] if points else math.inf
     points = [point for point in before if point[0] < began] + points
     while len(points) > MOST_POINTS:
         points = [*points[:-1:2], points[-1]]
     return points
+
+
+def page_of(watcher: Watcher) -> dict[str, Page]:
+    """Return the pages of a watcher: the document, and its data as JSON."""
+    style, script = _file("page.css"), _file("page.js")
+    document = _file("page.html").replace("/*STYLE*/", style).replace("/*SCRIPT*/", script)
+    # Only these two texts may run or style the page, and only the data may be loaded.
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "connect-src 'self'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        ]
+    )
+    return {
+        "/": Page("text/html", lambda: document, {"Content-Security-Policy": policy}),
+        "/network.json": Page("application/json", lambda: json.dumps(watcher.view())),
+    }
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -23,7 +23,7 @@ from ..params.linear import (
     LinearSVMSettings,
 )
 from ..rows.blocks import PlacedRows
-from ..rows.columns import Columns
+from ..rows.columns import FrameColumns
 from .model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
 from .validation import DividedValidation, ValidatedFit
 
@@ -52,7 +52,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
         return model
 
     def _fitted(
-        self, engine: SparkEngine, dataset: Any, columns: Columns, local: Any, told: FitLog
+        self, engine: SparkEngine, dataset: Any, columns: FrameColumns, local: Any, told: FitLog
     ) -> DividedFit:
         rows = self._place(engine, dataset, columns, told, n_parts=self._value("nParts"))
         inputs, settings = self._inputs(local, rows), self._settings(local, told)

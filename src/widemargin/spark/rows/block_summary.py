@@ -1,4 +1,4 @@
-"""What blocks tell of their rows, and whether these can be trained on."""
+"""Summary of the rows of blocks, and checks of whether they can be trained on."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...estimators.linear_divided import bytes_of
+from ...core.blocks import bytes_of
 from .block_tasks import SourceBlock
-from .columns import Columns
+from .columns import FrameColumns
 from .feature_spread import Spread, joined_spread, spread_of
 from .vector_arrays import different_sizes
 
 log = logging.getLogger("widemargin.spark")
 
-# Sparse vectors with this share of entries that are not zero are kept as dense rows, which take
-# about as much memory and are passed over faster.
+# Sparse vectors with this share of non-zero entries are stored as dense rows, which take about as
+# much memory and are faster.
 DENSE_SHARE = 0.5
-# With more classes than this, labels that do not occur are taken for a slip.
+# With more classes than this, labels that do not occur are taken for a mistake.
 MOST_CLASSES_WITH_GAPS = 100
 
 
 class BlockMark(NamedTuple):
-    """What tells a block: number of the part, rows, checksum of these."""
+    """Identity of a block: number of the part, number of rows, checksum."""
 
     number: int
     rows: int
@@ -36,26 +36,26 @@ class BlockMark(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What blocks tell of their rows.
+    """Summary of the rows of some blocks.
 
     Attributes
     ----------
     rows, stored, entries, skipped : int
-        Rows, their bytes, their stored values, and rows left out as invalid.
+        Number of rows, of bytes, of stored values, and of rows left out as invalid.
     sizes : tuple of int
         Numbers of features that occur.
     kinds : frozenset of bool
-        Whether blocks are sparse: one of them, or both.
+        Whether blocks are sparse: False, True or both.
     counts, weights : array of shape (largest label + 1,)
-        Rows of each class, and their weights.
+        Number and total weight of the rows of each class.
     empty : tuple of int
         Numbers of parts that have no rows.
     blocks : tuple of BlockMark
-        Of the parts, in the order of their numbers.
+        Blocks of the parts, in the order of their numbers.
     spread : Spread or None
-        Of the features; None if there are too many of them.
+        Spread of the features; None if there are too many of them.
     problem : str or None
-        What is wrong with the first part that cannot be used.
+        Error in the first part that cannot be used.
     """
 
     rows: int
@@ -72,7 +72,7 @@ class Summary:
     problem: str | None
 
     def plus(self, other: Summary) -> Summary:
-        """Add that of other rows."""
+        """Return the summary of these and other rows."""
         return Summary(
             self.rows + other.rows,
             self.stored + other.stored,
@@ -90,12 +90,12 @@ class Summary:
 
     @property
     def dense(self) -> bool:
-        """Whether rows are better kept dense."""
+        """Whether to store rows as dense ones."""
         return self.kinds == {False} or self.entries > DENSE_SHARE * self.rows * self.sizes[0]
 
 
 def summary_of(block: SourceBlock) -> Summary:
-    """Describe one block."""
+    """Return the summary of one block."""
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
     sparse, there = sp.issparse(block.X), block.n_rows > 0
     return Summary(
@@ -114,7 +114,7 @@ def summary_of(block: SourceBlock) -> Summary:
     )
 
 
-def check_rows(summary: Summary, columns: Columns, use: str = "train on") -> None:
+def check_rows(summary: Summary, columns: FrameColumns, use: str = "train on") -> None:
     """Raise if rows cannot be used."""
     if summary.problem is not None:
         raise ValueError(summary.problem)
@@ -130,7 +130,7 @@ def check_rows(summary: Summary, columns: Columns, use: str = "train on") -> Non
         raise ValueError(f"column {columns.features!r} must hold at least one feature; got none.")
 
 
-def check_classes(summary: Summary, columns: Columns) -> None:
+def check_classes(summary: Summary, columns: FrameColumns) -> None:
     """Raise if labels are not those of at least two classes."""
     counts = summary.counts
     missing = np.flatnonzero(counts == 0)

@@ -1,7 +1,7 @@
-"""What runs on Spark's workers: blocks of rows out of a DataFrame's Arrow batches.
+"""Tasks on Spark's workers that turn a DataFrame's Arrow batches into blocks of rows.
 
-Nothing is raised here for what is wrong with the data: Spark would try the task again a few times,
-and bury the words in a trace. It travels in a block, and the driver raises it.
+Errors in the data are not raised here: Spark would repeat the task and hide the message in a trace.
+They are returned in a block, and the driver raises them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
-from ...estimators.linear_divided import BLOCK_BYTES, BLOCK_ROWS
-from ...linear.row_blocks import RowBlock
 from .checked_rows import RowChecks, ValidRows
-from .columns import PARTITION, VALIDATION, Columns
+from .columns import PARTITION, VALIDATION, FrameColumns
 from .vector_arrays import ColumnError
 
-# Added to the numbers of blocks of validation rows; a partition has fewer blocks than that.
+# Added to the numbers of blocks of validation rows; a partition has fewer blocks.
 HELD_OUT = 1 << 31
 
 
@@ -35,11 +34,11 @@ class SourceBlock(RowBlock):
     Attributes
     ----------
     number : int
-        Of the part.
+        Number of the part.
     skipped : int
-        Rows that were left out as invalid; told by the last block of a partition.
+        Number of rows left out as invalid, in the last block of a partition.
     problem : str or None
-        What is wrong with the partition, which has no other blocks after this one.
+        Error in the partition, which has no blocks after this one.
     sign : int
         Checksum of the rows.
     """
@@ -52,24 +51,24 @@ class SourceBlock(RowBlock):
 
 @dataclass(frozen=True)
 class BlocksOfPartition:
-    """Cuts the rows of a partition into blocks.
+    """Task that cuts the rows of a partition into blocks.
 
     Attributes
     ----------
     fit : str
-        Tells blocks of this fit from all others.
-    columns : Columns
+        Identifier of the fit, part of the names of blocks.
+    columns : FrameColumns
         Names of the columns, for messages.
     skip : bool
-        Whether rows with nulls or NaN are left out; else they are a problem.
+        Whether rows with nulls or NaN are left out instead of being an error.
     note : callable
-        What is told of every block beside it.
+        Returns a note on a block, which is stored beside it.
     max_rows, max_bytes : int
-        Of a block.
+        Limits of a block.
     """
 
     fit: str
-    columns: Columns
+    columns: FrameColumns
     skip: bool
     note: Callable[[SourceBlock], Any]
     max_rows: int = BLOCK_ROWS
@@ -107,7 +106,7 @@ class BlocksOfPartition:
                 yield self._block(stream.pile.taken(), stream.number, stream.checks.skipped)
 
     def _kinds(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-        """Part the rows to train on from those to validate by."""
+        """Separate the rows to train on from those to validate on."""
         name = self.columns.validation
         if name is None:
             return [batch]
@@ -119,8 +118,8 @@ class BlocksOfPartition:
     def _block(
         self, rows: ValidRows, number: int, skipped: int = 0, problem: str | None = None
     ) -> SourceBlock:
-        # Computed again, a partition may have its rows in another order. What processes remember
-        # of the block of that name would be wrong then, so its contents are part of the name.
+        # A partition that is computed again may have its rows in another order. A checksum in the
+        # name keeps processes from using what they remember of the earlier block.
         X, codes, weight = rows.X, rows.codes, rows.weight
         arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
         sign = 0
@@ -134,7 +133,7 @@ class BlocksOfPartition:
 
 @dataclass
 class _Stream:
-    """Rows of one kind: those to train on, or those to validate by."""
+    """Rows to train on, or rows to validate on."""
 
     number: int
     checks: RowChecks
@@ -143,7 +142,7 @@ class _Stream:
 
 @dataclass
 class _Pile:
-    """Rows that do not fill a block yet. Where blocks end is a matter of the rows alone."""
+    """Rows that do not fill a block yet. Where blocks end depends on the rows alone."""
 
     max_rows: int
     max_bytes: int
@@ -152,7 +151,7 @@ class _Pile:
     stored: int = 0
 
     def add(self, more: ValidRows) -> Iterator[ValidRows]:
-        """Put rows on the pile, and yield blocks that are full."""
+        """Add rows, and yield full blocks."""
         while len(more.codes):
             ends = np.cumsum(more.row_bytes)
             room = int(np.searchsorted(ends, self.max_bytes - self.stored, side="right"))
@@ -160,7 +159,7 @@ class _Pile:
             if room == 0 and self.rows:
                 yield self.taken()
                 continue
-            room = max(room, 1)  # of rows that are larger than a block
+            room = max(room, 1)  # a row may be larger than a block
             self.pieces.append(more[:room])
             self.rows += min(room, len(more.codes))
             self.stored += int(ends[min(room, len(ends)) - 1])

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import scipy.sparse as sp
 from pyspark.sql import functions as F
 
+from ...core.blocks import RowBlock
 from ...engines import spark_tasks
 from ...engines.spark import SparkEngine, SparkParts
-from ...linear.row_blocks import RowBlock
 from .block_summary import Summary, check_rows, summary_of
 from .block_tasks import HELD_OUT, BlocksOfPartition, SourceBlock
-from .columns import IDENTITY, PARTITION, Columns
+from .columns import IDENTITY, PARTITION, FrameColumns
 
 log = logging.getLogger("widemargin.spark")
 
-# Parts that rows with ids are divided into.
+# Number of parts for rows with ids.
 PARTS_BY_ID = 16
 
 
@@ -32,15 +32,15 @@ class PlacedRows:
     Attributes
     ----------
     engine : SparkEngine
-        Where they are.
+        Engine that keeps them.
     parts : SparkParts
-        Blocks of them.
+        Blocks of the rows.
     summary : Summary
-        What they are like.
+        Summary of the rows.
     facts : tuple
-        What else blocks told of themselves, in their order.
+        Results of ``facts_of``, in the order of the blocks.
     validation : PlacedRows or None
-        Rows beside them that are not trained on.
+        Validation rows, which are not trained on.
     """
 
     engine: SparkEngine
@@ -58,20 +58,20 @@ class PlacedRows:
 def place(
     engine: SparkEngine,
     dataset: Any,
-    columns: Columns,
+    columns: FrameColumns,
     *,
     skip: bool,
     n_parts: int | None,
     sorted_rows: bool = False,
     facts_of: Callable[[SourceBlock], Any] | None = None,
 ) -> PlacedRows:
-    """Put the rows of a DataFrame into blocks, which the engine keeps until it is told otherwise.
+    """Put the rows of a DataFrame into blocks, which the engine keeps until they are released.
 
-    With ids rows are placed by the hash of theirs and sorted, so that blocks do not depend on how
-    the DataFrame is partitioned. Without, rows stay where they are, unless ``n_parts`` is given.
-    ``sorted_rows`` are sorted by a hash of their contents then, so that a partition that is
-    computed again has its rows in the same order. ``facts_of`` is asked of blocks when they are
-    made, which saves a pass over them.
+    Rows with ids are placed by a hash of the id and sorted, so that blocks do not depend on how the
+    DataFrame is partitioned. Rows without ids stay in their partitions unless ``n_parts`` is given;
+    ``sorted_rows`` sorts them by a hash of their contents, so that a partition that is computed
+    again has its rows in the same order. ``facts_of`` is called with every block when it is made,
+    which saves a pass over the blocks.
     """
     chosen = columns.selected(dataset)
     if columns.identity is not None:
@@ -89,26 +89,29 @@ def place(
         chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
     chosen = chosen.withColumn(PARTITION, F.spark_partition_id())
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, Noting(facts_of))
-    # Read once: a source that is drawn at random would divide its rows otherwise each time.
+    # Read once: a random source would give other rows each time.
     made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
-    rows, moved = _settled(engine, made, notes, columns, held_out=False)
+    rows, moved = _checked(engine, made, notes, columns, held_out=False)
     if columns.validation is not None:
-        validation, also = _settled(engine, made, notes, columns, held_out=True)
+        validation, also = _checked(engine, made, notes, columns, held_out=True)
         rows, moved = replace(rows, validation=validation), moved and also
     if moved:
         engine.release(made)
     return rows
 
 
-def _settled(
+def _checked(
     engine: SparkEngine,
     made: SparkParts,
     notes: dict[int, Note],
-    columns: Columns,
+    columns: FrameColumns,
     *,
     held_out: bool,
 ) -> tuple[PlacedRows, bool]:
-    """Check blocks of one kind and make them all dense or all sparse; tell if these are new."""
+    """Check training or validation blocks and make them all dense or all sparse.
+
+    The second value is whether this made new blocks.
+    """
     parts, use = made, "validate by" if held_out else "train on"
     own = [number for number in notes if bool(number & HELD_OUT) == held_out]
     if columns.validation is not None:
@@ -133,7 +136,7 @@ def _settled(
 
 
 class Note(NamedTuple):
-    """What is told of a block when it is made."""
+    """Note on a block: its summary and its facts."""
 
     summary: Summary
     facts: Any
@@ -141,12 +144,12 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True)
 class Noting:
-    """Describes blocks, and asks those with rows for facts."""
+    """Function that makes the note on a block."""
 
     facts_of: Callable[[SourceBlock], Any] | None
 
     def __call__(self, block: SourceBlock) -> Note:
-        """Describe a block."""
+        """Return the note on a block."""
         facts = None
         if self.facts_of is not None and block.n_rows > 0:
             facts = self.facts_of(block)
@@ -155,12 +158,12 @@ class Noting:
 
 @dataclass(frozen=True)
 class AsKind:
-    """Blocks made dense, or CSR."""
+    """Function that makes a block dense, or CSR."""
 
     dense: bool
 
     def __call__(self, block: RowBlock) -> RowBlock:
-        """Return the block with its rows so."""
+        """Return the converted block."""
         if self.dense:
             return replace(block, X=block.X.toarray() if sp.issparse(block.X) else block.X)
         return replace(block, X=sp.csr_matrix(block.X))

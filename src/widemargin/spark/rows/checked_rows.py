@@ -1,4 +1,4 @@
-"""Rows of a DataFrame's batches that count, or what is wrong with them."""
+"""Checks of the rows in a DataFrame's batches."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.losses import NO_WEIGHT
-from .columns import FEATURES, IDENTITY, LABEL, WEIGHT, Columns
+from .columns import FEATURES, IDENTITY, LABEL, WEIGHT, FrameColumns
 from .vector_arrays import ColumnError, different_sizes, vectors_of
 
-# Labels are positions in an array of classes; larger ones are a slip.
+# Labels are positions in an array of classes; larger ones are taken for a mistake.
 LARGEST_LABEL = 1_000_000
 
 
 @dataclass(frozen=True)
 class ValidRows:
-    """Some checked rows."""
+    """Rows that passed the checks."""
 
     X: Any
     codes: NDArray[np.int32]
@@ -35,16 +35,16 @@ class ValidRows:
 
 @dataclass
 class RowChecks:
-    """Checks the rows of batches, one batch after another."""
+    """Checks of the rows of batches, in the order of the batches."""
 
-    columns: Columns
+    columns: FrameColumns
     skip: bool
     skipped: int = 0
     size: int | None = None
     last_identity: Any = None
 
     def rows(self, batch: pa.RecordBatch) -> ValidRows:
-        """Return the rows that count."""
+        """Return the valid rows of positive weight."""
         names = self.columns
         self._check_identity(batch)
         vectors = vectors_of(batch.column(FEATURES), names.features)
@@ -100,7 +100,7 @@ class RowChecks:
         self.size = size
 
     def _check_identity(self, batch: pa.RecordBatch) -> None:
-        """Demand ids that tell rows apart; they are sorted, so that equal ones are neighbours."""
+        """Raise unless ids are unique; they are sorted, so that equal ones are neighbours."""
         if self.columns.identity is None or batch.num_rows == 0:
             return
         ids, name = batch.column(IDENTITY), self.columns.identity

@@ -1,4 +1,4 @@
-"""The columns of a DataFrame that a fit or a prediction reads, and whether they can be used."""
+"""The columns of a DataFrame that a fit or a prediction reads, and checks of their types."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-# What columns are called on the way to the workers.
+# Names of the columns that are sent to the workers.
 FEATURES, LABEL, WEIGHT, VALIDATION, IDENTITY = "features", "label", "weight", "validation", "id"
-# The number of a row's partition. A task that works on several, and computes a lost one again, has
-# another number than the partition.
+# The number of a row's partition. It differs from the number of a task that computes several
+# partitions, or one that was lost.
 PARTITION = "partition"
 
 
 @dataclass(frozen=True)
-class Columns:
+class FrameColumns:
     """Names of the columns; None where there is none.
 
     Attributes
@@ -39,9 +39,9 @@ class Columns:
     weight : str or None
         Weights of the rows.
     validation : str or None
-        Which rows are not trained on.
+        Whether a row is for validation.
     identity : str or None
-        Numbers or texts that tell rows apart.
+        Numbers or texts that identify rows.
     """
 
     features: str
@@ -51,7 +51,7 @@ class Columns:
     identity: str | None = None
 
     def check(self, schema: Any) -> None:
-        """Raise unless the DataFrame has these columns, and of types that will do."""
+        """Raise unless the DataFrame has these columns, of suitable types."""
         check_features(schema, self.features)
         _check(schema, "labelCol", self.label, _numeric, "numbers", "Index text with StringIndexer")
         _check(schema, "weightCol", self.weight, _numeric, "numbers", "Cast it")
@@ -73,7 +73,7 @@ class Columns:
         )
 
     def selected(self, dataset: Any) -> Any:
-        """Return these columns alone, under names of our own."""
+        """Return these columns only, under fixed names."""
         wanted = [
             column(self.features).alias(FEATURES),
             column(self.label).cast("double").alias(LABEL),
@@ -102,7 +102,7 @@ def check_features(schema: Any, name: str) -> None:
 
 
 def refuse_existing(schema: Any, param: str, name: str) -> None:
-    """Raise if a column that is to be made is there already."""
+    """Raise if a column to be added exists already."""
     if name in schema.names:
         raise ValueError(
             f"the DataFrame already has a column {name!r}. Drop it, or choose another name with "

@@ -1,8 +1,7 @@
-"""How far features spread over the rows of blocks, and a word if one hides all others."""
+"""Spread of the features over the rows of blocks, and a warning if one dominates."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,22 +9,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core.arrays import Array
+from ...core.fit import warn
 from ...estimators.feature_scales import DOMINANT_SHARE, UNEVEN_PENALTY
 
-# Evenly spaced rows of a block that stand for all of them.
+# Number of evenly spaced rows of a block that are measured.
 ROWS_OF_A_BLOCK = 2000
-# With more features than this, sums of them are no longer small enough to come along for nothing.
+# With more features than this, their sums are too large to send along.
 MOST_FEATURES = 10_000
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Of each feature.
+    """Mean and spread of each feature.
 
     Attributes
     ----------
     rows : int
-        Rows that it is about.
+        Number of rows.
     mean : array of shape (n_features,)
         Mean.
     squares : array of shape (n_features,)
@@ -37,9 +37,9 @@ class Spread:
     squares: Array
 
     def plus(self, other: Spread) -> Spread:
-        """Join that of other rows."""
+        """Return the spread over these and other rows."""
         if self.mean.shape != other.mean.shape:
-            return self  # an error, which others tell
+            return self  # an error that other checks report
         rows, apart = self.rows + other.rows, other.mean - self.mean
         return Spread(
             rows,
@@ -49,7 +49,7 @@ class Spread:
 
 
 def joined_spread(one: Spread | None, other: Spread | None) -> Spread | None:
-    """Join what was measured."""
+    """Return the spread over all rows."""
     if one is None or other is None:
         return one or other
     return one.plus(other)
@@ -71,17 +71,15 @@ def spread_of(X: Any) -> Spread | None:
     return Spread(n_rows, mean, n_rows * variance)
 
 
-def warn_if_one_dominates(spread: Spread | None, column: str, stacklevel: int) -> None:
-    """Warn if the scales of features let only one of them count."""
+def warn_if_one_dominates(spread: Spread | None, column: str) -> None:
+    """Warn if one feature has almost all of the variance."""
     if spread is None or np.count_nonzero(spread.squares) < 2:
         return
     total, top = float(spread.squares.sum()), int(spread.squares.argmax())
     if not np.isfinite(total) or spread.squares[top] <= DOMINANT_SHARE * total:
         return
-    warnings.warn(
+    warn(
         f"Feature {top} of column {column!r} carries {100 * spread.squares[top] / total:.4g} % of "
         f"the variance of all {len(spread.mean)} features, so {UNEVEN_PENALTY}. Scale the features "
-        "first, for example with pyspark.ml.feature.StandardScaler in a Pipeline.",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+        "first, for example with pyspark.ml.feature.StandardScaler in a Pipeline."
     )

@@ -21,7 +21,7 @@ SPARSE_VECTOR = 0
 
 
 class ColumnError(ValueError):
-    """What is wrong with a column, in words for its owner."""
+    """A column that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Vectors:
     Attributes
     ----------
     X : array or CSR matrix
-        Those that are neither null nor hold anything but finite numbers; CSR if one is sparse.
+        The valid vectors, which are not null and hold finite numbers only; CSR if one is sparse.
     valid : array of bool
-        Which of the batch these are.
+        Which vectors of the batch are valid.
     row_bytes : array of int64
-        What each of them takes, as it was stored.
+        Bytes of each valid vector, as it was stored.
     """
 
     X: Any
@@ -67,14 +67,14 @@ def vectors_of(column: pa.Array, name: str) -> Vectors:
 
 
 def different_sizes(name: str, small: int, large: int) -> ColumnError:
-    """Say that vectors cannot be rows of one matrix."""
+    """Return the error for vectors of different sizes."""
     return ColumnError(
         f"column {name!r} must hold vectors of one size; got sizes {small} and {large}."
     )
 
 
 def _values(rows: pa.Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return how many values each vector stores, and all of them one after another."""
+    """Return the number of values of each vector, and all values in one array."""
     lists = rows.field("values") if pa.types.is_struct(rows.type) else rows
     lengths = np.asarray(pc.list_value_length(lists), dtype=np.int64)
     # Nulls inside an array become NaN.
@@ -113,6 +113,6 @@ def _csr(
     # Positions within each row: the features of dense vectors.
     indices = (np.arange(len(flat)) - np.repeat(indptr[:-1], lengths)).astype(np.int32)
     indices[np.repeat(sparse, lengths)] = given
-    X = sp.csr_matrix((flat, indices, indptr), shape=shape).copy()  # Arrow's memory stays as it is
+    X = sp.csr_matrix((flat, indices, indptr), shape=shape).copy()  # Arrow owns its memory
     X.eliminate_zeros()  # of the dense vectors
     return canonical(X)
