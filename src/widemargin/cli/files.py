@@ -13,7 +13,7 @@ import typer
 from widemargin.cli.messages import say, usage_error
 
 if TYPE_CHECKING:
-    from widemargin.data.formats import Table
+    from widemargin.data import Table
 
 __all__ = [
     "DataOption",
@@ -104,7 +104,7 @@ def write_output(path: Path, data: bytes) -> None:
 
 def read_file(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
     """Read a data file, and say what the reader had to decide."""
-    from widemargin.data.formats import DataFileError, Table, read
+    from widemargin.data import DataFileError, Table, read
 
     try:
         table = read(path, zero_based="auto" if zero_based is None else zero_based, **options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin.cli.messages import say, usage_error
 
 if TYPE_CHECKING:
-    from widemargin.data.spool import SpooledRows
+    from widemargin.data import SpooledRows
 
 __all__ = ["spool_file"]
 
@@ -17,7 +17,7 @@ def spool_file(
     estimator: Any, path: Path, *, zero_based: bool | None, spool_dir: Path | None, **options: Any
 ) -> SpooledRows:
     """Turn a data file into arrays on disk, and say what the reader had to decide."""
-    from widemargin.data.formats import DataFileError
+    from widemargin.data import DataFileError
     from widemargin.estimators.linear_streaming import spooled
 
     if spool_dir is not None and not spool_dir.is_dir():

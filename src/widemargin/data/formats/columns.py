@@ -1,20 +1,21 @@
-"""Which columns of a table are features and which one holds the labels."""
+"""Choose the columns of a table that are features and the one that holds the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from widemargin.data.formats.table import DataFileError, Request
+from .blocks import Request
+from .table import DataFileError
 
-__all__ = ["LABEL_NAMES", "Columns", "check_names", "choose_columns"]
+__all__ = ["LABEL_NAMES", "ChosenColumns", "check_names", "choose_columns"]
 
 #: Names that mark the label column. `y` comes second because it may be a coordinate.
 LABEL_NAMES = (("label", "target", "class"), ("y",))
 
 
 @dataclass(frozen=True)
-class Columns:
+class ChosenColumns:
     """Positions of the feature columns, in the order of the matrix, and of the label column."""
 
     features: tuple[int, ...]
@@ -40,13 +41,13 @@ def check_names(request: Request, names: Sequence[str], line: int | None = None)
         )
 
 
-def choose_columns(request: Request, names: Sequence[str] | None, width: int) -> Columns:
+def choose_columns(request: Request, names: Sequence[str] | None, width: int) -> ChosenColumns:
     """Choose the feature columns and the label column of a table.
 
     Parameters
     ----------
     request : Request
-        What the caller asked for.
+        The arguments of the caller.
     names : sequence of str or None
         Column names; None without a header.
     width : int
@@ -54,8 +55,8 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
 
     Returns
     -------
-    Columns
-        With ``label=None`` if labels are not asked for.
+    ChosenColumns
+        With ``label=None`` if labels are not requested.
     """
     asked = None if request.label is None else _locate(request, request.label, names, width)
     if request.feature_names is not None and names is not None:
@@ -71,9 +72,9 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
         if not request.labelled:
             label = None
     if label is None:
-        return Columns(features, None, ())
+        return ChosenColumns(features, None, ())
     described = f"column {label + 1}" if names is None else f"column {names[label]!r}"
-    return Columns(features, label, (f"labels are taken from {described}",))
+    return ChosenColumns(features, label, (f"labels are taken from {described}",))
 
 
 def _locate(request: Request, label: str | int, names: Sequence[str] | None, width: int) -> int:

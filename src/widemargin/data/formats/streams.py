@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from widemargin.data.formats.table import DataFileError
+from .table import DataFileError
 
-__all__ = ["COMPRESSED_SUFFIXES", "check_regular_file", "open_stream"]
+__all__ = ["COMPRESSED_SUFFIXES", "check_regular_file", "open_stream", "size_if_plain"]
 
 
 class _Packing(NamedTuple):
@@ -96,6 +96,11 @@ def check_regular_file(path: Path) -> None:
             raise
         raise DataFileError(path, f"cannot be read: {_reason(error)}.") from error
     raise DataFileError(path, "no such file. Check the path and the current directory.")
+
+
+def size_if_plain(path: Path) -> int | None:
+    """Bytes of a file; None if it is packed, because its unpacked size is not known."""
+    return None if path.suffix.lower() in COMPRESSED_SUFFIXES else path.stat().st_size
 
 
 def _check_magic(path: Path, packing: _Packing) -> None:

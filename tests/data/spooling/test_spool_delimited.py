@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from spooled_contents import contents
 
-from widemargin.data.formats import DataFileError, read
-from widemargin.data.spool import spool
+from widemargin.data import DataFileError, read, spool
 
-ARROW_MODULE = "widemargin.data.formats.delimited.arrow"
+ARROW_MODULE = "widemargin.data.formats.delimited_arrow"
 HEADER = "a,b,label\n"
 
 

@@ -1,4 +1,4 @@
-"""Number labels as they come, before all classes are known."""
+"""Number labels block by block, before all classes are known."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..formats.blocks import Block
 from ..formats.table import numbers_or_text
-from .blocks import Block
 
 __all__ = ["CODE_TYPE", "LabelBook"]
 
@@ -18,13 +18,13 @@ _KINDS = {"b": "booleans", "U": "text"}
 
 
 class LabelBook:
-    """Gives every label a number.
+    """The number of every label.
 
     Parameters
     ----------
     classes : array-like or None
-        All labels that may occur. None numbers labels in the order in which they are seen, and
-        `finish` says how to renumber them.
+        All labels that may occur. None numbers labels in the order of their first occurrence, and
+        `finish` returns how to renumber them.
     """
 
     def __init__(self, classes: ArrayLike | None) -> None:
@@ -37,13 +37,15 @@ class LabelBook:
     def encode(self, block: Block) -> NDArray[np.int16]:
         """Return the number of each row's label."""
         written = isinstance(block.labels, list)
-        labels = np.asarray(block.labels)
+        labels, row_labels = np.asarray(block.labels), block.label_codes
+        if row_labels is None:
+            labels, row_labels = np.unique(labels, return_inverse=True)
         if self._given is None:
             self._note_type(labels.dtype, written, block)
             fractions = _fractions(labels)
             if fractions.size:
-                row = int(np.flatnonzero(np.isin(block.label_codes, fractions))[0])
-                raise block.place.error(_continuous(labels[block.label_codes[row]]), row)
+                row = int(np.flatnonzero(np.isin(row_labels, fractions))[0])
+                raise block.origin.error(_continuous(labels[row_labels[row]]), row)
         table = np.empty(len(labels), dtype=CODE_TYPE)
         for position, label in enumerate(labels.tolist()):
             number = self._number.get(label)
@@ -51,9 +53,10 @@ class LabelBook:
                 # Text of a file: "1.0" is the class 1 if the classes are numbers.
                 number = self._number.get(numbers_or_text([label]).tolist()[0])
             if number is None:
-                number = self._add(label, position, block)
+                row = int(np.flatnonzero(row_labels == position)[0])
+                number = self._add(label, row, block)
             table[position] = number
-        codes: NDArray[np.int16] = table[block.label_codes]
+        codes: NDArray[np.int16] = table[row_labels]
         return codes
 
     def finish(self) -> tuple[NDArray[Any], NDArray[np.int16] | None]:
@@ -67,7 +70,7 @@ class LabelBook:
         classes, positions = np.unique(labels, return_inverse=True)
         return classes, positions.astype(CODE_TYPE)
 
-    def _add(self, label: Any, position: int, block: Block) -> int:
+    def _add(self, label: Any, row: int, block: Block) -> int:
         if self._given is None and len(self._number) < _MOST_CLASSES:
             self._number[label] = len(self._number)
             return len(self._number) - 1
@@ -81,8 +84,7 @@ class LabelBook:
                 f"the label {label!r} is not in `classes`, {_listed(self._given)}. Name all "
                 "classes, or leave `classes` out."
             )
-        row = int(np.flatnonzero(block.label_codes == position)[0])
-        raise block.place.error(problem, row)
+        raise block.origin.error(problem, row)
 
     def _note_type(self, dtype: np.dtype[Any], written: bool, block: Block) -> None:
         self._written = written
@@ -90,7 +92,7 @@ class LabelBook:
             self._dtype = dtype
         before, now = (_KINDS.get(kind, "numbers") for kind in (self._dtype.kind, dtype.kind))
         if before != now:
-            raise block.place.error(
+            raise block.origin.error(
                 f"expected labels of one kind; got {now} after {before}. Convert the labels."
             )
         self._dtype = np.promote_types(self._dtype, dtype)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import issparse
 
-from widemargin.data.spool import spool
+from widemargin.data import spool
 
 
 def contents(source, **options):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from spooled_contents import contents
 
-from widemargin.data.formats import DataFileError, read
-from widemargin.data.spool import spool
+from widemargin.data import DataFileError, read, spool
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

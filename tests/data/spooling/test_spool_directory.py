@@ -7,7 +7,7 @@ import tempfile
 import numpy as np
 import pytest
 
-from widemargin.data.spool import spool
+from widemargin.data import spool
 
 X = np.arange(12.0).reshape(6, 2)
 Y = [0, 1, 0, 1, 0, 1]
@@ -72,7 +72,7 @@ def test_no_such_directory(tmp_path):
 FULL_DISK = """
 import resource, sys
 import numpy as np
-from widemargin.data.spool import spool
+from widemargin.data import spool
 
 X, y = np.ones((40_000, 10)), np.arange(40_000) % 2
 np.savez_compressed("data.npz", X=X, y=y)

@@ -17,7 +17,7 @@ MIB = 1 << 20
 # Prints the highest growth of memory that is not backed by a file, and the size of the spool.
 MEASURE = """
 import sys, threading
-from widemargin.data.spool import spool
+from widemargin.data import spool
 
 def anonymous():
     with open("/proc/self/smaps_rollup") as account:

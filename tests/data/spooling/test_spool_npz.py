@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 from spooled_contents import contents
 
-from widemargin.data.formats import DataFileError, read
-from widemargin.data.spool import spool
+from widemargin.data import DataFileError, read, spool
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)) * (RNG.random((300, 4)) < 0.5)

@@ -1,4 +1,4 @@
-"""Plain binary files that grow block by block and are then mapped."""
+"""Arrays on disk that grow block by block and are then mapped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SpoolFile", "SpoolFullError"]
+__all__ = ["DiskArray", "SpoolFullError"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Linux reads at most 2 GiB at once.
@@ -21,16 +21,16 @@ class SpoolFullError(OSError):
     """The disk of the spool is full."""
 
 
-class SpoolFile:
-    """One array on disk.
+class DiskArray:
+    """An array in a plain binary file.
 
-    Everything is written with ordinary writes. Writing through a mapping would end the process
+    The file is written with ordinary writes: writing through a mapping would end the process
     instead of raising an error when the disk is full.
 
     Parameters
     ----------
     path : Path
-        The file, created anew.
+        The file, created or overwritten.
     dtype : dtype
         Type of the array.
     """

@@ -8,8 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 from spooled_contents import contents
 
-from widemargin.data.formats import DataFileError, read
-from widemargin.data.spool import spool
+from widemargin.data import DataFileError, read, spool
 
 #: Some rows of a file, so that there are many blocks.
 SMALL = 400

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from spooled_contents import contents
 
-from widemargin.data.spool import spool
+from widemargin.data import spool
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5)) * (RNG.random((200, 5)) < 0.5)

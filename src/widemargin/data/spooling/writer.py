@@ -10,17 +10,16 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ...core.losses import NO_WEIGHT
-from .blocks import Block, BlockSource
+from ..disk_array import DiskArray
+from ..formats.blocks import Block, BlockSource
 from .labels import CODE_TYPE, LabelBook
-from .row_files import DenseRowFile, RowFiles, SparseRowFiles
-from .spool_files import SpoolFile
-from .spooled_rows import SpooledRows
+from .rows import DenseRowFile, RowFiles, SparseRowFiles, SpooledRows
 
 __all__ = ["SpoolWriter"]
 
 
 class SpoolWriter:
-    """Takes blocks and leaves arrays on disk.
+    """Write the arrays of a spool block by block.
 
     Parameters
     ----------
@@ -56,8 +55,8 @@ class SpoolWriter:
         self._rows: RowFiles | None = None
         self._weighted: bool | None = None
         self._names = source.feature_names
-        self._codes = SpoolFile(self.directory / "label_codes", CODE_TYPE)
-        self._weights = SpoolFile(self.directory / "weights", np.float64)
+        self._codes = DiskArray(self.directory / "label_codes", CODE_TYPE)
+        self._weights = DiskArray(self.directory / "weights", np.float64)
         self._totals = np.zeros(0)
 
     @property
@@ -125,7 +124,7 @@ class SpoolWriter:
         for file in self._files():
             file.close()
 
-    def _files(self) -> list[SpoolFile]:
+    def _files(self) -> list[DiskArray]:
         rows = [] if self._rows is None else self._rows.files
         return [*rows, self._codes, self._weights]
 
@@ -139,11 +138,11 @@ class SpoolWriter:
                 self._rows = DenseRowFile(self.directory, dtype)
         elif sparse != isinstance(self._rows, SparseRowFiles):
             now, before = ("sparse", "dense") if sparse else ("dense", "sparse")
-            raise block.place.error(
+            raise block.origin.error(
                 f"the rows are {now}, those before {before}. Make all of them dense or all CSR."
             )
         elif dtype != self._rows.dtype:
-            raise block.place.error(
+            raise block.origin.error(
                 f"the features are {dtype}, those before {self._rows.dtype}. Convert all batches "
                 "to one of them."
             )
@@ -156,27 +155,27 @@ class SpoolWriter:
             self._n_features = block.n_features
         if block.n_features != self._n_features:
             before = "as required" if self._required else "as in the rows before"
-            raise block.place.error(
+            raise block.origin.error(
                 f"expected {self._n_features:,} features, {before}; got {block.n_features:,}."
             )
 
     def _check_names(self, block: Block) -> None:
-        if block.place.batch is None:
+        if block.origin.batch is None:
             return
-        if block.place.batch == 1:
+        if block.origin.batch == 1:
             self._names = block.feature_names
         if block.feature_names == self._names:
             return
         if block.feature_names is None or self._names is None:
             some, none = "have names", "have no names"
             here, before = (none, some) if block.feature_names is None else (some, none)
-            raise block.place.error(
+            raise block.origin.error(
                 f"the columns {here}, those before {before}. Give data frames in every batch or in "
                 "none."
             )
         pairs = zip(block.feature_names, self._names, strict=True)
         k = next(k for k, (name, expected) in enumerate(pairs) if name != expected)
-        raise block.place.error(
+        raise block.origin.error(
             f"expected the columns of the batches before, in their order; column {k} (counted from "
             f"0) is {block.feature_names[k]!r} instead of {self._names[k]!r}. Select them by name."
         )
@@ -187,7 +186,7 @@ class SpoolWriter:
             self._weighted = weighted
         if weighted != self._weighted:
             here, before = ("has", "have none") if weighted else ("has no", "have")
-            raise block.place.error(
+            raise block.origin.error(
                 f"{here} `sample_weight`, the rows before {before}. Give weights with every batch "
                 "or with none."
             )

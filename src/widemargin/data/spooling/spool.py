@@ -1,4 +1,4 @@
-"""`spool`: turn rows from anywhere into arrays on disk."""
+"""`spool`: copy rows from files, arrays or batches into arrays on disk."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike, DTypeLike
 
-from ..formats.reading import checked_dtype
-from .arrays import stored_bytes
-from .blocks import Block
+from ..disk_array import SpoolFullError
+from ..formats.arrays import memory_source, stored_bytes
+from ..formats.blocks import Block
+from ..formats.reading import checked_dtype, file_source
 from .labels import LabelBook
-from .sources import block_source, file_source
-from .spool_files import SpoolFullError
-from .spooled_rows import SpooledRows
+from .rows import SpooledRows
 from .writer import SpoolWriter
 
 __all__ = ["BLOCK_BYTES", "spool"]
@@ -39,7 +38,7 @@ def spool(
     text_labels: bool = False,
     report: Callable[[int, int | None, int], None] | None = None,
 ) -> SpooledRows:
-    """Turn rows from anywhere into arrays that a solver can read many times.
+    """Copy rows from files, arrays or batches to disk, where a solver can read them many times.
 
     The source is read once, a block at a time, and written to a spool: a temporary directory of
     plain binary files. Arrays that a solver can read as they are, such as a C-ordered
@@ -64,7 +63,7 @@ def spool(
     dtype : {numpy.float32, numpy.float64}, default=None
         Type to store features in. None keeps float32 and float64; text and integers give float64.
     format, label, zero_based, text_labels
-        For files, as in :func:`widemargin.data.formats.read`.
+        For files, as in :func:`widemargin.data.read`.
     report : callable, default=None
         Called after every block as ``report(done_bytes, total_bytes, rows)``: bytes of the source
         read so far, its size (None if not known), and rows. For batches, the bytes are those
@@ -114,7 +113,7 @@ def spool(
             )
         else:
             _refuse_file_options(options)
-            blocks = block_source(source, dtype=checked_dtype(dtype), block_bytes=block_bytes)
+            blocks = memory_source(source, dtype=checked_dtype(dtype), block_bytes=block_bytes)
         writer = SpoolWriter(
             directory, book, blocks, n_features=n_features, block_bytes=block_bytes
         )
@@ -131,7 +130,7 @@ def spool(
 
 
 def _append(writer: SpoolWriter, block: Block) -> None:
-    """Write a block; if the disk is full, say how much would be needed."""
+    """Write a block; if the disk is full, add to the error how much would be needed."""
     so_far = writer.nbytes + stored_bytes(block.X)
     try:
         writer.append(block)
