@@ -18,7 +18,7 @@ from scipy import sparse
 from ..kernel.divide.strategies import STRATEGIES
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
 from .encoding import MAX_PADDED_CHARACTERS
-from .gossip_values import GOSSIP_KINDS, made_of
+from .gossip_values import GOSSIP_KINDS, rebuilt
 
 MAX_DEPTH = 16
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
@@ -147,7 +147,7 @@ def _decode_gossip(node: Any, arrays: Arrays, depth: int) -> Any:
             raise _damaged("it names nothing of a network that this library knows")
     decoded = {key: decode_value(item, arrays, depth) for key, item in parts.items()}
     try:
-        return made_of(name, decoded)
+        return rebuilt(name, decoded)
     except (TypeError, ValueError) as error:
         raise _damaged(f"a part of a network is wrong ({error})") from error
 
