@@ -12,12 +12,12 @@ from typing import Annotated
 
 import typer
 
-from widemargin.cli.evaluate import evaluate
-from widemargin.cli.gossip import gossip
-from widemargin.cli.info import info
-from widemargin.cli.predict import predict
-from widemargin.cli.site import site
-from widemargin.cli.train import train
+from .evaluate import evaluate
+from .gossip import gossip
+from .info import info
+from .predict import predict
+from .site import site
+from .train import train
 
 __all__ = ["app", "main"]
 
@@ -34,7 +34,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from widemargin import __version__
+        from .. import __version__
 
         typer.echo(f"widemargin {__version__}")
         raise typer.Exit

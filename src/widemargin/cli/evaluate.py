@@ -6,15 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.files import (
-    DataOption,
-    FormatOption,
-    LabelOption,
-    ModelArgument,
-    ZeroBasedOption,
-    read_for,
-)
-from widemargin.cli.messages import aligned, faults_reported, plain, print_json, warnings_shown
+from . import options
+from .files import read_for
+from .messages import aligned, faults_reported, plain, print_json, warnings_shown
 
 __all__ = ["evaluate"]
 
@@ -23,11 +17,11 @@ CONFUSION_SHOWN = 12
 
 
 def evaluate(
-    model: ModelArgument,
-    data: DataOption,
-    format: FormatOption = None,
-    label: LabelOption = None,
-    zero_based: ZeroBasedOption = None,
+    model: options.ModelPath,
+    data: options.DataPath,
+    format: options.FileFormat = None,
+    label: options.Label = None,
+    zero_based: options.ZeroBased = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Measure a model on labelled DATA.
@@ -37,7 +31,7 @@ def evaluate(
     the model does not know count as errors.
     """
     with faults_reported(), warnings_shown() as warned:
-        from widemargin.persistence import load_model
+        from ..persistence import load_model
 
         estimator = load_model(model)
         table = read_for(

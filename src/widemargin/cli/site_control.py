@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from widemargin.cli.files import check_output
-from widemargin.cli.messages import BAD_FILE, faults_reported, print_json, say, usage_error
+from .files import check_output
+from .messages import BAD_FILE, faults_reported, print_json, say, usage_error
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -96,7 +96,7 @@ def reload(folder: FolderOption = Path()) -> None:
 def stop(folder: FolderOption = Path()) -> None:
     """Stop a running site; its state is saved first."""
     check_transport()
-    from widemargin.sites.control import ControlError
+    from ..sites.control import ControlError
 
     with faults_reported():
         _asked(folder, "stop")
@@ -125,8 +125,8 @@ def add(
     """
     check_transport()
     with faults_reported():
-        from widemargin.sites.config import Neighbour
-        from widemargin.sites.neighbours import add_neighbour
+        from ..sites.config import Neighbour
+        from ..sites.neighbours import add_neighbour
 
         path = folder / "site.toml"
         add_neighbour(path, Neighbour(name, address, public_key))
@@ -145,15 +145,15 @@ def check_transport() -> None:
 
 
 def _asked(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
-    from widemargin.sites.control import ask
+    from ..sites.control import ask
 
     return dict(ask(folder, command, **fields))
 
 
 def _statuses(folders: Sequence[Path]) -> Statuses:
     """Ask all; None stands for a site that does not answer."""
-    from widemargin.sites.control import ControlError
-    from widemargin.sites.watch.watcher import name_of
+    from ..sites.control import ControlError
+    from ..sites.watch.watcher import name_of
 
     statuses: dict[str, Mapping[str, Any] | None] = {}
     for folder in folders:
@@ -166,7 +166,7 @@ def _statuses(folders: Sequence[Path]) -> Statuses:
 
 
 def _drawn(statuses: Statuses) -> RenderableType:
-    from widemargin.cli.status_table import fleet_table, site_view
+    from .status_table import fleet_table, site_view
 
     answers = list(statuses.values())
     if len(answers) == 1 and answers[0] is not None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from widemargin.cli.description import size
+from .info import size
 
 __all__ = ["age", "fleet_table", "number", "progress_of", "site_view"]
 
