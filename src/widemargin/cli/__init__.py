@@ -54,8 +54,8 @@ def _widemargin(
     Data files: LIBSVM, CSV, TSV, Parquet and NPZ; text files also as .gz, .bz2 or .xz.
 
     Exit codes: 0 done; 1 a data or model file cannot be used; 2 wrong usage; 130 interrupted.
-    A fit that stops before reaching --tol is done all the same: its model is saved, a warning and
-    the reported gap say how far it came.
+    A fit that stops before reaching --tol counts as done: its model is saved, and a warning and the
+    reported gap show what it reached.
     """
 
 

@@ -53,9 +53,9 @@ def evaluate(
 
 def _as_classes(y: Any, classes: Any) -> Any:
     """Return the labels of a file in the type of the model's classes."""
-    import warnings
-
     import numpy as np
+
+    from ..core.fit import warn
 
     if (y.dtype.kind in "UO") != (classes.dtype.kind in "UO"):
         # One side is text: compare as it would be written.
@@ -71,10 +71,9 @@ def _as_classes(y: Any, classes: Any) -> Any:
             f"{_some(np.unique(y))}. Check the label column."
         )
     if unknown.any():
-        warnings.warn(
+        warn(
             f"rows with labels that the model does not know: {unknown.sum():,} "
-            f"({_some(np.unique(y[unknown]))}). They count as errors.",
-            stacklevel=2,
+            f"({_some(np.unique(y[unknown]))}). They count as errors."
         )
     return y
 

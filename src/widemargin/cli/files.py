@@ -44,7 +44,7 @@ def check_output(path: Path, option: str, inputs: tuple[Path, ...]) -> None:
 
 
 def check_model_output(model: Path, data: Path, *, force: bool) -> None:
-    """End with a usage error unless the model can be saved, over another model at the most."""
+    """End with a usage error unless the model can be saved, replacing nothing but a model."""
     check_output(model, "--model", (data,))
     if model.is_file() and not force and not _is_model(model):
         raise usage_error(
@@ -54,7 +54,7 @@ def check_model_output(model: Path, data: Path, *, force: bool) -> None:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a file is a model by its beginning, damaged or not."""
+    """Whether a file begins as a model file does; the rest may be damaged."""
     from ..persistence.container import FORMAT
 
     with open(path, "rb") as file:
@@ -66,7 +66,7 @@ def as_csv(header: list[str], columns: list[Any]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    # Python's own floats are written with all the digits that tell them apart.
+    # Python's own floats are written with all the digits that distinguish them.
     writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
     return text.getvalue().encode()
 

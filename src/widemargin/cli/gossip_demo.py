@@ -1,4 +1,4 @@
-"""``widemargin gossip demo``: a real network on this machine, while one watches."""
+"""``widemargin gossip demo``: a network of processes on this machine, shown as it learns."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _ended_by_any_signal() -> Iterator[None]:
 
 
 class _Screen:
-    """Shows the sites as a table that is redrawn, or as plain lines where nobody watches."""
+    """The sites as a table that is redrawn in a terminal, or as plain lines elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -145,7 +145,7 @@ class _Screen:
     def show(
         self, seconds: float, statuses: Mapping[str, Mapping[str, Any] | None], news: str | None
     ) -> None:
-        """Show the statuses, and what is new."""
+        """Show the statuses and the news."""
         if news is not None:
             self._news.append(f"{seconds:6.1f} s  {news}")
         if self._live is not None:
@@ -213,7 +213,7 @@ def _verdict(result: DemoResult, keep: Path | None) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write a share; the optimum is known to some digits only, so that it may be below zero."""
+    """Write a share as a percentage; rounding of the optimum may make it negative."""
     return f"{max(0.0, 100 * share):.3f} %"
 
 

@@ -55,7 +55,7 @@ def describe(estimator: Any) -> dict[str, Any]:
         "feature_names": names,
         "classes": estimator.classes_,
         **_of_kernel_machines(estimator),
-        # By parameters, which a class has or has not: a file may hold attributes of another class.
+        # Decided by a parameter of the class: a file may hold attributes of another class.
         **({"density": estimator.density_} if hasattr(estimator, "formulation") else {}),
         **describe_network(estimator),
         "converged": estimator.converged_,

@@ -18,8 +18,8 @@ __all__ = [
     "topology_with",
 ]
 
-# Settings whose options have names of their own. `loss` is that of messages: the estimator's own,
-# whose option has its name, is called the 'loss' parameter where it is wrong.
+# Settings whose options have other names. `loss` is the loss of messages; messages about the
+# estimator's own loss, whose option is --loss, call it the 'loss' parameter.
 OPTIONS = {
     "n_sites": "--sites",
     "max_iter": "--rounds",
@@ -39,7 +39,7 @@ NEEDED = {
 
 
 def spelled(message: str) -> str:
-    """Name options as the command line does."""
+    """Replace the names of settings in a message by those of the options."""
     for name, option in OPTIONS.items():
         message = message.replace(f"`{name}`", option)
         if name != "loss":

@@ -72,5 +72,5 @@ def _decision_names(estimator: Any, values: Any) -> list[str]:
 
 
 def _per_class(estimator: Any) -> bool:
-    """Whether decisions are one per class; linear models know no other kind."""
+    """Whether decisions are one per class, as they always are for linear models."""
     return getattr(estimator, "decision_function_shape", "ovr") == "ovr"

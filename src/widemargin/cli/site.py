@@ -19,7 +19,7 @@ site = typer.Typer(name="site", no_args_is_help=True, rich_markup_mode=None)
 
 @site.callback()
 def _site() -> None:
-    """Run one site of a network that learns together, and ask it how it is."""
+    """Run one site of a network that learns together, and show its status."""
 
 
 @site.command()

@@ -1,4 +1,4 @@
-"""What is asked of a site that runs: how it is, its model, to read its file again, to stop."""
+"""Commands for a running site: show its status, save its model, reload its file, stop it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def status(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line per site.")] = False,
 ) -> None:
-    """Show how a site is: how far it has come, and whether its neighbours are heard.
+    """Show the status of a site: its progress, and whether its neighbours are heard.
 
     With several folders, a line for each site. Exit code 1 if one of them does not answer.
     """
@@ -52,14 +52,14 @@ def status(
             if watch:
                 raise usage_error("--watch draws a table, --json prints once; give one of them.")
             for each in folders:
-                print_json(_asked(each))
+                print_json(_answer(each))
             return
         # A pipe has no width; what is written to it must not be folded.
         console = Console(width=None if Console().is_terminal else 160, highlight=False)
         if watch and console.is_terminal:
             _refresh(console, folders)
         elif len(folders) == 1:
-            console.print(_drawn({"": _asked(folders[0])}))
+            console.print(_drawn({"": _answer(folders[0])}))
         else:
             statuses = _statuses(folders)
             console.print(_drawn(statuses))
@@ -76,7 +76,7 @@ def model(
     with faults_reported():
         check_output(output, "--output", ())
         # The site writes the file, from a folder of its own.
-        answer = _asked(folder, "model", path=str(output.resolve()))
+        answer = _answer(folder, "model", path=str(output.resolve()))
     typer.echo(f"saved {output}" + ("" if answer.get("agreed") else "; sites do not agree yet"))
 
 
@@ -84,7 +84,7 @@ def reload(folder: FolderOption = Path()) -> None:
     """Have a running site read its site.toml again: neighbours come and go."""
     check_transport()
     with faults_reported():
-        answer = _asked(folder, "reload")
+        answer = _answer(folder, "reload")
     changes = [
         f"{word}: {', '.join(answer[key])}"
         for key, word in (("added", "new neighbours"), ("removed", "gone"))
@@ -99,11 +99,11 @@ def stop(folder: FolderOption = Path()) -> None:
     from ..sites.control import ControlError
 
     with faults_reported():
-        _asked(folder, "stop")
+        _answer(folder, "stop")
         deadline = time.monotonic() + SECONDS_TO_STOP
         while time.monotonic() < deadline:
             try:
-                _asked(folder)
+                _answer(folder)
             except ControlError:
                 typer.echo("stopped")
                 return
@@ -115,11 +115,11 @@ def stop(folder: FolderOption = Path()) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
     address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
-    # No argument: it may begin with a hyphen.
+    # An option, not an argument: it may begin with a hyphen.
     public_key: Annotated[str, typer.Option("--key", help="Its public key, 40 characters.")],
     folder: FolderOption = Path(),
 ) -> None:
-    """Add a neighbour to site.toml; `widemargin site reload` tells a running site.
+    """Add a neighbour to site.toml; `widemargin site reload` informs a running site.
 
     The neighbour must add this site as well. Keys have characters that shells read: quote them.
     """
@@ -134,7 +134,7 @@ def add(
 
 
 def check_transport() -> None:
-    """End with a usage error unless what sites talk through is installed."""
+    """End with a usage error unless pyzmq, the transport of sites, is installed."""
     from importlib.util import find_spec
 
     if find_spec("zmq") is None:
@@ -144,21 +144,21 @@ def check_transport() -> None:
         )
 
 
-def _asked(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
+def _answer(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
     from ..sites.control import ask
 
     return dict(ask(folder, command, **fields))
 
 
 def _statuses(folders: Sequence[Path]) -> Statuses:
-    """Ask all; None stands for a site that does not answer."""
+    """Return the status of each site; None for one that does not answer."""
     from ..sites.control import ControlError
     from ..sites.watch.watcher import name_of
 
     statuses: dict[str, Mapping[str, Any] | None] = {}
     for folder in folders:
         try:
-            answer = _asked(folder)
+            answer = _answer(folder)
             statuses[str(answer["name"])] = answer
         except ControlError:
             statuses[name_of(folder)] = None
@@ -175,7 +175,7 @@ def _drawn(statuses: Statuses) -> RenderableType:
 
 
 def _refresh(console: Any, folders: Sequence[Path]) -> None:
-    """Redraw until the user has seen enough."""
+    """Redraw until the user presses Ctrl-C."""
     from rich.live import Live
 
     try:
@@ -184,4 +184,4 @@ def _refresh(console: Any, folders: Sequence[Path]) -> None:
                 time.sleep(SECONDS_BETWEEN_REFRESHES)
                 live.update(_drawn(_statuses(folders)), refresh=True)
     except KeyboardInterrupt:
-        return  # the way to end it
+        return

@@ -1,6 +1,6 @@
 """The values that the JSON of a model file stands for, checked as they are built.
 
-The forms are listed in `widemargin.persistence.encoding`. Whatever the JSON says, building a
+The forms are listed in `widemargin.persistence.encoding`. For any JSON, building a
 value takes no more memory than a small multiple of the file, runs no code that the file names,
 and raises nothing but `ModelFileError`.
 """

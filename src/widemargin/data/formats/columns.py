@@ -58,12 +58,12 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
     ChosenColumns
         With ``label=None`` if labels are not requested.
     """
-    asked = None if request.label is None else _locate(request, request.label, names, width)
+    requested = None if request.label is None else _locate(request, request.label, names, width)
     if request.feature_names is not None and names is not None:
         features = _by_name(request, request.feature_names, names)
-        label = _label_beside(request, asked, features, names) if request.labelled else None
+        label = _label_beside(request, requested, features, names) if request.labelled else None
     else:
-        label = _label_by_position(request, asked, names, width)
+        label = _label_by_position(request, requested, names, width)
         features = tuple(i for i in range(width) if i != label)
         if not features:
             raise DataFileError(
@@ -112,16 +112,16 @@ def _by_name(request: Request, wanted: tuple[str, ...], names: Sequence[str]) ->
 
 
 def _label_beside(
-    request: Request, asked: int | None, features: tuple[int, ...], names: Sequence[str]
+    request: Request, requested: int | None, features: tuple[int, ...], names: Sequence[str]
 ) -> int:
     """Position of the label column when the features are known by name."""
-    if asked is not None:
-        if asked in features:
+    if requested is not None:
+        if requested in features:
             raise DataFileError(
                 request.path,
-                f"column {names[asked]!r} is a feature of the model and cannot be the label.",
+                f"column {names[requested]!r} is a feature of the model and cannot be the label.",
             )
-        return asked
+        return requested
     others = [i for i in range(len(names)) if i not in set(features)]
     if len(others) == 1:
         return others[0]
@@ -136,11 +136,11 @@ def _label_beside(
 
 
 def _label_by_position(
-    request: Request, asked: int | None, names: Sequence[str] | None, width: int
+    request: Request, requested: int | None, names: Sequence[str] | None, width: int
 ) -> int | None:
     """Position of the label column when the features are all the others."""
     if request.n_features is not None:
-        optional = not request.labelled and asked is None
+        optional = not request.labelled and requested is None
         if optional and width == request.n_features:
             return None
         if width != request.n_features + 1:
@@ -149,8 +149,8 @@ def _label_by_position(
                 request.path,
                 f"expected {request.n_features} feature columns{label}; found {width} columns.",
             )
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     named = None if names is None else _named_label(request, names)
     if named is not None:
         return named

@@ -138,7 +138,7 @@ def _open(request: Request, **options: Any) -> Iterator[Any]:
 
     check_regular_file(request.path)
     try:
-        # One file handle; a path would be taken for a data set of many files.
+        # A file handle: pyarrow takes a path for a data set of many files.
         with (
             open(request.path, "rb") as stream,
             pyarrow.parquet.ParquetFile(stream, **options) as file,
@@ -202,7 +202,7 @@ def _converted(request: Request, columns: _ParquetColumns, table: Any, first_row
 
 
 def _index_columns(schema: Any) -> set[str]:
-    """Columns that hold the row index of a pandas data frame: no features."""
+    """Columns that hold the row index of a pandas data frame; they are not features."""
     try:
         described = (schema.pandas_metadata or {}).get("index_columns", [])
     except (ValueError, AttributeError):

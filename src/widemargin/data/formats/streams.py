@@ -1,4 +1,4 @@
-"""Open a file for reading, unpacking gzip, bzip2 and xz on the way."""
+"""Open a file for reading, and unpack gzip, bzip2 and xz."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
                 try:
                     yield stream
                 except ValueError:
-                    # Damaged data unpacks to nonsense first: then that is the fault to report.
+                    # Damaged data may unpack to nonsense; then the damage is the fault to report.
                     while stream.read(1 << 20):
                         pass
                     raise

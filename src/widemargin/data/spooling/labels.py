@@ -18,7 +18,7 @@ _KINDS = {"b": "booleans", "U": "text"}
 
 
 class LabelBook:
-    """The number of every label.
+    """Numbers of the labels.
 
     Parameters
     ----------

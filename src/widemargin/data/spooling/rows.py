@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -92,8 +92,9 @@ class SparseRowFiles:
 RowFiles = DenseRowFile | SparseRowFiles
 
 
+@dataclass(eq=False, repr=False)
 class SpooledRows:
-    """Rows that the operating system reads from disk as a solver asks for them.
+    """Rows that the operating system reads from disk as a solver reads them.
 
     A context manager: leaving it, or `close`, removes the spool. Arrays taken from it must not be
     used afterwards.
@@ -115,33 +116,20 @@ class SpooledRows:
     feature_names : tuple of str or None
         Column names, where the source has them.
     notes : tuple of str
-        What had to be decided on the way, e.g. which column holds the labels.
+        Decisions of the reader, e.g. which column holds the labels.
     nbytes : int
         Bytes of the spool.
     """
 
-    def __init__(
-        self,
-        *,
-        X: Any,
-        codes: NDArray[np.int16],
-        classes: NDArray[Any],
-        class_totals: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-        feature_names: tuple[str, ...] | None,
-        notes: tuple[str, ...],
-        nbytes: int,
-        directory: TemporaryDirectory[str],
-    ) -> None:
-        self.X = X
-        self.codes = codes
-        self.classes = classes
-        self.class_totals = class_totals
-        self.weights = weights
-        self.feature_names = feature_names
-        self.notes = notes
-        self.nbytes = nbytes
-        self._directory = directory
+    X: Any
+    codes: NDArray[np.int16]
+    classes: NDArray[Any]
+    class_totals: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    feature_names: tuple[str, ...] | None
+    notes: tuple[str, ...]
+    nbytes: int
+    _directory: TemporaryDirectory[str]
 
     @property
     def n_rows(self) -> int:
@@ -161,10 +149,5 @@ class SpooledRows:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

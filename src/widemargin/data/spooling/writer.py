@@ -85,7 +85,7 @@ class SpoolWriter:
         self.n_rows += len(codes)
 
     def finish(self) -> SpooledRows:
-        """Bring the classes into order and map the arrays."""
+        """Sort the classes and map the arrays."""
         if not self.n_rows:
             raise ValueError("At least one `sample_weight` must be positive; got all zero.")
         classes, positions = self._book.finish()
@@ -116,7 +116,7 @@ class SpoolWriter:
             feature_names=self._names,
             notes=tuple(self._source.notes),
             nbytes=sum(file.stat().st_size for file in self.directory.iterdir()),
-            directory=self._directory,
+            _directory=self._directory,
         )
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class SpoolWriter:
         return [*rows, self._codes, self._weights]
 
     def _store(self, block: Block) -> RowFiles:
-        """Return the files of the rows, created for the first block and fit for later ones."""
+        """Return the files of the rows, created for the first block; check that later ones fit."""
         sparse, dtype = issparse(block.X), block.X.dtype
         if self._rows is None:
             if sparse:
