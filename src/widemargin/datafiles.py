@@ -1,3 +1,5 @@
-"""The earlier name of :mod:`widemargin.data.formats`."""
+"""The earlier name of the readers in :mod:`widemargin.data`."""
 
-from .data.formats import *  # noqa: F403
+from .data import FORMATS, DataFileError, Table, read
+
+__all__ = ["FORMATS", "DataFileError", "Table", "read"]

@@ -1,3 +1,5 @@
-"""The earlier name of :mod:`widemargin.data.spool`."""
+"""The earlier name of `spool` in :mod:`widemargin.data`."""
 
-from .data.spool import *  # noqa: F403
+from .data import SpooledRows, spool
+
+__all__ = ["SpooledRows", "spool"]

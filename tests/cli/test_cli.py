@@ -21,7 +21,7 @@ import widemargin
 from widemargin import ODMClassifier, SVMClassifier, load_model
 from widemargin.cli import main
 from widemargin.core.progress import FitProgress
-from widemargin.data.formats import read
+from widemargin.data import read
 from widemargin.kernel.divide.strategies import STRATEGIES
 
 
@@ -211,7 +211,7 @@ class TestUsage:
         def refuse(*args, **kwargs):
             raise AssertionError("the data were read")
 
-        monkeypatch.setattr("widemargin.data.formats.read", refuse)
+        monkeypatch.setattr("widemargin.data.read", refuse)
         return lambda *options: run("train", "data.svm", *options)
 
     @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from test_cli import cancer, iris, run  # noqa: F401  (fixtures)
 from widemargin import GossipClassifier, load_model
 from widemargin.cli.gossip import simulate
 from widemargin.core.progress import FitProgress
-from widemargin.data.formats import read
+from widemargin.data import read
 from widemargin.gossip import NetworkFaults
 
 SIMULATE = ("gossip", "simulate")

@@ -9,7 +9,7 @@ from test_cli import cancer, iris, run  # noqa: F401  (fixtures)
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model
 from widemargin.core.progress import FitProgress
-from widemargin.data.formats import read
+from widemargin.data import read
 
 
 def test_the_model_is_that_of_memory(run, cancer):  # noqa: F811

@@ -9,7 +9,7 @@ from test_cli import cancer, iris, run  # noqa: F401  (fixtures)
 
 from widemargin import MulticlassSVMClassifier, load_model
 from widemargin.core.progress import FitProgress
-from widemargin.data.formats import read
+from widemargin.data import read
 from widemargin.multiclass.solvers import FORMULATIONS
 
 

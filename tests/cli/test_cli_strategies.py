@@ -89,7 +89,7 @@ class TestOptions:
         def refuse(*args, **kwargs):
             raise AssertionError("the data were read")
 
-        monkeypatch.setattr("widemargin.data.formats.read", refuse)
+        monkeypatch.setattr("widemargin.data.read", refuse)
         code, out, err = run("train", "two.npz", "-m", "m.wm", *options.split())
         assert (code, out) == (2, "")
         assert message in err

@@ -27,7 +27,7 @@ import safetensors.numpy
 from scipy import sparse
 
 from widemargin import load_model
-from widemargin.cli.description import describe, described_lines
+from widemargin.cli.info import describe, described_lines
 from widemargin.persistence import ModelFileError, dumps, loads
 from widemargin.persistence.container import METADATA_KEY, pack, unpack
 

@@ -14,7 +14,7 @@ import pytest
 from site_folders import Folders, generated_rows
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model
-from widemargin.data.formats import DataFileError
+from widemargin.data import DataFileError
 from widemargin.sites.config import ConfigError, Neighbour, read_config, write_template
 from widemargin.sites.control import ControlError, ControlServer, ask, socket_path
 from widemargin.sites.keys import check_public_key, make_keys, read_public_key, read_secret_key

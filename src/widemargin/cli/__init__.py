@@ -12,12 +12,12 @@ from typing import Annotated
 
 import typer
 
-from widemargin.cli.evaluate import evaluate
-from widemargin.cli.gossip import gossip
-from widemargin.cli.info import info
-from widemargin.cli.predict import predict
-from widemargin.cli.site import site
-from widemargin.cli.train import train
+from .evaluate import evaluate
+from .gossip import gossip
+from .info import info
+from .predict import predict
+from .site import site
+from .train import train
 
 __all__ = ["app", "main"]
 
@@ -34,7 +34,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from widemargin import __version__
+        from .. import __version__
 
         typer.echo(f"widemargin {__version__}")
         raise typer.Exit
@@ -54,8 +54,8 @@ def _widemargin(
     Data files: LIBSVM, CSV, TSV, Parquet and NPZ; text files also as .gz, .bz2 or .xz.
 
     Exit codes: 0 done; 1 a data or model file cannot be used; 2 wrong usage; 130 interrupted.
-    A fit that stops before reaching --tol is done all the same: its model is saved, a warning and
-    the reported gap say how far it came.
+    A fit that stops before reaching --tol counts as done: its model is saved, and a warning and the
+    reported gap show what it reached.
     """
 
 

@@ -2,7 +2,7 @@
 
 Two data sets: handwritten digits, which come with scikit-learn, and a generated checkerboard whose
 squares differ in size and whose colours overlap at the edges, so that no classifier can be perfect.
-scikit-learn's SVC stands beside, with the same ``C`` and ``gamma``.
+scikit-learn's SVC, with the same ``C`` and ``gamma``, is trained for comparison.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DESCRIPTION = "Train ODM, SVM and scikit-learn's SVC on two data sets, compare t
 
 @dataclass(frozen=True)
 class Split:
-    """A data set, divided; `name` and the parameters go with it."""
+    """A data set, split for training and testing, with its name and parameters."""
 
     name: str
     X: NDArray[np.float64]
@@ -141,7 +141,7 @@ def checkerboard(rows: int) -> Split:
 
 
 def measure(console: Console, model: Any, data: Split) -> Measurement:
-    """Train and test one model, saying so."""
+    """Train and test one model, and print its progress."""
     console.print(f"  {short_name(model)} on {len(data.y):,} rows … ", end="")
     start = time.perf_counter()
     model.fit(data.X, data.y)
@@ -172,7 +172,7 @@ def svc_relative_gap(model: SVC, data: Split) -> float:
 
 
 def table(measured: list[Measurement]) -> Table:
-    """Put the measurements side by side."""
+    """Return the measurements as a table."""
     result = Table("data", "model", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in ("rows", "accuracy", "fit s", "test s", "gap", "support"):
         result.add_column(heading, justify="right", no_wrap=True)

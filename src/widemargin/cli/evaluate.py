@@ -6,15 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.files import (
-    DataOption,
-    FormatOption,
-    LabelOption,
-    ModelArgument,
-    ZeroBasedOption,
-    read_for,
-)
-from widemargin.cli.messages import aligned, faults_reported, plain, print_json, warnings_shown
+from . import options
+from .files import read_for
+from .messages import aligned, faults_reported, plain, print_json, warnings_shown
 
 __all__ = ["evaluate"]
 
@@ -23,11 +17,11 @@ CONFUSION_SHOWN = 12
 
 
 def evaluate(
-    model: ModelArgument,
-    data: DataOption,
-    format: FormatOption = None,
-    label: LabelOption = None,
-    zero_based: ZeroBasedOption = None,
+    model: options.ModelPath,
+    data: options.DataPath,
+    format: options.FileFormat = None,
+    label: options.Label = None,
+    zero_based: options.ZeroBased = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Measure a model on labelled DATA.
@@ -37,7 +31,7 @@ def evaluate(
     the model does not know count as errors.
     """
     with faults_reported(), warnings_shown() as warned:
-        from widemargin.persistence import load_model
+        from ..persistence import load_model
 
         estimator = load_model(model)
         table = read_for(
@@ -59,9 +53,9 @@ def evaluate(
 
 def _as_classes(y: Any, classes: Any) -> Any:
     """Return the labels of a file in the type of the model's classes."""
-    import warnings
-
     import numpy as np
+
+    from ..core.fit import warn
 
     if (y.dtype.kind in "UO") != (classes.dtype.kind in "UO"):
         # One side is text: compare as it would be written.
@@ -77,10 +71,9 @@ def _as_classes(y: Any, classes: Any) -> Any:
             f"{_some(np.unique(y))}. Check the label column."
         )
     if unknown.any():
-        warnings.warn(
+        warn(
             f"rows with labels that the model does not know: {unknown.sum():,} "
-            f"({_some(np.unique(y[unknown]))}). They count as errors.",
-            stacklevel=2,
+            f"({_some(np.unique(y[unknown]))}). They count as errors."
         )
     return y
 

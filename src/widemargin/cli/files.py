@@ -5,55 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from widemargin.cli.messages import say, usage_error
+from .messages import say, usage_error
 
 if TYPE_CHECKING:
-    from widemargin.data.formats import Table
+    from ..data import SpooledRows, Table
 
 __all__ = [
-    "DataOption",
-    "FormatOption",
-    "LabelOption",
-    "ModelArgument",
-    "ZeroBasedOption",
     "as_csv",
+    "check_model_output",
     "check_output",
-    "is_model",
     "read_file",
     "read_for",
+    "spool_file",
     "write_output",
-]
-
-DataOption = Annotated[Path, typer.Argument(help="Data file.", show_default=False)]
-ModelArgument = Annotated[Path, typer.Argument(help="Model file (.wm).", show_default=False)]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="libsvm, csv, tsv, parquet or npz; found from the file's name if left out.",
-        show_default=False,
-    ),
-]
-LabelOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Label column: its name, or its position from 0 (negative: from the end). Left out: "
-        "the column called label, target or class, else y, else the last. NPZ: key of the labels.",
-        show_default=False,
-    ),
-]
-ZeroBasedOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--zero-based/--one-based",
-        help="LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
-        show_default=False,
-    ),
 ]
 
 
@@ -74,9 +43,19 @@ def check_output(path: Path, option: str, inputs: tuple[Path, ...]) -> None:
             raise usage_error(f"{option} {path}: this is an input file. Name another one.")
 
 
-def is_model(path: Path) -> bool:
-    """Whether a file is a model by its beginning, damaged or not."""
-    from widemargin.persistence.container import FORMAT
+def check_model_output(model: Path, data: Path, *, force: bool) -> None:
+    """End with a usage error unless the model can be saved, replacing nothing but a model."""
+    check_output(model, "--model", (data,))
+    if model.is_file() and not force and not _is_model(model):
+        raise usage_error(
+            f"--model {model}: this file exists and is not a model. "
+            "Name another one, or give --force to replace it."
+        )
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a file begins as a model file does; the rest may be damaged."""
+    from ..persistence.container import FORMAT
 
     with open(path, "rb") as file:
         return FORMAT.encode() in file.read(4096)
@@ -87,14 +66,14 @@ def as_csv(header: list[str], columns: list[Any]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    # Python's own floats are written with all the digits that tell them apart.
+    # Python's own floats are written with all the digits that distinguish them.
     writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
     return text.getvalue().encode()
 
 
 def write_output(path: Path, data: bytes) -> None:
     """Write a file whole or not at all; devices and pipes are written to."""
-    from widemargin.persistence.atomic_write import write_atomically
+    from ..persistence.atomic_write import write_atomically
 
     if path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -103,18 +82,48 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def read_file(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
-    """Read a data file, and say what the reader had to decide."""
-    from widemargin.data.formats import DataFileError, Table, read
+    """Read a data file, and print the decisions of the reader."""
+    from ..data import Table, read
+
+    with _option_errors():
+        table = read(path, zero_based="auto" if zero_based is None else zero_based, **options)
+    _print_notes(table.notes)
+    return Table(_compact(table.X), table.y, table.feature_names, table.notes)
+
+
+def spool_file(
+    estimator: Any, path: Path, *, zero_based: bool | None, spool_dir: Path | None, **options: Any
+) -> SpooledRows:
+    """Copy a data file into arrays on disk, and print the decisions of the reader."""
+    from ..estimators.linear_streaming import spooled
+
+    if spool_dir is not None and not spool_dir.is_dir():
+        raise usage_error(f"--spool-dir {spool_dir}: expected a folder that exists.")
+    base = "auto" if zero_based is None else zero_based
+    with _option_errors():
+        rows = spooled(
+            estimator, path, classes=None, zero_based=base, spool_dir=spool_dir, **options
+        )
+    _print_notes(rows.notes)
+    return rows
+
+
+@contextmanager
+def _option_errors() -> Iterator[None]:
+    """Turn an error about the options, not about the file, into a usage error."""
+    from ..data import DataFileError
 
     try:
-        table = read(path, zero_based="auto" if zero_based is None else zero_based, **options)
+        yield
     except DataFileError:
         raise
-    except ValueError as error:  # The file may be fine; the options are not.
+    except ValueError as error:
         raise usage_error(str(error)) from None
-    for note in table.notes:
+
+
+def _print_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
         say(f"note: {note}")
-    return Table(_compact(table.X), table.y, table.feature_names, table.notes)
 
 
 def read_for(model: Any, path: Path, **options: Any) -> Table:

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.class_weight import parse_class_weight
-from widemargin.cli.description import describe, described_lines
-from widemargin.cli.files import (
-    DataOption,
-    FormatOption,
-    LabelOption,
-    ZeroBasedOption,
-    as_csv,
-    check_output,
-    read_file,
-    write_output,
-)
-from widemargin.cli.gossip_demo import demo
-from widemargin.cli.gossip_watch import watch
-from widemargin.cli.messages import (
-    INTERRUPTED,
-    aligned,
-    faults_reported,
-    print_json,
-    say,
-    warnings_shown,
-)
-from widemargin.cli.network import (
-    faults_with,
-    network_estimator,
-    solver_with,
-    spelled,
-    topology_with,
-)
-from widemargin.cli.training import begun, check_model_output, option, timed
+from . import options
+from .files import as_csv, check_model_output, check_output, read_file, write_output
+from .gossip_demo import demo
+from .info import describe, described_lines
+from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
+from .network import faults_with, network_estimator, solver_with, spelled, topology_with
+from .options import option
+from .site_control import check_transport
+from .training import begun, parse_class_weight, save_model, set_feature_names, timed
 
 __all__ = ["gossip"]
 
@@ -50,7 +30,7 @@ def _gossip() -> None:
 
 @gossip.command()
 def simulate(
-    data: DataOption,
+    data: options.DataPath,
     model: Annotated[
         Path | None, option("--model", "-m", help="Where to save the model (.wm).")
     ] = None,
@@ -75,19 +55,10 @@ def simulate(
     loss: Annotated[str | None, option("--loss", help="hinge, squared_hinge or odm.")] = None,
     C: Annotated[float | None, option("-C", "--C", help="Weight of a row's loss.")] = None,
     lam: Annotated[float | None, option("--lam", help="λ, on the papers' scale, for -C.")] = None,
-    upsilon: Annotated[
-        float | None, option("--upsilon", help="odm: weight of margins that are too large.")
-    ] = None,
-    theta: Annotated[
-        float | None, option("--theta", help="odm: deviation of a margin from 1 that is free.")
-    ] = None,
-    fit_intercept: Annotated[
-        bool | None, option("--fit-intercept/--no-fit-intercept", help="Penalised intercept.")
-    ] = None,
-    class_weight: Annotated[
-        list[str] | None,
-        option("--class-weight", help="balanced, or LABEL=WEIGHT (repeat for more)."),
-    ] = None,
+    upsilon: options.Upsilon = None,
+    theta: options.Theta = None,
+    fit_intercept: options.Intercept = None,
+    class_weight: options.ClassWeight = None,
     solver: Annotated[str | None, option("--solver", help="consensus, gadget or tracking.")] = None,
     solver_option: Annotated[
         list[str] | None,
@@ -143,15 +114,13 @@ def simulate(
     memory_limit: Annotated[
         str | None, option("--memory-limit", help="Memory for sites and links, e.g. 500MB.")
     ] = None,
-    jobs: Annotated[int | None, option("--jobs", "-j", help="Threads.")] = None,
-    seed: Annotated[int | None, option("--seed", help="Seed of random choices.")] = None,
-    format: FormatOption = None,
-    label: LabelOption = None,
-    zero_based: ZeroBasedOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace --model even if it is not a model.")
-    ] = False,
+    jobs: options.Jobs = None,
+    seed: options.Seed = None,
+    format: options.FileFormat = None,
+    label: options.Label = None,
+    zero_based: options.ZeroBased = None,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
 ) -> None:
     """Simulate a network on DATA: its topology, its faults, what it costs and how good it gets.
 
@@ -167,8 +136,6 @@ def simulate(
     ends with exit code 130.
     """
     with faults_reported(spelled), warnings_shown(spelled) as warned:
-        import numpy as np
-
         estimator = network_estimator(
             {
                 "n_sites": sites,
@@ -207,9 +174,7 @@ def simulate(
             say("interrupted before every class had a model: nothing saved")
             raise typer.Exit(INTERRUPTED)
         scores = estimator.score_sites(table.X, table.y)
-        if table.feature_names is not None:
-            # As scikit-learn does for data frames; later files are then matched by name.
-            estimator.feature_names_in_ = np.array(table.feature_names, dtype=object)
+        set_feature_names(estimator, table.feature_names)
         files = _save(estimator, model, history, interrupted=interrupted)
         summary = {
             "command": "gossip simulate",
@@ -222,33 +187,65 @@ def simulate(
             "interrupted": interrupted,
             "warnings": warned,
         }
-    if as_json:
-        print_json(summary)
-    else:
-        reached = f"{scores.min():.4f} to {scores.max():.4f} over sites, on these rows"
-        ending = [("accuracy", reached), ("seconds", f"{seconds:.2f}")]
-        typer.echo(aligned([*described_lines(summary), *ending]))
+    reached = f"{scores.min():.4f} to {scores.max():.4f} over sites, on these rows"
+    ending = [("accuracy", reached), ("seconds", f"{seconds:.2f}")]
+    print_summary(summary, [*described_lines(summary), *ending], as_json)
     if interrupted:
         say("interrupted: these are the models of the last checkpoint")
         raise typer.Exit(INTERRUPTED)
 
 
-gossip.command()(demo)
-gossip.command()(watch)
-
-
 def _save(
     estimator: Any, model: Path | None, history: Path | None, *, interrupted: bool
 ) -> dict[str, Any]:
-    """Write what was asked for; return the names of the files."""
+    """Write the files requested; return their names."""
     files: dict[str, Any] = {}
     if history is not None:
         columns = estimator.history_
         write_output(history, as_csv(list(columns), list(columns.values())))
         files["history"] = str(history)
     if model is not None:
-        if interrupted and model.exists():
-            model = model.with_suffix(".partial.wm")  # what is there may be worth more
-        estimator.save(model)
+        model = save_model(estimator, model, interrupted=interrupted)
         files |= {"model": str(model), "file_bytes": model.stat().st_size}
     return files
+
+
+gossip.command()(demo)
+
+
+@gossip.command()
+def watch(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of sites on this machine.", show_default=False)
+    ],
+    port: Annotated[int, typer.Option("--port", help="0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option("--browser", help="Open the page, too.")] = False,
+) -> None:
+    """Serve a read-only page that draws sites, their disagreement and accuracy, until Ctrl-C.
+
+    It listens on 127.0.0.1 alone and holds neither rows nor weights. From another machine, reach it
+    through ssh: `ssh -L PORT:127.0.0.1:PORT HOST`.
+    """
+    check_transport()
+    with faults_reported():
+        from ..sites.runtime.local_http import HOST, LocalServer
+        from ..sites.watch import Watcher, page_of
+
+        for folder in folders:
+            if not (folder / "site.toml").is_file():
+                raise usage_error(
+                    f"{folder}: must be the folder of a site; it has no site.toml. "
+                    "`widemargin site init` makes one."
+                )
+        with LocalServer(port, page_of(Watcher(folders))) as server:
+            address = f"http://{HOST}:{server.port}/"
+            typer.echo(f"{address} shows {len(folders)} sites; Ctrl-C ends it.")
+            if browser:
+                import webbrowser
+
+                webbrowser.open(address)
+            try:
+                while True:
+                    time.sleep(3600)
+            except KeyboardInterrupt:
+                return

@@ -1,4 +1,4 @@
-"""``widemargin gossip demo``: a real network on this machine, while one watches."""
+"""``widemargin gossip demo``: a network of processes on this machine, shown as it learns."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from widemargin.cli.files import FormatOption, LabelOption, read_file
-from widemargin.cli.messages import BAD_FILE, fail, faults_reported, print_json, usage_error
-from widemargin.cli.site_control import check_transport
+from . import options
+from .files import read_file
+from .messages import BAD_FILE, fail, faults_reported, print_json, usage_error
+from .site_control import check_transport
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from widemargin.sites.demo import DemoResult
+    from ..sites.demo import DemoResult
 
 __all__ = ["demo"]
 
@@ -45,8 +46,8 @@ def demo(
         typer.Option("--keep", help="New folder for keys, states and logs; removed if left out."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the rows.")] = 0,
-    format: FormatOption = None,
-    label: LabelOption = None,
+    format: options.FileFormat = None,
+    label: options.Label = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Run a network of processes here: one is killed and restarted, all agree, models are compared.
@@ -61,7 +62,7 @@ def demo(
     with faults_reported(), _ended_by_any_signal():
         from rich.console import Console
 
-        from widemargin.sites.demo import ROUND_INTERVAL, SHORT_ROUND_INTERVAL, generated, run_demo
+        from ..sites.demo import ROUND_INTERVAL, SHORT_ROUND_INTERVAL, generated, run_demo
 
         width = None if Console(stderr=as_json).is_terminal else WIDTH_OF_A_PIPE
         console = Console(stderr=as_json, highlight=False, width=width)
@@ -121,7 +122,7 @@ def _ended_by_any_signal() -> Iterator[None]:
 
 
 class _Screen:
-    """Shows the sites as a table that is redrawn, or as plain lines where nobody watches."""
+    """The sites as a table that is redrawn in a terminal, or as plain lines elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -144,7 +145,7 @@ class _Screen:
     def show(
         self, seconds: float, statuses: Mapping[str, Mapping[str, Any] | None], news: str | None
     ) -> None:
-        """Show the statuses, and what is new."""
+        """Show the statuses and the news."""
         if news is not None:
             self._news.append(f"{seconds:6.1f} s  {news}")
         if self._live is not None:
@@ -159,14 +160,14 @@ class _Screen:
         from rich.console import Group
         from rich.text import Text
 
-        from widemargin.cli.status_table import fleet_table
+        from .status_table import fleet_table
 
         news = Text("\n".join(self._news[-LINES_OF_NEWS:]), style="dim")
         return Group(fleet_table(statuses), "", news)
 
 
 def _line(seconds: float, statuses: Mapping[str, Mapping[str, Any] | None]) -> str:
-    from widemargin.cli.status_table import number, progress_of
+    from .status_table import number, progress_of
 
     words = [
         f"{name} {progress_of(status)}"
@@ -212,7 +213,7 @@ def _verdict(result: DemoResult, keep: Path | None) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write a share; the optimum is known to some digits only, so that it may be below zero."""
+    """Write a share as a percentage; rounding of the optimum may make it negative."""
     return f"{max(0.0, 100 * share):.3f} %"
 
 

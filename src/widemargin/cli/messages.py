@@ -1,4 +1,4 @@
-"""What the commands say: messages and warnings on standard error, results on standard output."""
+"""Output of the commands: messages and warnings on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ __all__ = [
     "faults_reported",
     "plain",
     "print_json",
+    "print_summary",
     "say",
     "usage_error",
     "warnings_shown",
@@ -43,7 +44,7 @@ def fail(message: str, code: int) -> typer.Exit:
 def usage_error(message: str) -> typer.Exit:
     """Print what is wrong with the command line, and return the exception that ends it."""
     say(f"error: {message}")
-    # Options come after the command, so that the first argument is its name; some have more.
+    # Options come after the command, whose name is one argument or, for groups, two.
     command = sys.argv[1 : 3 if sys.argv[1:2] in (["gossip"], ["site"]) else 2]
     say(f"Try '{' '.join(['widemargin', *command])} --help'.")
     return typer.Exit(USAGE)
@@ -51,12 +52,12 @@ def usage_error(message: str) -> typer.Exit:
 
 @contextmanager
 def faults_reported(spelled: Callable[[str], str] = str) -> Iterator[None]:
-    """Turn what a user can put right into a message and an exit code; let mistakes of ours pass.
+    """Turn errors that the user can correct into a message and an exit code; let others pass.
 
     Parameters
     ----------
     spelled : callable
-        Names settings as the options of the command, where these differ.
+        Renames settings in messages to the options of the command, where these differ.
     """
     try:
         yield
@@ -102,6 +103,16 @@ def warnings_shown(spelled: Callable[[str], str] = str) -> Iterator[list[str]]:
 def print_json(result: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output, on one line."""
     typer.echo(json.dumps(plain(result), ensure_ascii=False))
+
+
+def print_summary(
+    summary: Mapping[str, Any], rows: Sequence[tuple[str, str]], as_json: bool
+) -> None:
+    """Print a summary as JSON, or names and values in two columns."""
+    if as_json:
+        print_json(summary)
+    else:
+        typer.echo(aligned(rows))
 
 
 def plain(value: Any) -> Any:

@@ -1,15 +1,25 @@
-"""From command-line options to a network of sites."""
+"""A network of sites: from command-line options to the estimator, and its description."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from widemargin.cli.messages import usage_error
+from .messages import usage_error
 
-__all__ = ["faults_with", "network_estimator", "solver_with", "spelled", "topology_with"]
+__all__ = [
+    "describe_network",
+    "faults_with",
+    "network_estimator",
+    "network_lines",
+    "network_parameters",
+    "solver_with",
+    "spelled",
+    "topology_with",
+]
 
-# Settings whose options have names of their own. `loss` is that of messages: the estimator's own,
-# whose option has its name, is called the 'loss' parameter where it is wrong.
+# Settings whose options have other names. `loss` is the loss of messages; messages about the
+# estimator's own loss, whose option is --loss, call it the 'loss' parameter.
 OPTIONS = {
     "n_sites": "--sites",
     "max_iter": "--rounds",
@@ -19,7 +29,7 @@ OPTIONS = {
     "duplication": "--duplicate",
     "schedule": "--event",
 }
-# What only one value of another setting makes use of.
+# Settings that have an effect with one value of another setting only.
 NEEDED = {
     "upsilon": ("loss", "odm"),
     "theta": ("loss", "odm"),
@@ -29,7 +39,7 @@ NEEDED = {
 
 
 def spelled(message: str) -> str:
-    """Name options as the command line does."""
+    """Replace the names of settings in a message by those of the options."""
     for name, option in OPTIONS.items():
         message = message.replace(f"`{name}`", option)
         if name != "loss":
@@ -48,7 +58,7 @@ def topology_with(name: str | None, options: list[str]) -> Any:
 
 def solver_with(name: str | None, options: list[str]) -> Any:
     """Return what the estimator takes as ``solver``: an object where options were given."""
-    from widemargin.gossip.methods import METHODS
+    from ..gossip.methods import METHODS
 
     if not options or (name is not None and name not in METHODS):
         return name  # which the estimator checks
@@ -68,7 +78,7 @@ def faults_with(
     """Return what the estimator takes as ``faults``."""
     if drop is None and delay is None and duplicate is None and not events:
         return None
-    from widemargin.gossip import NetworkFaults
+    from ..gossip import NetworkFaults
 
     schedule = []
     for text in events:
@@ -85,11 +95,11 @@ def faults_with(
 
 
 def network_estimator(given: dict[str, Any]) -> Any:
-    """Build the estimator, and try its settings before data are read."""
-    from widemargin import GossipClassifier
-    from widemargin.core.resources import memory_bytes, thread_count
-    from widemargin.estimators.gossip_sites import USUAL_SITES
-    from widemargin.gossip import graph_of
+    """Build the estimator, and check its settings before data are read."""
+    from .. import GossipClassifier
+    from ..core.resources import memory_bytes, thread_count
+    from ..estimators.gossip_sites import USUAL_SITES
+    from ..gossip import graph_of
 
     given = {name: value for name, value in given.items() if value is not None}
     if "lam" in given and "C" in given:
@@ -114,7 +124,7 @@ def network_estimator(given: dict[str, Any]) -> Any:
 
 
 def _values(given: list[str], option: str) -> dict[str, Any]:
-    """Read texts NAME=VALUE; values are numbers, true, false, none, or words."""
+    """Read texts NAME=VALUE; values are numbers, true, false, none, or text."""
     values: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -134,3 +144,48 @@ def _value(text: str) -> Any:
         except ValueError:
             pass
     return text
+
+
+def network_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings, those that are objects by name and values."""
+    shown = dict(parameters)
+    if not isinstance(shown["solver"], str):
+        solver = shown["solver"]
+        shown["solver"] = {"name": type(solver).__name__, **solver.get_params()}
+    if shown["faults"] is not None:
+        shown["faults"] = asdict(shown["faults"])
+    if not isinstance(shown["topology"], str | tuple):
+        shown["topology"] = "graph"
+    if shown["loss"] != "odm":
+        del shown["upsilon"], shown["theta"]
+    return shown
+
+
+def describe_network(estimator: Any) -> dict[str, Any]:
+    """Return the attributes that other models do not have."""
+    if not hasattr(estimator, "topology"):
+        return {}
+    return {
+        "sites": len(estimator.sites_),
+        "links": estimator.topology_.n_links // 2,
+        "mixing_time": estimator.mixing_time_,
+        "label_skew": estimator.label_skew_,
+        "estimated_gap": estimator.estimated_gap_,
+        "messages": estimator.n_messages_,
+        "message_bytes": estimator.n_bytes_,
+    }
+
+
+def network_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Lay the description of a network out for reading."""
+    if "sites" not in summary:
+        return []
+    topology, mixing = summary["parameters"]["topology"], summary["mixing_time"]
+    name = topology[0] if isinstance(topology, list) and topology else topology
+    rounds = "endless" if mixing is None else f"{mixing:.3g} rounds"
+    sent = summary["message_bytes"] / 1e6
+    return [
+        ("sites", f"{summary['sites']:,}, label skew {summary['label_skew']:.2f}"),
+        ("topology", f"{name}, {summary['links']:,} links, mixing time {rounds}"),
+        ("messages", f"{summary['messages']:,}, {sent:,.3g} MB"),
+    ]

@@ -8,25 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.files import (
-    DataOption,
-    FormatOption,
-    LabelOption,
-    ModelArgument,
-    ZeroBasedOption,
-    as_csv,
-    check_output,
-    read_for,
-    write_output,
-)
-from widemargin.cli.messages import faults_reported, say, warnings_shown
+from . import options
+from .files import as_csv, check_output, read_for, write_output
+from .messages import faults_reported, say, warnings_shown
 
 __all__ = ["predict"]
 
 
 def predict(
-    model: ModelArgument,
-    data: DataOption,
+    model: options.ModelPath,
+    data: options.DataPath,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="CSV file to write; standard output if left out or -."),
@@ -34,9 +25,9 @@ def predict(
     decision: Annotated[
         bool, typer.Option("--decision", help="Add the values of the decision function.")
     ] = False,
-    format: FormatOption = None,
-    label: LabelOption = None,
-    zero_based: ZeroBasedOption = None,
+    format: options.FileFormat = None,
+    label: options.Label = None,
+    zero_based: options.ZeroBased = None,
 ) -> None:
     """Predict a label for each row of DATA.
 
@@ -49,7 +40,7 @@ def predict(
     """
     to_file = None if output is None or str(output) == "-" else output
     with faults_reported(), warnings_shown():
-        from widemargin.persistence import load_model
+        from ..persistence import load_model
 
         if to_file is not None:
             check_output(to_file, "--output", (model, data))
@@ -81,5 +72,5 @@ def _decision_names(estimator: Any, values: Any) -> list[str]:
 
 
 def _per_class(estimator: Any) -> bool:
-    """Whether decisions are one per class; linear models know no other kind."""
+    """Whether decisions are one per class, as they always are for linear models."""
     return getattr(estimator, "decision_function_shape", "ovr") == "ovr"

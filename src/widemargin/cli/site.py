@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.messages import aligned, faults_reported, print_json, usage_error
-from widemargin.cli.site_control import add, check_transport, model, reload, status, stop
+from . import options
+from .messages import aligned, faults_reported, print_json, usage_error
+from .site_control import add, check_transport, model, reload, status, stop
 
 __all__ = ["site"]
 
@@ -18,7 +19,7 @@ site = typer.Typer(name="site", no_args_is_help=True, rich_markup_mode=None)
 
 @site.callback()
 def _site() -> None:
-    """Run one site of a network that learns together, and ask it how it is."""
+    """Run one site of a network that learns together, and show its status."""
 
 
 @site.command()
@@ -43,7 +44,7 @@ def init(
     metrics_port: Annotated[
         int | None, typer.Option("--metrics-port", help="Port of Prometheus metrics; 0 for none.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Make keys, a commented site.toml and a systemd unit in a new folder.
 
@@ -55,10 +56,10 @@ def init(
         raise usage_error(f"--name {name}: it is no name of a folder. Give one with --folder.")
     folder = Path(name) if folder is None else folder
     with faults_reported():
-        from widemargin.persistence.atomic_write import write_atomically
-        from widemargin.sites.config import check_settings, write_template
-        from widemargin.sites.keys import make_keys
-        from widemargin.sites.runtime.service import UNIT_NAME, unit_text
+        from ..persistence.atomic_write import write_atomically
+        from ..sites.config import check_settings, write_template
+        from ..sites.keys import make_keys
+        from ..sites.runtime.service import UNIT_NAME, unit_text
 
         settings: dict[str, Any] = {
             "listen": listen,
@@ -123,10 +124,10 @@ def run(
     with faults_reported():
         from contextlib import ExitStack, closing
 
-        from widemargin.sites.config import read_config
-        from widemargin.sites.events import EventLog
-        from widemargin.sites.runtime.metrics import served_metrics
-        from widemargin.sites.site import run_site
+        from ..sites.config import read_config
+        from ..sites.events import EventLog
+        from ..sites.runtime.metrics import served_metrics
+        from ..sites.site import run_site
 
         settings = read_config(config)
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What is asked of a site that runs: how it is, its model, to read its file again, to stop."""
+"""Commands for a running site: show its status, save its model, reload its file, stop it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from widemargin.cli.files import check_output
-from widemargin.cli.messages import BAD_FILE, faults_reported, print_json, say, usage_error
+from .files import check_output
+from .messages import BAD_FILE, faults_reported, print_json, say, usage_error
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,7 +39,7 @@ def status(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line per site.")] = False,
 ) -> None:
-    """Show how a site is: how far it has come, and whether its neighbours are heard.
+    """Show the status of a site: its progress, and whether its neighbours are heard.
 
     With several folders, a line for each site. Exit code 1 if one of them does not answer.
     """
@@ -52,14 +52,14 @@ def status(
             if watch:
                 raise usage_error("--watch draws a table, --json prints once; give one of them.")
             for each in folders:
-                print_json(_asked(each))
+                print_json(_answer(each))
             return
         # A pipe has no width; what is written to it must not be folded.
         console = Console(width=None if Console().is_terminal else 160, highlight=False)
         if watch and console.is_terminal:
             _refresh(console, folders)
         elif len(folders) == 1:
-            console.print(_drawn({"": _asked(folders[0])}))
+            console.print(_drawn({"": _answer(folders[0])}))
         else:
             statuses = _statuses(folders)
             console.print(_drawn(statuses))
@@ -76,7 +76,7 @@ def model(
     with faults_reported():
         check_output(output, "--output", ())
         # The site writes the file, from a folder of its own.
-        answer = _asked(folder, "model", path=str(output.resolve()))
+        answer = _answer(folder, "model", path=str(output.resolve()))
     typer.echo(f"saved {output}" + ("" if answer.get("agreed") else "; sites do not agree yet"))
 
 
@@ -84,7 +84,7 @@ def reload(folder: FolderOption = Path()) -> None:
     """Have a running site read its site.toml again: neighbours come and go."""
     check_transport()
     with faults_reported():
-        answer = _asked(folder, "reload")
+        answer = _answer(folder, "reload")
     changes = [
         f"{word}: {', '.join(answer[key])}"
         for key, word in (("added", "new neighbours"), ("removed", "gone"))
@@ -96,14 +96,14 @@ def reload(folder: FolderOption = Path()) -> None:
 def stop(folder: FolderOption = Path()) -> None:
     """Stop a running site; its state is saved first."""
     check_transport()
-    from widemargin.sites.control import ControlError
+    from ..sites.control import ControlError
 
     with faults_reported():
-        _asked(folder, "stop")
+        _answer(folder, "stop")
         deadline = time.monotonic() + SECONDS_TO_STOP
         while time.monotonic() < deadline:
             try:
-                _asked(folder)
+                _answer(folder)
             except ControlError:
                 typer.echo("stopped")
                 return
@@ -115,17 +115,17 @@ def stop(folder: FolderOption = Path()) -> None:
 def add(
     name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
     address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
-    # No argument: it may begin with a hyphen.
+    # An option, not an argument: it may begin with a hyphen.
     public_key: Annotated[str, typer.Option("--key", help="Its public key, 40 characters.")],
     folder: FolderOption = Path(),
 ) -> None:
-    """Add a neighbour to site.toml; `widemargin site reload` tells a running site.
+    """Add a neighbour to site.toml; `widemargin site reload` informs a running site.
 
     The neighbour must add this site as well. Keys have characters that shells read: quote them.
     """
     check_transport()
     with faults_reported():
-        from widemargin.sites.config import Neighbour, add_neighbour
+        from ..sites.config import Neighbour, add_neighbour
 
         path = folder / "site.toml"
         add_neighbour(path, Neighbour(name, address, public_key))
@@ -133,7 +133,7 @@ def add(
 
 
 def check_transport() -> None:
-    """End with a usage error unless what sites talk through is installed."""
+    """End with a usage error unless pyzmq, the transport of sites, is installed."""
     from importlib.util import find_spec
 
     if find_spec("zmq") is None:
@@ -143,21 +143,21 @@ def check_transport() -> None:
         )
 
 
-def _asked(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
-    from widemargin.sites.control import ask
+def _answer(folder: Path, command: str = "status", **fields: Any) -> dict[str, Any]:
+    from ..sites.control import ask
 
     return dict(ask(folder, command, **fields))
 
 
 def _statuses(folders: Sequence[Path]) -> Statuses:
-    """Ask all; None stands for a site that does not answer."""
-    from widemargin.sites.control import ControlError
-    from widemargin.sites.watch import name_of
+    """Return the status of each site; None for one that does not answer."""
+    from ..sites.control import ControlError
+    from ..sites.watch import name_of
 
     statuses: dict[str, Mapping[str, Any] | None] = {}
     for folder in folders:
         try:
-            answer = _asked(folder)
+            answer = _answer(folder)
             statuses[str(answer["name"])] = answer
         except ControlError:
             statuses[name_of(folder)] = None
@@ -165,7 +165,7 @@ def _statuses(folders: Sequence[Path]) -> Statuses:
 
 
 def _drawn(statuses: Statuses) -> RenderableType:
-    from widemargin.cli.status_table import fleet_table, site_view
+    from .status_table import fleet_table, site_view
 
     answers = list(statuses.values())
     if len(answers) == 1 and answers[0] is not None:
@@ -174,7 +174,7 @@ def _drawn(statuses: Statuses) -> RenderableType:
 
 
 def _refresh(console: Any, folders: Sequence[Path]) -> None:
-    """Redraw until the user has seen enough."""
+    """Redraw until the user presses Ctrl-C."""
     from rich.live import Live
 
     try:
@@ -183,4 +183,4 @@ def _refresh(console: Any, folders: Sequence[Path]) -> None:
                 time.sleep(SECONDS_BETWEEN_REFRESHES)
                 live.update(_drawn(_statuses(folders)), refresh=True)
     except KeyboardInterrupt:
-        return  # the way to end it
+        return

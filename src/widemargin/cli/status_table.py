@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from widemargin.cli.description import size
+from .info import size
 
 __all__ = ["age", "fleet_table", "number", "progress_of", "site_view"]
 
@@ -26,7 +26,7 @@ STYLES = {
 
 
 def progress_of(status: Mapping[str, Any] | None) -> str:
-    """Say in a word how far a site is; an empty status is that of one that does not answer yet."""
+    """Return the state of a site; an empty status is that of one that does not answer yet."""
     if status is None:
         return DOWN
     if not status:
@@ -37,7 +37,7 @@ def progress_of(status: Mapping[str, Any] | None) -> str:
 
 
 def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
-    """Put sites below each other, one line each.
+    """Return a table with one line for each site.
 
     Parameters
     ----------

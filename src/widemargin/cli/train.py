@@ -8,27 +8,28 @@ from typing import Annotated, Any
 
 import typer
 
-from widemargin.cli.algorithm import Algorithm, estimator_with, number_or_name
-from widemargin.cli.class_weight import parse_class_weight
-from widemargin.cli.description import describe, described_lines
-from widemargin.cli.files import DataOption, FormatOption, LabelOption, ZeroBasedOption, read_file
-from widemargin.cli.messages import (
-    INTERRUPTED,
-    aligned,
-    faults_reported,
-    print_json,
-    say,
-    usage_error,
-    warnings_shown,
+from . import options
+from .files import check_model_output, read_file, spool_file
+from .info import describe, described_lines
+from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
+from .options import option
+from .training import (
+    Algorithm,
+    begun,
+    estimator_with,
+    number_or_name,
+    parse_class_weight,
+    save_model,
+    set_feature_names,
+    strategy_with,
+    timed,
 )
-from widemargin.cli.strategy import strategy_with
-from widemargin.cli.training import begun, check_model_output, option, timed
 
 __all__ = ["train"]
 
 
 def train(
-    data: DataOption,
+    data: options.DataPath,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
     algorithm: Annotated[
         Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
@@ -48,12 +49,8 @@ def train(
     lam: Annotated[
         float | None, option("--lam", help="ODM: λ, the weight of the mean loss, instead of -C.")
     ] = None,
-    upsilon: Annotated[
-        float | None, option("--upsilon", help="ODM: weight of margins that are too large.")
-    ] = None,
-    theta: Annotated[
-        float | None, option("--theta", help="ODM: deviation of a margin from 1 that is free.")
-    ] = None,
+    upsilon: options.Upsilon = None,
+    theta: options.Theta = None,
     loss: Annotated[str | None, option("--loss", help="SVM: hinge or squared_hinge.")] = None,
     kernel: Annotated[
         str | None, option("--kernel", "-k", help="rbf, laplacian, poly, linear or sigmoid.")
@@ -63,15 +60,8 @@ def train(
     ] = None,
     degree: Annotated[int | None, option("--degree", help="Degree of poly.")] = None,
     coef0: Annotated[float | None, option("--coef0", help="Constant in poly and sigmoid.")] = None,
-    fit_intercept: Annotated[
-        bool | None, option("--fit-intercept/--no-fit-intercept", help="Penalised intercept.")
-    ] = None,
-    class_weight: Annotated[
-        list[str] | None,
-        option(
-            "--class-weight", help="balanced, or LABEL=WEIGHT (repeat for more); multiplies -C."
-        ),
-    ] = None,
+    fit_intercept: options.Intercept = None,
+    class_weight: options.ClassWeight = None,
     multi_class: Annotated[
         str | None, option("--multi-class", help="ovr (one against the rest) or ovo (pairs).")
     ] = None,
@@ -138,15 +128,13 @@ def train(
         Path | None,
         option("--spool-dir", help="With --linear: folder for a temporary binary copy of DATA."),
     ] = None,
-    jobs: Annotated[int | None, option("--jobs", "-j", help="Threads.")] = None,
-    seed: Annotated[int | None, option("--seed", help="Seed of random choices.")] = None,
-    format: FormatOption = None,
-    label: LabelOption = None,
-    zero_based: ZeroBasedOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace --model even if it is not a model.")
-    ] = False,
+    jobs: options.Jobs = None,
+    seed: options.Seed = None,
+    format: options.FileFormat = None,
+    label: options.Label = None,
+    zero_based: options.ZeroBased = None,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
 ) -> None:
     """Train a classifier on DATA and save it.
 
@@ -189,8 +177,6 @@ def train(
         "random_state": seed,
     }
     with faults_reported(), warnings_shown() as warned:
-        import numpy as np
-
         divided = {
             "levels": levels,
             "fan_in": fan_in,
@@ -211,32 +197,25 @@ def train(
         if linear:
             reading["spool_dir"] = spool_dir
         train_on = _train_linear if linear else _train_in_memory
-        course = train_on(estimator, data, class_weight or [], reading)
-        interrupted, seconds = course.interrupted, course.seconds
+        training = train_on(estimator, data, class_weight or [], reading)
+        interrupted, seconds = training.interrupted, training.seconds
         if interrupted and not any(begun(estimator)):
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
-        if course.feature_names is not None:
-            # As scikit-learn does for data frames; later files are then matched by name.
-            estimator.feature_names_in_ = np.array(course.feature_names, dtype=object)
-        if interrupted and model.exists():
-            model = model.with_suffix(".partial.wm")  # what is there may be worth more
-        estimator.save(model)
+        set_feature_names(estimator, training.feature_names)
+        model = save_model(estimator, model, interrupted=interrupted)
         summary = {
             "command": "train",
             "model": str(model),
             "file_bytes": model.stat().st_size,
             "data": str(data),
-            "rows": course.rows,
+            "rows": training.rows,
             **describe(estimator),
             "seconds": seconds,
             "interrupted": interrupted,
             "warnings": warned,
         }
-    if as_json:
-        print_json(summary)
-    else:
-        typer.echo(aligned([*described_lines(summary), ("seconds", f"{seconds:.2f}")]))
+    print_summary(summary, [*described_lines(summary), ("seconds", f"{seconds:.2f}")], as_json)
     if interrupted:
         problems = begun(estimator)
         several = f" (binary problems begun: {sum(problems)} of {len(problems)})"
@@ -250,7 +229,7 @@ def train(
 
 
 def _check_checkpoint(folder: Path, strategy: str | None) -> None:
-    """End with a usage error where no level could be kept, whatever the data."""
+    """End with a usage error if no level could be kept there."""
     if strategy == "exact":
         raise usage_error("--checkpoint keeps the levels of a division; --strategy exact has none.")
     if folder.exists() and not folder.is_dir():
@@ -258,8 +237,8 @@ def _check_checkpoint(folder: Path, strategy: str | None) -> None:
 
 
 @dataclass(frozen=True)
-class Course:
-    """How a training went."""
+class Training:
+    """The rows of a training, and how long it took."""
 
     rows: int
     feature_names: tuple[str, ...] | None
@@ -269,21 +248,20 @@ class Course:
 
 def _train_in_memory(
     estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
-) -> Course:
+) -> Training:
     table = read_file(data, **reading)
     estimator.class_weight = parse_class_weight(class_weight, table.y)
     seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
-    return Course(table.X.shape[0], table.feature_names, seconds, interrupted)
+    return Training(table.X.shape[0], table.feature_names, seconds, interrupted)
 
 
 def _train_linear(
     estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
-) -> Course:
-    from widemargin.cli.linear import spool_file
-    from widemargin.estimators.linear_streaming import fit_spooled
+) -> Training:
+    from ..estimators.linear_streaming import fit_spooled
 
     with spool_file(estimator, data, **reading) as rows:
         estimator.class_weight = parse_class_weight(class_weight, rows.classes)
         n_rows = rows.n_rows
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
-    return Course(n_rows, None, seconds, interrupted)
+    return Training(n_rows, None, seconds, interrupted)

@@ -1,33 +1,202 @@
-"""What commands that fit a model share."""
+"""From command-line options to an estimator, and the steps of commands that fit one."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 import time
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import typer
+from .messages import usage_error
 
-from widemargin.cli.files import check_output, is_model
-from widemargin.cli.messages import usage_error
+__all__ = [
+    "Algorithm",
+    "begun",
+    "estimator_with",
+    "number_or_name",
+    "parse_class_weight",
+    "save_model",
+    "set_feature_names",
+    "strategy_with",
+    "timed",
+]
 
-__all__ = ["begun", "check_model_output", "option", "timed"]
+# Parameters of the strategies and the options that set them.
+STRATEGY_OPTIONS = {
+    "levels": "--levels",
+    "fan_in": "--fan-in",
+    "stop_level": "--stop-level",
+    "validation_fraction": "--validation-fraction",
+    "n_strata": "--strata",
+    "n_sample": "--sample",
+}
 
 
-def option(*names: str, help: str) -> Any:
-    """Return an option that is left to the estimator's own default."""
-    return typer.Option(*names, help=help, show_default=False)
+class Algorithm(StrEnum):
+    """The kind of estimator to train."""
+
+    odm = "odm"
+    svm = "svm"
 
 
-def check_model_output(model: Path, data: Path, *, force: bool) -> None:
-    """End with a usage error unless the model can be saved, over another model at the most."""
-    check_output(model, "--model", (data,))
-    if model.is_file() and not force and not is_model(model):
+def estimator_with(
+    algorithm: Algorithm | None,
+    given: dict[str, Any],
+    *,
+    linear: bool = False,
+    multiclass: str | None = None,
+) -> Any:
+    """Build the estimator from the options that were given, refusing those it does not have."""
+    import widemargin
+
+    from ..core.resources import memory_bytes, thread_count
+
+    classes: dict[tuple[Algorithm, bool], Any] = {
+        (Algorithm.odm, False): widemargin.ODMClassifier,
+        (Algorithm.svm, False): widemargin.SVMClassifier,
+        (Algorithm.odm, True): widemargin.LinearODMClassifier,
+        (Algorithm.svm, True): widemargin.LinearSVMClassifier,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if multiclass is None:
+        algorithm = Algorithm.odm if algorithm is None else algorithm
+        cls = classes[algorithm, linear]
+        of = f"--algorithm {algorithm}" + (" --linear" if linear else "")
+        other = Algorithm.svm if algorithm is Algorithm.odm else Algorithm.odm
+        relative, advice = classes[other, linear], f" Add --algorithm {other} to use it."
+    else:
+        _check_combination(algorithm, linear)
+        cls, given = widemargin.MulticlassSVMClassifier, {**given, "formulation": multiclass}
+        of = f"--multiclass {multiclass}"
+        relative, advice = classes[Algorithm.svm, True], " Give --linear instead to use it."
+    foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
+    if foreign:
+        option = "--" + foreign[0].replace("_", "-")
+        known = foreign[0] in inspect.signature(relative).parameters
+        raise usage_error(f"{option} is no setting of {of}.{advice if known else ''}")
+    if "lam" in given and "C" in given:
+        raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
+    estimator = cls(**given)
+    try:
+        # Before the data are read: a mistyped setting should not cost minutes.
+        kernel = not linear and multiclass is None
+        check = estimator._validate_params if kernel else estimator._check_parameters
+        check()
+        memory_bytes(estimator.memory_limit)
+        thread_count(estimator.n_jobs)
+    except ValueError as error:
+        raise usage_error(str(error)) from None
+    return estimator
+
+
+def _check_combination(algorithm: Algorithm | None, linear: bool) -> None:
+    """End with a usage error if --multiclass is combined with an option that it excludes."""
+    if algorithm is Algorithm.odm:
+        raise usage_error("--multiclass trains an SVM; it has no --algorithm odm.")
+    if linear:
         raise usage_error(
-            f"--model {model}: this file exists and is not a model. "
-            "Name another one, or give --force to replace it."
+            "--multiclass is linear as it is, and keeps the rows in memory: leave out --linear, "
+            "or leave out --multiclass to read the rows from disk."
         )
+
+
+def number_or_name(text: str) -> float | str:
+    """Read an option that is a number or one of a few names."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | None = None) -> Any:
+    """Return what the estimator takes as ``strategy``, or end with a usage error.
+
+    Parameters
+    ----------
+    name : str or None
+        As given; None leaves the choice to the estimator.
+    given : dict
+        Parameters of the strategy; None where they were left out.
+    undivided : str or None
+        The option, if any, that trains without a kernel, where rows are never divided.
+
+    Returns
+    -------
+    Strategy, str or None
+        An object where parameters were given; otherwise the name, which the estimator checks.
+    """
+    given = {key: value for key, value in given.items() if value is not None}
+    if not given:
+        return name
+    from ..kernel.divide.strategies import STRATEGIES
+
+    option = STRATEGY_OPTIONS[min(given)]
+    if undivided is not None:
+        raise usage_error(f"{option} is no setting of {undivided}, which never divides the rows.")
+    if name is None or name in ("auto", "exact"):
+        raise usage_error(
+            f"{option} says how the rows are divided; give a --strategy that divides them too: "
+            f"{', '.join(STRATEGIES)}."
+        )
+    if name not in STRATEGIES:
+        return name
+    foreign = sorted(set(given) - set(STRATEGIES[name]().get_params()))
+    if foreign:
+        raise usage_error(f"{STRATEGY_OPTIONS[foreign[0]]} is no setting of --strategy {name}.")
+    strategy = STRATEGIES[name](**given)
+    try:
+        # Before the data are read; only the fit knows the number of rows.
+        strategy._validate_params()
+        strategy.plan(sys.maxsize)
+    except ValueError as error:
+        raise usage_error(str(error)) from None
+    return strategy
+
+
+def parse_class_weight(given: list[str], y: Any) -> dict[Any, float] | str | None:
+    """Translate the option to the estimator's ``class_weight``.
+
+    Parameters
+    ----------
+    given : list of str
+        Empty, ``["balanced"]``, or texts ``LABEL=WEIGHT``.
+    y : ndarray
+        The labels, to find the one that a text means.
+
+    Returns
+    -------
+    dict, "balanced" or None
+        Classes that are not named keep the weight 1.
+    """
+    import numpy as np
+
+    if not given:
+        return None
+    if given == ["balanced"]:
+        return "balanced"
+    labels = {str(label): label for label in np.unique(y).tolist()}
+    weights: dict[Any, float] = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = float("nan")
+        if not equals or not 0 < weight < float("inf"):
+            raise usage_error(
+                "--class-weight must be `balanced` or LABEL=WEIGHT with a positive weight; "
+                f"got {text!r}."
+            )
+        if name not in labels:
+            known = ", ".join(list(labels)[:10])
+            raise usage_error(f"--class-weight: no row is labelled {name!r}; found {known}.")
+        if labels[name] in weights:
+            raise usage_error(f"--class-weight gives {name!r} twice.")
+        weights[labels[name]] = weight
+    return weights
 
 
 def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
@@ -41,8 +210,24 @@ def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
 
 
 def begun(estimator: Any) -> list[bool]:
-    """Tell which binary problems have a solution, if an unfinished one."""
+    """Return which binary problems have a solution, even an unfinished one."""
     for name in ("coef_", "dual_coef_"):
         if hasattr(estimator, name):
             return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
     return [False]
+
+
+def set_feature_names(estimator: Any, names: tuple[str, ...] | None) -> None:
+    """Keep column names as scikit-learn does for data frames; later files are matched by them."""
+    import numpy as np
+
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def save_model(estimator: Any, path: Path, *, interrupted: bool) -> Path:
+    """Save a model and return its path; one that was interrupted replaces no other model."""
+    if interrupted and path.exists():
+        path = path.with_suffix(".partial.wm")
+    estimator.save(path)
+    return path

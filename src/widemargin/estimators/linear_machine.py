@@ -127,7 +127,7 @@ class LinearMachine(LinearModel, LinearMachineParameters):
         batches : iterable, path-like, tuple or callable
             Tuples ``(X, y)`` or ``(X, y, sample_weight)``, gone through once; or the path of a
             LIBSVM, CSV, TSV, Parquet or NPZ file; or one such tuple of arrays, mapped ones not
-            being copied. See :func:`widemargin.data.spool.spool`.
+            being copied. See :func:`widemargin.data.spool`.
         classes : array-like, optional
             All labels that may occur; any other is an error. None takes those that do occur.
         n_features : int, optional

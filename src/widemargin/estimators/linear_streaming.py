@@ -15,7 +15,7 @@ from ..core.losses import NO_WEIGHT
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, single_threaded_blas
 from ..core.rows import canonical
-from ..data.spool import SpooledRows, spool
+from ..data import SpooledRows, spool
 from ..engines import LocalEngine
 from ..kernel.problem import take_rows
 from ..linear.monitor import history_of

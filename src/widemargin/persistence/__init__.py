@@ -4,10 +4,10 @@
 >>> classifier.save("model.wm")                                             # doctest: +SKIP
 >>> load_model("model.wm").predict(X)                                       # doctest: +SKIP
 
-``container`` turns a header and arrays into bytes and back, ``values`` turns Python values into
-JSON and arrays, ``kernel_machine``, ``linear_machine`` and ``multiclass_svm`` say what a fitted one
-must look like, ``atomic_write`` puts bytes on disk, ``registry`` lists the classes a file may name,
-and ``model_file`` puts them together.
+``container`` turns a header and arrays into bytes and back; ``encoding`` and ``decoding`` turn
+Python values into JSON and arrays and back; ``registry`` lists the classes a file may name and how
+to check their fitted attributes (``checks``, ``kernel_machine``, ``linear_machines``);
+``atomic_write`` puts bytes on disk; ``model_file`` puts them together.
 """
 
 from .container import ModelFileError

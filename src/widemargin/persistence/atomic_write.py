@@ -57,7 +57,7 @@ def write_atomically(
     except FileNotFoundError as error:
         raise FileNotFoundError(error.errno, error.strerror, str(target)) from None
     except BaseException:
-        # Also on KeyboardInterrupt: an interrupted save leaves no debris.
+        # Also on KeyboardInterrupt: an interrupted save leaves no temporary file.
         with suppress(OSError):
             os.unlink(temporary)
         raise

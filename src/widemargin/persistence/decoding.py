@@ -1,6 +1,6 @@
 """The values that the JSON of a model file stands for, checked as they are built.
 
-The forms are listed in `widemargin.persistence.encoding`. Whatever the JSON says, building a
+The forms are listed in `widemargin.persistence.encoding`. For any JSON, building a
 value takes no more memory than a small multiple of the file, runs no code that the file names,
 and raises nothing but `ModelFileError`.
 """
@@ -18,7 +18,7 @@ from scipy import sparse
 from ..kernel.divide.strategies import STRATEGIES
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
 from .encoding import MAX_PADDED_CHARACTERS
-from .gossip_values import GOSSIP_KINDS, made_of
+from .gossip_values import GOSSIP_KINDS, rebuilt
 
 MAX_DEPTH = 16
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
@@ -147,7 +147,7 @@ def _decode_gossip(node: Any, arrays: Arrays, depth: int) -> Any:
             raise _damaged("it names nothing of a network that this library knows")
     decoded = {key: decode_value(item, arrays, depth) for key, item in parts.items()}
     try:
-        return made_of(name, decoded)
+        return rebuilt(name, decoded)
     except (TypeError, ValueError) as error:
         raise _damaged(f"a part of a network is wrong ({error})") from error
 

@@ -16,7 +16,7 @@ themselves in JSON. Everything else is an object with one key that starts with `
 ``{"$gossip": [name, {...}]}``   a method, faults or a topology of a network, likewise
 ================================ =========================================================
 
-`widemargin.persistence.decoding` is the way back.
+`widemargin.persistence.decoding` turns these forms back into values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The objects of `widemargin.gossip` in a model file: by their class and what makes them."""
+"""The objects of `widemargin.gossip` in a model file: their class and constructor arguments."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..gossip import Consensus, Gadget, NetworkFaults, Topology, Tracking
-from .demands import demand
+from .checks import demand
 
 GOSSIP_KINDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Consensus, Gadget, Tracking, NetworkFaults, Topology)
@@ -16,7 +17,7 @@ GOSSIP_KINDS: dict[str, type[Any]] = {
 
 
 def parts_of(value: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name of an object's class and the arguments that make it."""
+    """Return the name of an object's class and the arguments of its constructor."""
     if is_dataclass(value):
         arguments = {field.name: getattr(value, field.name) for field in fields(value)}
     else:
@@ -24,8 +25,8 @@ def parts_of(value: Any) -> tuple[str, dict[str, Any]]:
     return type(value).__name__, arguments
 
 
-def made_of(name: str, arguments: dict[str, Any]) -> Any:
-    """Make the object again; ValueError or TypeError if the arguments cannot be right."""
+def rebuilt(name: str, arguments: dict[str, Any]) -> Any:
+    """Rebuild an object; raise ValueError or TypeError if the arguments cannot be right."""
     kind = GOSSIP_KINDS[name]
     value = kind(**arguments)
     if kind is Topology:
@@ -57,3 +58,12 @@ def _check_topology(value: Topology) -> None:
     labels = value.labels
     named = labels is None or (isinstance(labels, tuple) and len(labels) == value.n_sites)
     demand(named, "Topology.labels", "None or a name for every site")
+
+
+def links_for_graph(topology: Any, fitted: Topology) -> Any:
+    """Return a graph of networkx, which a file cannot hold, as the matrix of its links."""
+    if not hasattr(topology, "is_directed"):
+        return topology
+    ones = np.ones(fitted.n_links, dtype=np.int8)
+    shape = (fitted.n_sites, fitted.n_sites)
+    return sparse.csr_array((ones, fitted.other, fitted.start), shape=shape)

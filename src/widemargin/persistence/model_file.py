@@ -19,7 +19,7 @@ from .atomic_write import write_atomically
 from .container import Arrays, Header, ModelFileError, check_start, pack, unpack
 from .decoding import decode_value
 from .encoding import encode_value
-from .gossip import links_for_graph
+from .gossip_values import links_for_graph
 from .registry import ESTIMATORS, check_fitted, estimator_class
 
 _NOT_KEPT = {"engine": "local", "checkpoint": None}
@@ -50,7 +50,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     See Also
     --------
-    load_model : The way back.
+    load_model : Load such a file.
 
     Notes
     -----
@@ -67,7 +67,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     """Load an estimator that `save` wrote.
 
     Nothing in the file is run, and everything in it is checked, so that a damaged file raises
-    and never crashes. A file from a stranger may still hold a model that predicts anything.
+    and never crashes. A file of unknown origin may still hold a model that predicts anything.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def dumps(estimator: Any) -> bytes:
         generator = isinstance(value, np.random.RandomState | np.random.Generator)
         if generator or (key == "cv" and not isinstance(value, int)):
             params[key] = None
-    params = _without_places(params)
+    params = _without_locations(params)
     if "topology" in params:
         params["topology"] = links_for_graph(params["topology"], estimator.topology_)
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
@@ -121,8 +121,8 @@ def dumps(estimator: Any) -> bytes:
         "params": {key: encode_value(value, key, arrays) for key, value in params.items()},
         "fitted": {key: encode_value(value, key, arrays) for key, value in fitted.items()},
     }
-    # What `loads` would refuse is refused here, but after the encoding: that a parameter cannot
-    # be saved at all is the more useful thing to hear of.
+    # Refuse what `loads` would refuse, but after the encoding: that a parameter cannot be saved at
+    # all is the more useful message.
     estimator._validate_params()
     try:
         check_fitted(estimator)
@@ -136,7 +136,7 @@ def loads(data: bytes) -> Any:
     header, arrays = unpack(data, __version__)
     params, fitted = _parts_of(header)
     name = header["estimator"]
-    params = _without_places({key: decode_value(node, arrays) for key, node in params.items()})
+    params = _without_locations({key: decode_value(node, arrays) for key, node in params.items()})
     fitted = {key: decode_value(node, arrays) for key, node in fitted.items()}
     if arrays:
         raise ModelFileError(f"the file is damaged: nothing uses array {min(arrays)!r}")
@@ -157,11 +157,11 @@ def loads(data: bytes) -> Any:
     return estimator
 
 
-def _without_places(params: dict[str, Any]) -> dict[str, Any]:
-    """Leave out where a fit ran and kept its levels.
+def _without_locations(params: dict[str, Any]) -> dict[str, Any]:
+    """Replace the engine and the checkpoint folder by their defaults.
 
-    That says nothing about the model, and a file from elsewhere should not choose a folder that a
-    later fit writes to.
+    They say nothing about the model, and a file of unknown origin should not choose a folder that
+    a later fit writes to.
     """
     return {key: _NOT_KEPT.get(key, value) for key, value in params.items()}
 

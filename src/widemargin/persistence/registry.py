@@ -6,23 +6,79 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from .gossip import check_gossip
-from .kernel_machine import check_kernel_machine
-from .linear_machine import check_linear_machine
-from .multiclass_svm import check_multiclass_svm
-from .search import check_linear_search, check_search
+import numpy as np
 
-# Name in the file: (module, what a fitted estimator of the class must satisfy). Modules are named
-# and not imported here because the estimators themselves import `save`.
+from .checks import demand, is_integer, required
+from .kernel_machine import check_kernel_machine
+from .linear_machines import check_gossip, check_linear_machine, check_multiclass_svm
+
+
+def _check_kernel_search(estimator: Any) -> None:
+    """Raise ValueError, saying why, if a search could not predict, or its results do not fit."""
+    check_kernel_machine(estimator)
+    gammas = required(estimator, "gammas_")
+    if gammas is not None:
+        _check_values(gammas, "gammas_")
+    _check_results(estimator, 1 if gammas is None else gammas.size, {"gamma"})
+
+
+def _check_linear_search(estimator: Any) -> None:
+    """Raise ValueError, saying why, if a linear search could not predict, or has other results."""
+    check_linear_machine(estimator)
+    scores = required(estimator, "scores_")
+    demand(isinstance(scores, np.ndarray) and scores.ndim == 3, "scores_", "three-dimensional")
+    _check_results(estimator, len(scores), {"upsilon", "theta"})
+    for name in ("upsilon", "theta"):
+        if name in estimator.best_params_:
+            value = required(estimator, f"{name}_")
+            demand(isinstance(value, float) and 0 <= value <= 1, f"{name}_", "between 0 and 1")
+
+
+def _check_results(estimator: Any, n_settings: int, beside_C: set[str]) -> None:
+    """Demand a table of one row per setting and value of C, and a choice among its rows."""
+    Cs = required(estimator, "Cs_")
+    _check_values(Cs, "Cs_")
+    shape = (n_settings, Cs.size)
+    scores = required(estimator, "scores_")
+    right = isinstance(scores, np.ndarray) and scores.dtype == np.float64 and scores.ndim == 3
+    demand(right and scores.shape[:2] == shape, "scores_", f"numbers of shape {shape} by folds")
+    n_rows = shape[0] * shape[1]
+    results = required(estimator, "cv_results_")
+    columns: list[Any] = list(results.values()) if isinstance(results, dict) else [None]
+    listed = all(
+        (isinstance(column, np.ndarray) and column.ndim == 1) or isinstance(column, list)
+        for column in columns
+    )
+    equal = listed and {len(column) for column in columns} == {n_rows}
+    demand(equal, "cv_results_", f"a dictionary of arrays of {n_rows} entries")
+    index = required(estimator, "best_index_")
+    demand(is_integer(index) and 0 <= index < n_rows, "best_index_", "a row of `cv_results_`")
+    for name in ("C_", "best_score_"):
+        demand(isinstance(required(estimator, name), float), name, "a number")
+    demand(estimator.C_ > 0, "C_", "positive")
+    best = required(estimator, "best_params_")
+    named = isinstance(best, dict) and all(isinstance(value, float) for value in best.values())
+    known = named and set(best) <= {"C", *beside_C} and "C" in best
+    demand(known, "best_params_", "parameters of the search")
+
+
+def _check_values(values: Any, name: str) -> None:
+    reals = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1
+    demand(reals and values.size > 0, name, "an array of numbers")
+    demand(bool(np.all(np.isfinite(values) & (values > 0))), name, "positive and finite")
+
+
+# Name in the file: (module, check of a fitted estimator of the class). Modules are named and not
+# imported here because the estimators themselves import `save`.
 ESTIMATORS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "ODMClassifier": ("widemargin", check_kernel_machine),
-    "ODMClassifierCV": ("widemargin", check_search),
+    "ODMClassifierCV": ("widemargin", _check_kernel_search),
     "SVMClassifier": ("widemargin", check_kernel_machine),
-    "SVMClassifierCV": ("widemargin", check_search),
+    "SVMClassifierCV": ("widemargin", _check_kernel_search),
     "LinearODMClassifier": ("widemargin", check_linear_machine),
-    "LinearODMClassifierCV": ("widemargin", check_linear_search),
+    "LinearODMClassifierCV": ("widemargin", _check_linear_search),
     "LinearSVMClassifier": ("widemargin", check_linear_machine),
-    "LinearSVMClassifierCV": ("widemargin", check_linear_search),
+    "LinearSVMClassifierCV": ("widemargin", _check_linear_search),
     "MulticlassSVMClassifier": ("widemargin", check_multiclass_svm),
     "GossipClassifier": ("widemargin", check_gossip),
 }

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from widemargin.data.formats import DataFileError, read
+from widemargin.data import DataFileError, read
 
 LIBSVM = b"+1 1:0.5 3:2\n-1 2:1\n"
 CSV = b"a,b,label\n1,2,x\n3,4,y\n"

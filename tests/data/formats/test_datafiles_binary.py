@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin.data.formats import DataFileError, read
+from widemargin.data import DataFileError, read
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 5.0]])
 Y = np.array([1, -1, 1])

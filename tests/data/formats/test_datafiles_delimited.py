@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from widemargin.data.formats import DataFileError, read
-from widemargin.data.formats.delimited import arrow
+from widemargin.data import DataFileError, read
+from widemargin.data.formats import delimited_arrow
 
-ARROW_MODULE = "widemargin.data.formats.delimited.arrow"
+ARROW_MODULE = "widemargin.data.formats.delimited_arrow"
 
 
 @pytest.fixture(params=["pyarrow", "standard library"])
@@ -32,12 +32,17 @@ def test_pyarrow_is_used_where_it_is_installed(tmp_path, monkeypatch):
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,2\n")
     used = []
-    original = arrow.read_with_arrow
-    monkeypatch.setattr(
-        arrow, "read_with_arrow", lambda *args: used.append(original(*args)) or used[0]
-    )
+    original = delimited_arrow.arrow_blocks
+
+    def watched(*args):
+        for block in original(*args):
+            used.append(block)
+            yield block
+
+    monkeypatch.setattr(delimited_arrow, "arrow_blocks", watched)
     read(path)
-    assert used[0] is not None
+    assert used
+    assert None not in used
 
 
 def test_without_pyarrow(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from widemargin.data.formats import DataFileError, read
+from widemargin.data import DataFileError, read
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, size=(30, 4)).astype(float)

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from widemargin.data.formats import DataFileError, read
+from widemargin.data import DataFileError, read
 
 
 @pytest.fixture

@@ -1,14 +1,10 @@
-"""Read data files: LIBSVM, CSV, TSV, Parquet and NPZ.
+"""Data files: LIBSVM, CSV, TSV, Parquet and NPZ, each with one reader that yields blocks of rows.
 
->>> from widemargin.data.formats import read
->>> table = read("train.svm")                                   # doctest: +SKIP
->>> test = read("test.svm", n_features=table.X.shape[1])        # doctest: +SKIP
-
-Whatever is wrong with a file is reported as a `DataFileError` that names the file, the line where
-there is one, what was expected, what was found, and what to do.
+Reading a whole file is asking for one block. A fault is reported as a `DataFileError` that names
+the file, the line where there is one, what was expected, what was found, and what to do.
 """
 
-from widemargin.data.formats.reading import FORMATS, read
-from widemargin.data.formats.table import DataFileError, Table
+from .reading import FORMATS, read
+from .table import DataFileError, Table
 
 __all__ = ["FORMATS", "DataFileError", "Table", "read"]

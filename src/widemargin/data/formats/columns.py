@@ -1,20 +1,21 @@
-"""Which columns of a table are features and which one holds the labels."""
+"""Choose the columns of a table that are features and the one that holds the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from widemargin.data.formats.table import DataFileError, Request
+from .blocks import Request
+from .table import DataFileError
 
-__all__ = ["LABEL_NAMES", "Columns", "check_names", "choose_columns"]
+__all__ = ["LABEL_NAMES", "ChosenColumns", "check_names", "choose_columns"]
 
 #: Names that mark the label column. `y` comes second because it may be a coordinate.
 LABEL_NAMES = (("label", "target", "class"), ("y",))
 
 
 @dataclass(frozen=True)
-class Columns:
+class ChosenColumns:
     """Positions of the feature columns, in the order of the matrix, and of the label column."""
 
     features: tuple[int, ...]
@@ -40,13 +41,13 @@ def check_names(request: Request, names: Sequence[str], line: int | None = None)
         )
 
 
-def choose_columns(request: Request, names: Sequence[str] | None, width: int) -> Columns:
+def choose_columns(request: Request, names: Sequence[str] | None, width: int) -> ChosenColumns:
     """Choose the feature columns and the label column of a table.
 
     Parameters
     ----------
     request : Request
-        What the caller asked for.
+        The arguments of the caller.
     names : sequence of str or None
         Column names; None without a header.
     width : int
@@ -54,15 +55,15 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
 
     Returns
     -------
-    Columns
-        With ``label=None`` if labels are not asked for.
+    ChosenColumns
+        With ``label=None`` if labels are not requested.
     """
-    asked = None if request.label is None else _locate(request, request.label, names, width)
+    requested = None if request.label is None else _locate(request, request.label, names, width)
     if request.feature_names is not None and names is not None:
         features = _by_name(request, request.feature_names, names)
-        label = _label_beside(request, asked, features, names) if request.labelled else None
+        label = _label_beside(request, requested, features, names) if request.labelled else None
     else:
-        label = _label_by_position(request, asked, names, width)
+        label = _label_by_position(request, requested, names, width)
         features = tuple(i for i in range(width) if i != label)
         if not features:
             raise DataFileError(
@@ -71,9 +72,9 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
         if not request.labelled:
             label = None
     if label is None:
-        return Columns(features, None, ())
+        return ChosenColumns(features, None, ())
     described = f"column {label + 1}" if names is None else f"column {names[label]!r}"
-    return Columns(features, label, (f"labels are taken from {described}",))
+    return ChosenColumns(features, label, (f"labels are taken from {described}",))
 
 
 def _locate(request: Request, label: str | int, names: Sequence[str] | None, width: int) -> int:
@@ -111,16 +112,16 @@ def _by_name(request: Request, wanted: tuple[str, ...], names: Sequence[str]) ->
 
 
 def _label_beside(
-    request: Request, asked: int | None, features: tuple[int, ...], names: Sequence[str]
+    request: Request, requested: int | None, features: tuple[int, ...], names: Sequence[str]
 ) -> int:
     """Position of the label column when the features are known by name."""
-    if asked is not None:
-        if asked in features:
+    if requested is not None:
+        if requested in features:
             raise DataFileError(
                 request.path,
-                f"column {names[asked]!r} is a feature of the model and cannot be the label.",
+                f"column {names[requested]!r} is a feature of the model and cannot be the label.",
             )
-        return asked
+        return requested
     others = [i for i in range(len(names)) if i not in set(features)]
     if len(others) == 1:
         return others[0]
@@ -135,11 +136,11 @@ def _label_beside(
 
 
 def _label_by_position(
-    request: Request, asked: int | None, names: Sequence[str] | None, width: int
+    request: Request, requested: int | None, names: Sequence[str] | None, width: int
 ) -> int | None:
     """Position of the label column when the features are all the others."""
     if request.n_features is not None:
-        optional = not request.labelled and asked is None
+        optional = not request.labelled and requested is None
         if optional and width == request.n_features:
             return None
         if width != request.n_features + 1:
@@ -148,8 +149,8 @@ def _label_by_position(
                 request.path,
                 f"expected {request.n_features} feature columns{label}; found {width} columns.",
             )
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     named = None if names is None else _named_label(request, names)
     if named is not None:
         return named

@@ -1,93 +1,52 @@
 """LIBSVM (SVMlight) text files: ``label index:value index:value … # comment``.
 
-scikit-learn's reader is the fast path. It does not say where a file is wrong, so a second pass
-over the lines runs when, and only when, the first one failed.
+scikit-learn parses the lines. It does not say where a file is wrong, so a second pass over the
+lines, in Python, runs when the first one has failed.
 """
 
 from __future__ import annotations
 
+import io
+import math
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.formats.libsvm_faults import number_or_none, raise_fault_of_file
-from widemargin.data.formats.streams import open_stream
-from widemargin.data.formats.table import DataFileError, Request, Table, integers_if_whole
+from .blocks import Block, BlockSource, Origin, Request
+from .streams import open_stream, size_if_plain
+from .table import DataFileError, excerpt, integers_if_whole
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = [
-    "check_no_label_column",
-    "looks_like_libsvm",
-    "parse_lines",
-    "read_libsvm",
-]
+__all__ = ["libsvm_source", "looks_like_libsvm"]
 
 _PAIR = re.compile(rb"(qid|\d+):\S+")
 _SAMPLE = 100_000
+# The shortest pair, "1:1 ", takes 4 bytes, and 16 when parsed.
+_PARSED_BY_TEXT = 4
+# scikit-learn reads indices into a C int.
+_LARGEST_INDEX = 2**31 - 1
 
 
-def read_libsvm(request: Request) -> Table:
-    """Read a LIBSVM file into a CSR matrix.
+def libsvm_source(request: Request) -> BlockSource:
+    """Return the blocks of a LIBSVM file, as CSR matrices.
 
     Indices count from 1. A file in which index 0 occurs counts from 0; ``zero_based`` decides for
-    files that leave it open.
+    files in which it may be missing by chance.
     """
-    from scipy.sparse import csr_matrix
-
-    check_no_label_column(request)
-    try:
-        with open_stream(request.path) as stream:
-            X, y = parse_lines(request, stream)
-    except DataFileError:
-        raise
-    except (ValueError, OverflowError):
-        raise_fault_of_file(request)
-    if X.shape[0] == 0:
-        raise DataFileError(request.path, "the file has no rows. Was it written completely?")
-
-    zero_based = _counts_from_zero(request, X.indices)
-    indices = X.indices if zero_based else X.indices - 1
-    used = int(indices.max()) + 1 if indices.size else 0
-    if (indices.size and indices.min() < 0) or used > (request.n_features or used):
-        raise_fault_of_file(request, zero_based)
-    # A file of empty rows still needs a column for scikit-learn to accept it.
-    n_features = request.n_features or max(used, 1)
-    return Table(
-        X=csr_matrix((X.data, indices, X.indptr), shape=(X.shape[0], n_features)),
-        y=integers_if_whole(y) if request.labelled else None,
-        notes=("feature indices count from 0",) if zero_based else (),
-    )
-
-
-def check_no_label_column(request: Request) -> None:
-    """Refuse a label column, which LIBSVM files do not have."""
     if request.label is not None:
         raise ValueError("`label` must be None for LIBSVM files: the label begins each line.")
-
-
-def parse_lines(request: Request, stream: BinaryIO) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Parse lines into rows, with the indices as they are written, and labels.
-
-    Raises
-    ------
-    ValueError, OverflowError
-        If anything is wrong; `libsvm_faults` then finds out where.
-    """
-    from sklearn.datasets import load_svmlight_file
-
-    # Without a shift, so that the caller can judge the base of the indices.
-    X, y = load_svmlight_file(stream, dtype=request.text_dtype, zero_based=True)
-    if not (np.isfinite(X.data).all() and (np.isfinite(y).all() or not request.labelled)):
-        raise ValueError("a value is not finite")
-    return X, y
+    notes: list[str] = []
+    return BlockSource(_blocks(request, notes), notes=notes)
 
 
 def looks_like_libsvm(stream: BinaryIO) -> bool:
-    """Whether the first line with anything on it is ``label index:value …``."""
+    """Whether the first line that is not blank reads ``label index:value …``."""
     for _ in range(100):
         line = stream.readline(_SAMPLE)
         if not line:
@@ -98,14 +57,172 @@ def looks_like_libsvm(stream: BinaryIO) -> bool:
         if fields:
             pairs = fields[1:]
             return (
-                number_or_none(fields[0]) is not None
+                _number(fields[0]) is not None
                 and bool(pairs)
                 and all(_PAIR.fullmatch(pair) for pair in pairs)
             )
     return False
 
 
-def _counts_from_zero(request: Request, indices: NDArray[Any]) -> bool:
-    if request.zero_based == "auto":
-        return bool(indices.size) and bool(indices.min() == 0)
-    return request.zero_based
+def _blocks(request: Request, notes: list[str]) -> Iterator[Block]:
+    zero_based = request.zero_based is True
+    line, row, last_index = 1, 1, 0
+    total = size_if_plain(request.path)
+    with open_stream(request.path) as stream:
+        for lines, n_lines in _pieces(stream, request.block_bytes):
+            try:
+                X, y = _parsed(request, lines)
+            except (ValueError, OverflowError):
+                _raise_fault(request, None, line)
+            if X.indices.size:
+                last_index = max(last_index, int(X.indices.max()))
+                if not zero_based and X.indices.min() == 0:
+                    if request.zero_based is False:
+                        _raise_fault(request, False, line)
+                    zero_based = True
+            if request.n_features is not None and last_index > request.n_features - zero_based:
+                # An earlier line may be at fault: only now is it known that indices count from 0.
+                _raise_fault(request, zero_based, 1)
+            line += n_lines
+            if not len(y):
+                continue
+            X.indices = X.indices.astype(np.int32, copy=False)
+            yield Block(
+                X,
+                integers_if_whole(y) if request.labelled else None,
+                None,
+                Origin(request.path, first_row=row),
+                first_column=0 if zero_based else 1,
+                n_features=request.n_features,
+                done_bytes=stream.tell(),
+                total_bytes=total,
+            )
+            row += len(y)
+    if row == 1:
+        raise DataFileError(request.path, "the file has no rows. Was it written completely?")
+    if zero_based:
+        notes.append("feature indices count from 0")
+
+
+def _pieces(stream: BinaryIO, block_bytes: int | None) -> Iterator[tuple[BinaryIO, int]]:
+    """Cut a stream at ends of lines; yield the pieces and the number of lines in each."""
+    if block_bytes is None:
+        yield stream, 0
+        return
+    begun: list[bytes] = []
+    while piece := stream.read(max(block_bytes // _PARSED_BY_TEXT, 1)):
+        end = piece.rfind(b"\n") + 1
+        if end:
+            text = b"".join([*begun, piece[:end]])
+            yield io.BytesIO(text), text.count(b"\n")
+            begun = [piece[end:]]
+        else:
+            begun.append(piece)  # A line longer than a block.
+    if rest := b"".join(begun):
+        yield io.BytesIO(rest), 1
+
+
+def _parsed(request: Request, lines: BinaryIO) -> tuple[csr_matrix, NDArray[np.float64]]:
+    """Parse lines into rows, with the indices as they are written, and labels.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        If anything is wrong; `_raise_fault` then finds the line.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(lines, dtype=request.text_dtype, zero_based=True)
+    if not (np.isfinite(X.data).all() and (np.isfinite(y).all() or not request.labelled)):
+        raise ValueError("a value is not finite")
+    return X, y
+
+
+def _raise_fault(request: Request, zero_based: bool | None, first_line: int) -> NoReturn:
+    """Raise a `DataFileError` for the first line, from `first_line` on, that is wrong.
+
+    Indices are compared with the number of features only if it is known where they start.
+    """
+    with open_stream(request.path) as stream:
+        lines = islice(stream, first_line - 1, None)
+        for number, line in enumerate(lines, start=first_line):
+            fields = line.split(b"#", 1)[0].split()
+            if fields:
+                problem = _fault_of_label(fields[0], request) or _fault_of_pairs(
+                    fields[1:], request, zero_based
+                )
+                if problem:
+                    raise DataFileError(request.path, problem, number)
+        raise DataFileError(request.path, "not a LIBSVM file, or changed while it was read.")
+
+
+def _fault_of_label(field: bytes, request: Request) -> str | None:
+    expected = f"expected a number as the label, found {excerpt(field)}"
+    if b":" in field:
+        return f"{expected}. Every line begins with a label; write 0 where it is unknown."
+    value = _number(field)
+    if value is None and b"," in field:
+        return (
+            f"{expected}. Several labels a row are not supported; "
+            "if the file is comma-separated, give the format `csv`."
+        )
+    if value is None:
+        return f"{expected}. Number the classes, or write text labels in a CSV file."
+    if request.labelled and not math.isfinite(value):
+        return f"{expected}. Remove the row, or number its class."
+    return None
+
+
+def _fault_of_pairs(fields: list[bytes], request: Request, zero_based: bool | None) -> str | None:
+    previous = None
+    if fields and fields[0].startswith(b"qid:"):
+        fields = fields[1:]
+    for field in fields:
+        before, colon, after = field.partition(b":")
+        try:
+            index = int(before)
+        except ValueError:
+            index = None
+        value = _number(after)
+        if not colon or index is None or value is None:
+            return (
+                f"expected `index:value` with a whole number and a number, found {excerpt(field)}."
+            )
+        problem = _fault_of_index(index, previous, request, zero_based)
+        if problem:
+            return problem
+        if not abs(value) <= float(np.finfo(request.text_dtype).max):
+            return (
+                f"expected a finite value (as {request.text_dtype}) for feature {index}, found "
+                f"{excerpt(after)}. Leave absent features out, and impute or remove missing values."
+            )
+        previous = index
+    return None
+
+
+def _fault_of_index(
+    index: int, previous: int | None, request: Request, zero_based: bool | None
+) -> str | None:
+    if index < 0 or (index == 0 and request.zero_based is False):
+        return f"feature indices count from 1; found {index}."
+    if index > _LARGEST_INDEX:
+        return f"expected a feature index of at most {_LARGEST_INDEX}, found {index}."
+    if previous is not None and index == previous:
+        return f"feature {index} is given twice. Keep one of the values."
+    if previous is not None and index < previous:
+        return f"feature indices must increase along the line; found {index} after {previous}."
+    if zero_based is not None and request.n_features is not None:
+        last = request.n_features - zero_based
+        if index > last:
+            return (
+                f"expected {request.n_features} features (indices up to {last}), found index "
+                f"{index}. Use a file with the features of the model, or fit a new model."
+            )
+    return None
+
+
+def _number(field: bytes) -> float | None:
+    try:
+        return float(field)
+    except ValueError:
+        return None

@@ -1,24 +1,30 @@
-"""Parquet files, through pyarrow."""
+"""Parquet files, or a directory of them, through pyarrow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.formats.columns import check_names, choose_columns
-from widemargin.data.formats.streams import check_regular_file
-from widemargin.data.formats.table import DataFileError, Request, Table, integers_if_whole
+from .blocks import Block, BlockSource, Origin, Request
+from .columns import check_names, choose_columns
+from .streams import check_regular_file
+from .table import DataFileError, first_line, integers_if_whole
 
-__all__ = ["ParquetColumns", "open_parquet", "parquet_columns", "parquet_rows", "read_parquet"]
+__all__ = ["PARQUET_SUFFIXES", "parquet_files", "parquet_source"]
+
+PARQUET_SUFFIXES = (".parquet", ".pq")
+# By blocks, column pages are read through buffers of this size, not a whole row group at once.
+_BLOCK_OPTIONS = {"buffer_size": 1 << 16, "pre_buffer": False}
 
 
 @dataclass(frozen=True)
-class ParquetColumns:
+class _ParquetColumns:
     """Names of the feature columns and of the label column, and the type of the matrix."""
 
     features: tuple[str, ...]
@@ -32,19 +38,95 @@ class ParquetColumns:
         return [*self.features, *([] if self.label is None else [self.label])]
 
 
-def read_parquet(request: Request) -> Table:
-    """Read a Parquet file whose features are columns of numbers."""
-    with open_parquet(request) as file:
-        columns = parquet_columns(request, file.schema_arrow)
-        table = file.read(columns=columns.wanted)
-        table.validate(full=True)
-    if table.num_rows == 0:
+def parquet_files(directory: Path) -> list[Path]:
+    """Return the Parquet files of a directory, in the order of their names."""
+    files = sorted(path for path in directory.iterdir() if path.suffix.lower() in PARQUET_SUFFIXES)
+    if not files:
+        raise DataFileError(
+            directory,
+            f"expected a file, or a directory of Parquet files ({' '.join(PARQUET_SUFFIXES)}); "
+            "found a directory without any.",
+        )
+    return files
+
+
+def parquet_source(request: Request, files: list[Path] | None = None) -> BlockSource:
+    """Return the blocks of a Parquet file whose features are columns of numbers.
+
+    Of several `files`, the first one decides about the columns; the others must have them under
+    the same names.
+    """
+    files = files or [request.path]
+    with _open(request) as file:
+        columns = _columns(request, file.schema_arrow)
+    if len(files) > 1:
+        request = replace(request, feature_names=columns.features, label=columns.label)
+    return BlockSource(
+        _blocks(request, files),
+        feature_names=columns.features,
+        notes=list(columns.notes),
+    )
+
+
+def _blocks(request: Request, files: list[Path]) -> Iterator[Block]:
+    total = sum(path.stat().st_size for path in files)
+    before, found = 0, False
+    for path in files:
+        size = path.stat().st_size
+        for block, share in _blocks_of_file(replace(request, path=path)):
+            found = True
+            yield replace(block, done_bytes=before + int(size * share), total_bytes=total)
+        before += size
+    if not found:
         raise DataFileError(request.path, "the file has no rows. Was it written completely?")
-    return parquet_rows(request, columns, table)
+
+
+def _blocks_of_file(request: Request) -> Iterator[tuple[Block, float]]:
+    """Yield blocks, and the share of the file's rows that they complete."""
+    import pyarrow
+
+    row = 1
+    with _open(request, **({} if request.block_bytes is None else _BLOCK_OPTIONS)) as file:
+        columns = _columns(request, file.schema_arrow)
+        n_rows = file.metadata.num_rows
+        tables = _tables(file, columns, request.block_bytes)
+        while table := _next_table(tables, row):
+            block = _converted(request, columns, table, row)
+            row += table.num_rows
+            del table
+            yield block, (row - 1) / n_rows
+    if request.block_bytes is not None:  # pyarrow would keep the memory for later use.
+        pyarrow.default_memory_pool().release_unused()
+
+
+def _tables(file: Any, columns: _ParquetColumns, block_bytes: int | None) -> Iterator[Any]:
+    import pyarrow
+
+    if block_bytes is None:
+        yield file.read(columns=columns.wanted)
+        return
+    # A value is held as pyarrow decodes it, as float64 and in the matrix.
+    step = max(block_bytes // (24 * len(columns.wanted)), 1)
+    for batch in file.iter_batches(batch_size=step, columns=columns.wanted, use_threads=False):
+        yield pyarrow.Table.from_batches([batch])
+
+
+def _next_table(tables: Iterator[Any], row: int) -> Any:
+    """Return the next table that has rows, or None; `row` is the number of its first one."""
+    try:
+        for table in tables:
+            if table.num_rows:
+                table.validate(full=True)
+                return table
+    except Exception as error:  # pyarrow reports damage with a dozen types.
+        if row == 1:
+            raise
+        raise ValueError(f"after row {row - 1:,}: {error}") from error
+    return None
 
 
 @contextmanager
-def open_parquet(request: Request, **options: Any) -> Iterator[Any]:
+def _open(request: Request, **options: Any) -> Iterator[Any]:
     """Open a ``pyarrow.parquet.ParquetFile``; damage is reported from inside the ``with`` block."""
     try:
         import pyarrow.parquet
@@ -56,7 +138,7 @@ def open_parquet(request: Request, **options: Any) -> Iterator[Any]:
 
     check_regular_file(request.path)
     try:
-        # One file handle; a path would be taken for a data set of many files.
+        # A file handle: pyarrow takes a path for a data set of many files.
         with (
             open(request.path, "rb") as stream,
             pyarrow.parquet.ParquetFile(stream, **options) as file,
@@ -71,12 +153,12 @@ def open_parquet(request: Request, **options: Any) -> Iterator[Any]:
     except Exception as error:  # pyarrow reports damage with a dozen types, some of them private.
         raise DataFileError(
             request.path,
-            f"not a Parquet file, or cut short or damaged ({_first_line(error)}); it ends after "
+            f"not a Parquet file, or cut short or damaged ({first_line(error)}); it ends after "
             f"{request.path.stat().st_size:,} bytes. Write or fetch it again.",
         ) from error
 
 
-def parquet_columns(request: Request, schema: Any) -> ParquetColumns:
+def _columns(request: Request, schema: Any) -> _ParquetColumns:
     """Choose the feature columns and the label column by the names in a schema."""
     import pyarrow
 
@@ -86,7 +168,7 @@ def parquet_columns(request: Request, schema: Any) -> ParquetColumns:
     columns = choose_columns(request, names, len(names))
     features = tuple(names[i] for i in columns.features)
     _check_types(request, schema, features, pyarrow.types)
-    return ParquetColumns(
+    return _ParquetColumns(
         features,
         None if columns.label is None else names[columns.label],
         _feature_type(request, schema, features),
@@ -94,9 +176,7 @@ def parquet_columns(request: Request, schema: Any) -> ParquetColumns:
     )
 
 
-def parquet_rows(
-    request: Request, columns: ParquetColumns, table: Any, first_row: int = 1
-) -> Table:
+def _converted(request: Request, columns: _ParquetColumns, table: Any, first_row: int) -> Block:
     """Convert a ``pyarrow.Table`` whose first row has the number `first_row` in the file."""
     import pyarrow
 
@@ -116,11 +196,13 @@ def parquet_rows(
                 )
     label = columns.label
     y = None if label is None else _labels(request, label, table[label], first_row, pyarrow)
-    return Table(X=X, y=y, feature_names=columns.features, notes=columns.notes)
+    return Block(
+        X, y, None, Origin(request.path, first_row=first_row), n_features=len(columns.features)
+    )
 
 
 def _index_columns(schema: Any) -> set[str]:
-    """Columns that hold the row index of a pandas data frame: no features."""
+    """Columns that hold the row index of a pandas data frame; they are not features."""
     try:
         described = (schema.pandas_metadata or {}).get("index_columns", [])
     except (ValueError, AttributeError):
@@ -178,8 +260,3 @@ def _labels(request: Request, name: str, column: Any, first_row: int, pyarrow: A
             request.path, f"expected numbers or text as labels in column {name!r}, found {kind}."
         )
     return labels
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:120].rstrip(".") if text else type(error).__name__

@@ -1,8 +1,9 @@
-"""`read`: find the format of a file and hand it to the reader of that format."""
+"""`read`: find the format of a file and read it, whole or by blocks, with that format's reader."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -10,28 +11,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from widemargin.data.formats.delimited import read_csv, read_tsv
-from widemargin.data.formats.libsvm import looks_like_libsvm, read_libsvm
-from widemargin.data.formats.npz import read_npz
-from widemargin.data.formats.parquet import read_parquet
-from widemargin.data.formats.streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
-from widemargin.data.formats.table import DataFileError, Request, Table
+from .blocks import BlockSource, Request
+from .delimited import csv_source, tsv_source
+from .libsvm import libsvm_source, looks_like_libsvm
+from .npz import npz_source
+from .parquet import PARQUET_SUFFIXES, parquet_files, parquet_source
+from .streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
+from .table import DataFileError, Table
 
-__all__ = ["FORMATS", "checked_dtype", "checked_request", "read"]
+__all__ = ["FORMATS", "checked_dtype", "file_source", "read"]
 
-FORMATS: dict[str, Callable[[Request], Table]] = {
-    "libsvm": read_libsvm,
-    "csv": read_csv,
-    "tsv": read_tsv,
-    "parquet": read_parquet,
-    "npz": read_npz,
+#: The reader of each format, which yields blocks of rows.
+FORMATS: dict[str, Callable[[Request], BlockSource]] = {
+    "libsvm": libsvm_source,
+    "csv": csv_source,
+    "tsv": tsv_source,
+    "parquet": parquet_source,
+    "npz": npz_source,
 }
 
 _SUFFIXES = {
     **dict.fromkeys((".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val"), "libsvm"),
     ".csv": "csv",
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys(PARQUET_SUFFIXES, "parquet"),
     ".npz": "npz",
 }
 
@@ -64,7 +67,7 @@ def read(
         last one. NPZ: key of the labels, ``"y"`` by default. LIBSVM: must be None.
     labelled : bool, default=True
         Whether to read labels. If False, ``y`` is None, and a label column may be there or not:
-        it is told apart by `label`, `feature_names` or `n_features`.
+        it is recognised by `label`, `feature_names` or `n_features`.
     n_features : int, default=None
         Number of features required, e.g. a model's. A LIBSVM file may use fewer.
     feature_names : sequence of str, default=None
@@ -96,7 +99,7 @@ def read(
     are split at semicolons or tabs. Labels are converted to integers or floats if all of them are
     numbers.
     """
-    request, name = checked_request(
+    request, name = _checked_request(
         path,
         format=format,
         label=label,
@@ -107,10 +110,46 @@ def read(
         text_labels=text_labels,
         dtype=dtype,
     )
+    return FORMATS[name](request).table()
+
+
+def file_source(
+    path: str | PathLike[str], unpack_dir: Path, block_bytes: int, **options: Any
+) -> BlockSource:
+    """Return the blocks of a file, or of a directory of Parquet files.
+
+    Parameters
+    ----------
+    path : path-like
+        The file or directory.
+    unpack_dir : Path
+        Directory for arrays that have to be unpacked first.
+    block_bytes : int
+        Bound on the rows of a block.
+    **options
+        As for `read`.
+    """
+    files = [Path(path)]
+    if files[0].is_dir():
+        if options["format"] not in (None, "parquet"):
+            raise ValueError(
+                f"`format` must be 'parquet' for a directory; got {options['format']!r}."
+            )
+        files = parquet_files(files[0])
+    if files[0].suffix.lower() == ".npy":
+        raise DataFileError(
+            files[0],
+            "a .npy file holds one array and no labels. Map it, and pass the tuple "
+            "(numpy.load(path, mmap_mode='r'), y).",
+        )
+    request, name = _checked_request(files[0], labelled=True, feature_names=None, **options)
+    request = replace(request, block_bytes=block_bytes, unpack_dir=unpack_dir)
+    if len(files) > 1:
+        return parquet_source(request, files)
     return FORMATS[name](request)
 
 
-def checked_request(
+def _checked_request(
     path: str | PathLike[str],
     *,
     format: str | None,
@@ -173,7 +212,7 @@ def _checked_n_features(n_features: int | None, names: Sequence[str] | None) -> 
 
 
 def checked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
-    """Return the type asked for, which must be one that solvers read."""
+    """Return the type requested, which must be one that solvers read."""
     if dtype is None:
         return None
     checked = np.dtype(dtype)

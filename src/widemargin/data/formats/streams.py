@@ -1,4 +1,4 @@
-"""Open a file for reading, unpacking gzip, bzip2 and xz on the way."""
+"""Open a file for reading, and unpack gzip, bzip2 and xz."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from widemargin.data.formats.table import DataFileError
+from .table import DataFileError
 
-__all__ = ["COMPRESSED_SUFFIXES", "check_regular_file", "open_stream"]
+__all__ = ["COMPRESSED_SUFFIXES", "check_regular_file", "open_stream", "size_if_plain"]
 
 
 class _Packing(NamedTuple):
@@ -60,7 +60,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
                 try:
                     yield stream
                 except ValueError:
-                    # Damaged data unpacks to nonsense first: then that is the fault to report.
+                    # Damaged data may unpack to nonsense; then the damage is the fault to report.
                     while stream.read(1 << 20):
                         pass
                     raise
@@ -96,6 +96,11 @@ def check_regular_file(path: Path) -> None:
             raise
         raise DataFileError(path, f"cannot be read: {_reason(error)}.") from error
     raise DataFileError(path, "no such file. Check the path and the current directory.")
+
+
+def size_if_plain(path: Path) -> int | None:
+    """Bytes of a file; None if it is packed, because its unpacked size is not known."""
+    return None if path.suffix.lower() in COMPRESSED_SUFFIXES else path.stat().st_size
 
 
 def _check_magic(path: Path, packing: _Packing) -> None:

@@ -1,11 +1,10 @@
-"""What a reader is asked for, what it returns, and what it raises."""
+"""The contents of a data file, and the error that a bad file raises."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,14 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["DataFileError", "Request", "Table", "excerpt", "integers_if_whole", "numbers_or_text"]
+__all__ = [
+    "DataFileError",
+    "Table",
+    "excerpt",
+    "first_line",
+    "integers_if_whole",
+    "numbers_or_text",
+]
 
 
 class DataFileError(ValueError):
@@ -50,36 +56,17 @@ class Table:
     X : ndarray or csr_matrix of shape (n_rows, n_features)
         Features, float64 or float32, all finite. Sparse from LIBSVM files and CSR archives.
     y : ndarray of shape (n_rows,) or None
-        Labels: integers where every label is one, else floats, else text. None if not asked for.
+        Labels: integers where every label is one, else floats, else text. None if not requested.
     feature_names : tuple of str or None
         Column names, where the file has them.
     notes : tuple of str
-        What the reader had to decide, e.g. which column holds the labels.
+        Decisions of the reader, e.g. which column holds the labels.
     """
 
     X: NDArray[Any] | csr_matrix
     y: NDArray[Any] | None
     feature_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Request:
-    """The arguments of `read`, checked, as every reader receives them."""
-
-    path: Path
-    label: str | int | None
-    labelled: bool
-    n_features: int | None
-    feature_names: tuple[str, ...] | None
-    zero_based: bool | Literal["auto"]
-    text_labels: bool
-    dtype: np.dtype[Any] | None
-
-    @property
-    def text_dtype(self) -> np.dtype[Any]:
-        """Type of the features of a text file, which has none of its own."""
-        return np.dtype(np.float64) if self.dtype is None else self.dtype
 
 
 def excerpt(text: object, length: int = 40) -> str:
@@ -90,8 +77,14 @@ def excerpt(text: object, length: int = 40) -> str:
     return quoted if len(quoted) <= length else quoted[: length - 1] + "…"
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of another library's message, to be quoted in ours."""
+    text = str(error).strip()
+    return text.splitlines()[0][:120].rstrip(".") if text else type(error).__name__
+
+
 def numbers_or_text(texts: list[str]) -> NDArray[Any]:
-    """Convert labels written as text: to integers if all are, else floats, else leave them.
+    """Convert labels written as text to integers if all are, else to floats, else to an array.
 
     Digit groups such as ``1_000`` stay text: as labels, ``1_0`` and ``10`` are two names.
     """

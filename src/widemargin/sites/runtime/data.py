@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.rows import canonical
-from ...data.formats import DataFileError, read
+from ...data import DataFileError, read
 from ...linear.problem import Labels
 from ..config import SiteConfig
 

@@ -1,0 +1,169 @@
+"""Blocks of rows: what every reader yields, whether a file is read whole or spooled to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .table import DataFileError, Table, numbers_or_text
+
+__all__ = ["Block", "BlockSource", "Origin", "Request"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `read`, checked, and the size of the blocks.
+
+    Without `block_bytes`, a reader yields the whole file as one block. `unpack_dir` is where a
+    format that cannot be read by blocks (NPZ) unpacks its arrays; None unpacks them in memory.
+    """
+
+    path: Path
+    label: str | int | None
+    labelled: bool
+    n_features: int | None
+    feature_names: tuple[str, ...] | None
+    zero_based: bool | Literal["auto"]
+    text_labels: bool
+    dtype: np.dtype[Any] | None
+    block_bytes: int | None = None
+    unpack_dir: Path | None = None
+
+    @property
+    def text_dtype(self) -> np.dtype[Any]:
+        """Type of the features of a text file, which has none of its own."""
+        return np.dtype(np.float64) if self.dtype is None else self.dtype
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows come from, for messages.
+
+    Attributes
+    ----------
+    path : Path or None
+        The file; None if the rows come from the caller's own arrays.
+    batch : int or None
+        Number of the batch, from 1; None if there are no batches.
+    first_row : int
+        Number of the first row in the file, batch or array, from 1.
+    """
+
+    path: Path | None = None
+    batch: int | None = None
+    first_row: int = 1
+
+    def error(self, problem: str, row: int | None = None) -> ValueError:
+        """Return the error to raise; `row` counts from 0 within the block."""
+        where = [] if self.batch is None else [f"batch {self.batch:,}"]
+        if row is not None:
+            where.append(f"row {self.first_row + row:,}")
+        message = ": ".join([", ".join(where), problem]) if where else problem
+        if self.path is not None:
+            return DataFileError(self.path, message)
+        return ValueError(message[0].upper() + message[1:])
+
+    def not_finite(self, dtype: np.dtype[Any], row: int, column: int, value: Any) -> ValueError:
+        """Return the error about a value that is NaN or infinite, or too large for `dtype`."""
+        advice = "Impute missing values or remove the row."
+        if self.path is not None:
+            cell = f"X[{self.first_row - 1 + row}, {column}]"
+            return DataFileError(
+                self.path,
+                f"expected a finite value (as {dtype}) in {cell}, found {value}. {advice}",
+            )
+        return self.error(
+            f"expected a finite value (as {dtype}) in feature {column} (counted from 0); got NaN "
+            f"or infinity. {advice}",
+            int(row),
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are checked and of bounded size.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (n_rows, n_features)
+        Features, float32 or float64, all finite; sparse ones in canonical CSR format.
+    labels : ndarray, list of str or None
+        Label of each row or, with `label_codes`, the distinct labels. A list holds texts of a file,
+        which are numbers if all of the file's are. None if labels are not requested.
+    label_codes : ndarray of shape (n_rows,) or None
+        Position of each row's label in `labels`.
+    origin : Origin
+        Where the rows come from.
+    weights : ndarray of shape (n_rows,), default=None
+        Weights of the rows, finite and not negative.
+    first_column : int, default=0
+        Index of the first column in a CSR block. Only LIBSVM files may count from 1, and the base
+        is certain only after the last block.
+    n_features : int, default=None
+        Number of features; None if it is known only after the last block.
+    feature_names : tuple of str, default=None
+        Column names of a data frame; those of a file are its source's.
+    done_bytes, total_bytes : int, default=None
+        Bytes of the source read so far, and its size, where they are known.
+    """
+
+    X: Any
+    labels: NDArray[Any] | list[str] | None
+    label_codes: NDArray[Any] | None
+    origin: Origin
+    weights: NDArray[np.float64] | None = None
+    first_column: int = 0
+    n_features: int | None = None
+    feature_names: tuple[str, ...] | None = None
+    done_bytes: int | None = None
+    total_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class BlockSource:
+    """The blocks of one source.
+
+    Attributes
+    ----------
+    blocks : iterator of Block
+        All rows, in order.
+    X : ndarray or csr_matrix, default=None
+        The same rows, if a solver can read them in place; the blocks then serve to check them.
+    feature_names : tuple of str, default=None
+        Column names, where the source has them before the first block.
+    notes : list of str
+        Decisions of the reader, complete after the last block.
+    """
+
+    blocks: Iterator[Block]
+    X: Any = None
+    feature_names: tuple[str, ...] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def table(self) -> Table:
+        """Return the contents of a file that is read as one block."""
+        (block,) = self.blocks
+        labels: Any = block.labels
+        if block.label_codes is not None:
+            distinct = numbers_or_text(labels) if isinstance(labels, list) else labels
+            labels = distinct[block.label_codes]
+        return Table(_from_zero(block), labels, self.feature_names, tuple(self.notes))
+
+
+def _from_zero(block: Block) -> Any:
+    """Return the matrix of a block that is the whole file, with columns counted from 0."""
+    X = block.X
+    if block.first_column == 0 and block.n_features == X.shape[1]:
+        return X
+    from scipy.sparse import csr_matrix
+
+    indices = X.indices - block.first_column if block.first_column else X.indices
+    used = int(indices.max()) + 1 if indices.size else 0
+    # A file of empty rows still needs a column for scikit-learn to accept it.
+    shape = (X.shape[0], block.n_features or max(used, 1))
+    return csr_matrix((X.data, indices, X.indptr), shape=shape)

@@ -1,0 +1,110 @@
+"""Checks of fitted attributes, before they are written and after they are read.
+
+No file is written that could not be read, and the native code never sees arrays whose shapes
+disagree. A failed check raises ValueError with the attribute and what it must be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+_INT64_MAX = np.iinfo(np.int64).max
+REAL = (np.float32, np.float64)
+
+
+def demand(satisfied: bool, name: str, requirement: str) -> None:
+    """Raise ValueError unless an attribute is as required."""
+    if not satisfied:
+        raise ValueError(f"`{name}` must be {requirement}")
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer that int64 can hold."""
+    integral = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return integral and -_INT64_MAX <= value <= _INT64_MAX
+
+
+def check_counts(array: Any, name: str) -> None:
+    """Demand a vector of integers that are not negative."""
+    integers = isinstance(array, np.ndarray) and array.dtype in (np.int32, np.int64)
+    demand(integers and array.ndim == 1, name, "an array of integers")
+    demand(bool((array >= 0).all()), name, "integers that are not negative")
+
+
+def check_reals(array: Any, name: str, shape: tuple[int, ...], *dtypes: type) -> None:
+    """Demand finite numbers of one of the types and of the shape."""
+    names = " or ".join(dtype.__name__ for dtype in dtypes)
+    demand(isinstance(array, np.ndarray) and array.dtype in dtypes, name, f"an array of {names}")
+    demand(array.shape == shape, name, f"of shape {shape}; it is {array.shape}")
+    demand(bool(np.isfinite(array).all()), name, "finite")
+
+
+def check_matrix(array: Any, name: str, shape: tuple[int, int]) -> None:
+    """Demand rows of finite numbers, dense or CSR."""
+    if sparse.issparse(array):
+        demand(array.format == "csr", name, "in CSR format")
+        demand(array.shape == shape, name, f"of shape {shape}")
+        check_reals(array.data, name, array.data.shape, *REAL)
+    else:
+        check_reals(array, name, shape, *REAL)
+
+
+def required(estimator: Any, name: str) -> Any:
+    """Return a fitted attribute."""
+    try:
+        return vars(estimator)[name]
+    except KeyError:
+        raise ValueError(f"`{name}` is missing") from None
+
+
+def check_classifier(estimator: Any) -> tuple[int, int]:
+    """Check what all classifiers have, and return the numbers of classes and features."""
+    n_classes = _check_classes(required(estimator, "classes_"))
+    n_features = required(estimator, "n_features_in_")
+    demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
+    _check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
+    # Larger integers pass validation, but the native core cannot hold them.
+    n_jobs = estimator.n_jobs
+    demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
+    _check_report(estimator)
+    return n_classes, int(n_features)
+
+
+def _check_classes(classes: Any) -> int:
+    """Demand sorted labels, and return their number."""
+    demand(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_", "an array")
+    demand(classes.dtype.kind in "biufUO", "classes_", "numbers, booleans or text")
+    if classes.dtype.kind == "f":
+        demand(bool(np.isfinite(classes).all()), "classes_", "finite")
+    ascending = classes.size > 1 and bool(np.all(classes[:-1] < classes[1:]))
+    demand(ascending, "classes_", "at least two labels, each once, in ascending order")
+    return int(classes.size)
+
+
+def _check_feature_names(names: Any, n_features: int) -> None:
+    """Demand one name per feature, where there are names."""
+    if names is None:
+        return
+    demand(
+        isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n_features,),
+        "feature_names_in_",
+        f"{n_features} names",
+    )
+    demand(len(set(names.tolist())) == n_features, "feature_names_in_", "unlike each other")
+
+
+def _check_report(estimator: Any) -> None:
+    """Demand a well-formed report of the fit; predictions do not depend on it."""
+    for name, kind in (("solver_", str), ("converged_", bool)):
+        demand(isinstance(required(estimator, name), kind), name, f"of type {kind.__name__}")
+    for name in ("dual_gap_", "relative_gap_"):
+        demand(isinstance(required(estimator, name), float), name, "a number")
+    demand(is_integer(required(estimator, "n_iter_")), "n_iter_", "an integer")
+    history = required(estimator, "history_")
+    columns: list[Any] = list(history.values()) if isinstance(history, dict) else [None]
+    arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
+    equal = arrays and len({column.size for column in columns}) <= 1
+    demand(equal, "history_", "a dictionary of arrays of one length")
