@@ -13,10 +13,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
-from .earlier_fit import earlier_fit_kept
 from .search_folds import Folds, FoldScores, scores_by_paths
 from .search_grid import best_row, results_table, values_of_C
-from .training_set import TrainingSet, training_set
+from .training_set import TrainingSet, earlier_fit_kept, training_set
 
 DEFAULT_FOLDS = 5
 # Attributes of a search that are not of the classifier it has trained.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from ... import __version__
 from ...core.arrays import Array
+from ...core.fit import warn
 from ...engines import Engine
 from ...persistence.atomic_write import write_atomically
 from ...persistence.container import pack, unpack
@@ -32,11 +32,14 @@ from ...persistence.encoding import encode_value
 from ..kernels import Kernel
 from ..partition import NearestGroup, fetch
 from ..samples import Part, PartReport, join
-from .level_summary import LevelSummary
-from .loop import Level, Whole, collect
+from .levels import Level, LevelSummary, Whole, collect
+from .strategies import Strategy
 
 # A temporary file older than this is what a killed write left; a younger one may be at work.
 SECONDS_OF_A_WRITE = 3600.0
+
+# Settings that change how a fit runs, but not what its levels are.
+NOT_SHAPING = ("n_jobs", "verbose", "max_time", "checkpoint", "engine", "warm_start")
 
 _NAME = re.compile(r"problem-(\d+)-level-(\d+)\.wml")
 _ROUTER_ARRAYS = ("basis_rows", "coef", "group_start", "offset")
@@ -109,10 +112,9 @@ class Checkpoints:
     def _complain(self, error: OSError) -> None:
         if not self._complained:
             self._complained = True
-            warnings.warn(
+            warn(
                 f"A level could not be kept in {str(self.folder)!r} ({error.strerror or error}); "
-                "the fit goes on without. Make room there, or name another `checkpoint` folder.",
-                stacklevel=2,
+                "the fit goes on without. Make room there, or name another `checkpoint` folder."
             )
 
     def names(self) -> list[str]:
@@ -154,7 +156,7 @@ class LevelStore:
             # A checksum guards the contents: what gets past it was written by something else.
             except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
                 path = f"{self.folder}/{name}"
-                warnings.warn(f"{path!r} cannot be used and is passed over: {error}.", stacklevel=2)
+                warn(f"{path!r} cannot be used and is passed over: {error}.")
             else:
                 return level, [record for record in records if record["level"] >= stop_level]
         return None
@@ -256,3 +258,17 @@ def identity_of(arrays: Iterable[Any], settings: dict[str, Any]) -> str:
             digest.update(f"{part.dtype.str}{part.shape}".encode())
             digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()[:32]
+
+
+def shaping_settings(estimator: Any, strategy: Strategy, seed: int) -> dict[str, Any]:
+    """Return the settings that shape the levels of a fit."""
+    settings = estimator.get_params(deep=False)
+    for name in NOT_SHAPING:
+        del settings[name]
+    levels = strategy.get_params()
+    del levels["stop_level"]  # the same levels, stopped elsewhere
+    settings["strategy"] = [type(strategy).__name__, levels]
+    settings["random_state"] = seed
+    if callable(estimator.kernel):
+        settings["kernel"] = "function"  # what it computes is among the data
+    return {**settings, "estimator": type(estimator).__name__, "version": __version__}

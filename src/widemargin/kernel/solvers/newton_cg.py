@@ -37,16 +37,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.budget import Budget
 from ...core.certificates import Certificate, certify
+from ...core.history import History
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ..problem import KernelProblem
+from ..problem import Duals, KernelProblem, record_iteration
 from .kernel_products import KernelProducts
-from .monitor import Monitor
 from .newton import exact_line_search, penalised_side
 from .preconditioner import Preconditioner, build_preconditioner
-from .solution import KernelSolution
 
 # Of rᵀP⁻¹r, relative to its start: for the first system from zero duals, and for the others. With
 # 1e-2 for all, twice the steps are needed.
@@ -79,50 +79,55 @@ class _Point:
 
 
 def solve(
-    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> KernelSolution:
-    """Solve from ``start``, with its ``margin`` if known."""
+    problem: KernelProblem, start: Duals, budget: Budget, history: History
+) -> Solution[Duals]:
+    """Solve from ``start``."""
     if not problem.terms.smooth:
         raise ValueError(
             "Newton's method needs a loss with curvature (ODM or squared hinge); got the hinge."
         )
     with single_threaded_blas():  # the number of BLAS threads must not change the result
-        return _Iteration(problem, monitor).run(np.array(start, dtype=np.float64), margin)
+        return _Iteration(problem, budget, history).run(start)
 
 
 class _Iteration:
     """One solve. Invariant: ``lower`` is the feasible point with the best dual seen."""
 
-    def __init__(self, problem: KernelProblem, monitor: Monitor) -> None:
-        self.problem, self.terms, self.monitor = problem, problem.terms, monitor
+    def __init__(self, problem: KernelProblem, budget: Budget, history: History) -> None:
+        self.problem, self.terms = problem, problem.terms
+        self.budget, self.history = budget, history
         self.products = KernelProducts(problem)
         self.preconditioner: Preconditioner | None = None
         self.lower, self.best_dual = np.zeros(problem.n_rows), -np.inf
 
-    def run(self, start: Array, margin: Array | None) -> KernelSolution:
-        support, terms, monitor = np.flatnonzero(start), self.terms, self.monitor
+    def run(self, start: Duals) -> Solution[Duals]:
+        terms, budget = self.terms, self.budget
+        net_dual, margin = np.array(start.net_dual, dtype=np.float64), start.margin
+        support = np.flatnonzero(net_dual)
         if margin is None:
-            margin = self.products.all_rows(support, start[support])
-        point = candidate = _Point(start, margin)
+            margin = self.products.all_rows(support, net_dual[support])
+        point = candidate = _Point(net_dual, margin)
         reduction = REDUCTION if support.size else FIRST_REDUCTION
         missed, failures = np.inf, 0
-        for step in range(monitor.max_iter + 1):
-            monitor.latest = point.net_dual
+        for step in range(budget.max_iter + 1):
+            self.history.latest = Duals(point.net_dual)
             feasible = self._feasible(candidate)
             certificate = feasible.certificate(terms)
             if certificate.dual > self.best_dual:
                 self.lower, self.best_dual = feasible.net_dual, certificate.dual
-            if certificate.relative_gap <= monitor.tol:
+            if certificate.relative_gap <= budget.tol:
                 point = self._exact(feasible)
                 certificate = point.certificate(terms)
-                if certificate.relative_gap <= monitor.tol:
+                if certificate.relative_gap <= budget.tol:
                     return self._solution(point, certificate, Outcome.CONVERGED, step)
                 if not certificate.relative_gap <= GAIN * missed and not self._more_precise():
                     return self._stopped(point, Outcome.STALLED, step)
                 missed = certificate.relative_gap
-            if step and self._record(step, point.primal(terms), self.best_dual):
+            if step:
+                self._record(step, point.primal(terms), self.best_dual)
+            if step and budget.out_of_time:
                 return self._stopped(point, Outcome.TIME, step)
-            if step == monitor.max_iter:
+            if step == budget.max_iter:
                 break
             candidate = self._newton_point(point, reduction, failures)
             moved = self._lowest_between(point, candidate)
@@ -134,7 +139,7 @@ class _Iteration:
             else:
                 self._more_precise()
                 point, failures = self._exact(point), failures + 1
-        return self._stopped(point, Outcome.ITERATIONS, monitor.max_iter)
+        return self._stopped(point, Outcome.ITERATIONS, budget.max_iter)
 
     def _newton_point(self, point: _Point, reduction: float, failures: int) -> _Point:
         """Solve the optimality conditions for the rows penalised now; further after failures."""
@@ -164,7 +169,7 @@ class _Iteration:
         problem, terms, products = self.problem, self.terms, self.products
         if self.preconditioner is None:
             self.preconditioner = build_preconditioner(
-                problem, self.monitor.memory, self.monitor.seed
+                problem, self.budget.memory, self.budget.seed
             )
             products.entries += problem.n_rows * self.preconditioner.rank
         rows = np.flatnonzero(side)
@@ -193,7 +198,7 @@ class _Iteration:
             preconditioned = self.preconditioner.solve(residual)
             previous, size = size, float(residual @ preconditioned)
             direction = preconditioned + (size / previous) * direction
-            if self.monitor.out_of_time:  # what there is of the step is still taken
+            if self.budget.out_of_time:  # what there is of the step is still taken
                 break
         return net_dual
 
@@ -221,7 +226,7 @@ class _Iteration:
         self.products.entries += self.problem.n_rows * int(np.count_nonzero(point.net_dual))
         return _Point(point.net_dual, self.problem.margins(point.net_dual))
 
-    def _stopped(self, point: _Point, outcome: Outcome, steps: int) -> KernelSolution:
+    def _stopped(self, point: _Point, outcome: Outcome, steps: int) -> Solution[Duals]:
         """End with the last primal and the best dual, each in float64."""
         point = self._exact(point)
         lower = point
@@ -229,16 +234,16 @@ class _Iteration:
             lower = self._exact(_Point(self.lower, self.lower))
         dual = lower.certificate(self.terms).dual
         certificate = Certificate(point.primal(self.terms), dual)
-        if certificate.relative_gap <= self.monitor.tol:
+        if certificate.relative_gap <= self.budget.tol:
             outcome = Outcome.CONVERGED
         return self._solution(point, certificate, outcome, steps)
 
     def _solution(
         self, point: _Point, certificate: Certificate, outcome: Outcome, steps: int
-    ) -> KernelSolution:
+    ) -> Solution[Duals]:
         self._record(steps, certificate.primal, certificate.dual)
-        return KernelSolution(point.net_dual, point.margin, certificate, outcome, steps)
+        return Solution(Duals(point.net_dual, point.margin), certificate, outcome, steps)
 
-    def _record(self, step: int, primal: float, dual: float) -> bool:
-        n = self.problem.n_rows
-        return self.monitor.record(step, primal, dual, n, n, self.products.passes)
+    def _record(self, step: int, primal: float, dual: float) -> None:
+        passes = self.products.passes
+        record_iteration(self.history, self.problem, step, primal, dual, passes=passes)

@@ -6,19 +6,20 @@ from typing import Any
 
 from pyspark import keyword_only
 
+from ...core.fit import train
 from ...engines.spark import SparkEngine
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.kernel import KernelParams, ODMParams, SVMParams, errors_in_spark_names
 from .fit import KernelFit
-from .model import KernelModel, SparkODMModel, SparkSVMModel
+from .model import SparkKernelModel, SparkODMModel, SparkSVMModel
 from .rows import facts_of
 
 
 class KernelClassifier(ClassifierStage, KernelParams):
     """A kernel classifier: all but its Params."""
 
-    def _fit(self, dataset: Any) -> KernelModel:
+    def _fit(self, dataset: Any) -> SparkKernelModel:
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
@@ -43,15 +44,13 @@ class KernelClassifier(ClassifierStage, KernelParams):
                     checkpoint=self._value("checkpointDir"),
                 )
                 try:
-                    fit.fit_problems()
-                    large = fit.set_fitted()
+                    train(fit, fit.run, KernelFit.set_fitted, usable=lambda _: False)
                 except BaseException:
                     fit.discard()
                     raise
             finally:
                 engine.release()
-        fit.warn()
-        model: KernelModel = self._model(local, large)
+        model: SparkKernelModel = self._model(local, fit.large)
         told.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
         return model
 

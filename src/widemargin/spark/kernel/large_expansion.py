@@ -13,11 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...estimators.expansion import Expansion, set_expansion
-from ...estimators.routing import router_of
 from ...kernel.kernels import Kernel
 from ...kernel.model.compression import POINTS
-from ...kernel.model.level_models import LevelModel
+from ...kernel.model.expansion import Expansion, router_of, set_expansion
+from ...kernel.model.level_model import LevelModel
+from ...kernel.model.prediction import fitted_kernel
 from . import support_table
 from .support_table import Gathered, SupportBlock, block_of, gathered
 
@@ -46,7 +46,7 @@ class Asker:
         """Take it from fitted attributes."""
         n_problems = len(fitted.dual_coef_)
         routing = [None] * n_problems if fitted.routing_ is None else fitted.routing_
-        return cls(fitted._fitted_kernel(constant=fitted.fit_intercept), routing)
+        return cls(fitted_kernel(fitted, constant=fitted.fit_intercept), routing)
 
     @property
     def n_problems(self) -> int:
@@ -161,7 +161,7 @@ class _Taken:
 
 def with_support(fitted: Any, found: Gathered) -> Any:
     """Return a copy of a fitted estimator with some support vectors in place of its own."""
-    kernel: Kernel = fitted._fitted_kernel(constant=fitted.fit_intercept)
+    kernel: Kernel = fitted_kernel(fitted, constant=fitted.fit_intercept)
     expansion = Expansion(
         classes=fitted.classes_,
         support=found.rows,

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...engines import Engine
-from ...kernel.divide.loop import Level
+from ...kernel.divide.levels import Level
 from ...kernel.kernels import Kernel
-from ...kernel.model.level_models import LevelModel
+from ...kernel.model.level_model import LevelModel
 from ...kernel.samples import Part
 from ..rows.block_tasks import SourceBlock
 

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ...core.arrays import Array
-from ...estimators.compressed import compressed
+from ...kernel.model.compression import compressed
+from ...kernel.model.prediction import decisions
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
 from ..params.kernel import KernelParams, ODMParams, SVMParams
@@ -26,8 +27,7 @@ class KernelScore:
 
     def __call__(self, X: Any) -> Array:
         """Return decisions, as (rows, problems)."""
-        decisions: Array = self.fitted._decisions(X)
-        return decisions
+        return decisions(self.fitted, X)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LargeScore:
         return np.ascontiguousarray(self.large.decide(self.asker, X).T)
 
 
-class KernelModel(ModelStage, KernelParams):
+class SparkKernelModel(ModelStage, KernelParams):
     """A fitted kernel machine: all but its Params.
 
     ``_large`` is None, or has the support vectors; those of ``_fitted`` are none then.
@@ -132,8 +132,8 @@ class KernelModel(ModelStage, KernelParams):
         sample.intercept_ = constant * large.totals(asker.n_problems) + 0.0
 
         def decide(rows: Any) -> Array:
-            decisions = large.decide(asker, sample.support_vectors_[rows])
-            return np.ascontiguousarray(decisions - sample.intercept_[:, None])
+            values = large.decide(asker, sample.support_vectors_[rows])
+            return np.ascontiguousarray(values - sample.intercept_[:, None])
 
         return compressed(sample, n, seed, decide=decide, n_support=large.n_support)
 
@@ -164,9 +164,9 @@ class KernelModel(ModelStage, KernelParams):
         return self
 
 
-class SparkODMModel(KernelModel, ODMParams):
+class SparkODMModel(SparkKernelModel, ODMParams):
     """A fitted :class:`SparkODMClassifier`."""
 
 
-class SparkSVMModel(KernelModel, SVMParams):
+class SparkSVMModel(SparkKernelModel, SVMParams):
     """A fitted :class:`SparkSVMClassifier`."""

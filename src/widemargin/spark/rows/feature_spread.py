@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core.arrays import Array
-from ...estimators.feature_scales import DOMINANT_SHARE, UNEVEN_PENALTY
+from ...estimators.training_set import DOMINANT_SHARE, UNEVEN_PENALTY
 
 # Evenly spaced rows of a block that stand for all of them.
 ROWS_OF_A_BLOCK = 2000

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.rows import as_rows, canonical, drop_unused_columns
-from ..kernels import Kernel
-from ..matrices import weighted_sums
+from ..kernels import Kernel, weighted_sums
 from ..partition import NearestGroup
 
 Numbers = NDArray[np.int64]
