@@ -29,9 +29,8 @@ from ...core.arrays import Array
 from ...core.fit import warn
 from ...core.resources import memory_bytes, single_threaded_blas, thread_count
 from ...core.rows import as_rows
+from ..cholesky import damped_cholesky, pivoted_cholesky
 from ..kernels import Kernel, evaluate_callable, is_precomputed
-from ..pivoted_cholesky import pivoted_cholesky
-from ..solvers.dense import damped_cholesky
 from .prediction import decisions, fitted_kernel, labels
 
 # Candidates per basis point: more cost memory and leave the error as it is.

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.arrays import Array
+from ..cholesky import CholeskyFactor, damped_cholesky
 from ..problem import KernelProblem
-from .dense import CholeskyFactor, damped_cholesky
 
 STEPS = 80
 # Complementarity to reach, relative to the objective; an active-set polish does the rest.

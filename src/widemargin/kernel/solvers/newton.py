@@ -25,8 +25,8 @@ from ...core.history import History
 from ...core.losses import LossTerms
 from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
+from ..cholesky import damped_cholesky
 from ..problem import Duals, KernelProblem, record_iteration
-from .dense import damped_cholesky
 
 
 def solve(

@@ -22,9 +22,9 @@ from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
+from ..cholesky import damped_cholesky
 from ..problem import Duals, KernelProblem
 from . import newton
-from .dense import damped_cholesky
 from .interior_point import solve_box
 
 # A dual this close to its bounds, relative to them, is taken to be at the bound.

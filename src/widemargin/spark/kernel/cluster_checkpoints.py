@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
+from ...core.fit import warn
 from ...engines.spark_tasks import CHUNK_BYTES
 from ...kernel.divide.checkpoints import LevelStore
 
@@ -108,10 +108,9 @@ class ClusterCheckpoints:
     def _complain(self, error: PySparkException) -> None:
         if not self._complained:
             self._complained = True
-            warnings.warn(
+            warn(
                 f"Levels cannot be kept in {self.folder!r} ({_first_line(error)}); the fit goes on "
-                "without. Make room there, or name another folder with `checkpointDir`.",
-                stacklevel=2,
+                "without. Make room there, or name another folder with `checkpointDir`."
             )
 
 
