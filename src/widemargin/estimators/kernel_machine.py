@@ -37,7 +37,14 @@ from ..kernel.kernels import (
     resolve_gamma,
     rounding_of_distances,
 )
-from ..kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
+from ..kernel.model.expansion import (
+    Expansion,
+    Routing,
+    routing_of,
+    routing_or_none,
+    set_expansion,
+)
+from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from .kernel_model import KernelModel
@@ -256,14 +263,14 @@ class KernelMachine(KernelModel):
         """Take every binary problem through the levels, and set what comes of it."""
         name, budget = type(self).__name__, self._budget(seed)
         engine = resolve_engine(self.engine, budget.threads)
-        stores = None
+        folder = None
         if self.checkpoint is not None:
             # All that shapes the levels: data, settings, seed.
             arrays = [problems.rows, training.codes, problems.weights]
             arrays += [] if problems.previous is None else [problems.previous]
             arrays += [] if validation is None else [validation.X, validation.codes]
             identity = identity_of(arrays, shaping_settings(self, strategy, seed))
-            stores = Checkpoints(self.checkpoint, identity)
+            folder = Checkpoints(self.checkpoint, identity)
         placed = PlacedProblems(problems, strategy, engine)
 
         def judge(k: int, level: Level) -> float:
@@ -277,8 +284,10 @@ class KernelMachine(KernelModel):
                 print(f"[{name}] problem {k}: level {level}, {n_parts} parts")
 
         def keep(fit: LevelFit) -> None:
-            coef, attributes = self._of_levels(fit, placed, training)
-            self._set(training, problems.kernel, coef, attributes)
+            coef, part, routers = placed.gather(fit.reached)
+            routing = [None if each is None else self._routing(each, training) for each in routers]
+            parts = {"support_part_": part, "routing_": routing_or_none(routing)}
+            self._set(training, problems.kernel, coef, fit.attributes() | parts)
 
         fit = LevelFit(
             name,
@@ -290,34 +299,17 @@ class KernelMachine(KernelModel):
             self.solver,
             budget,
             judge=None if validation is None else judge,
-            stores=stores,
+            folder=folder,
             announce=announce,
             report=progress.report_parts,
             listener=self._listener(progress),
         )
         train(fit, fit.run, keep, lambda fit: bool(fit.reached))
 
-    def _of_levels(
-        self, fit: LevelFit, placed: PlacedProblems, training: TrainingSet
-    ) -> tuple[Array, dict[str, Any]]:
-        """Return the coefficients of the last levels, (problems, rows), and fitted attributes."""
-        coef = np.zeros((fit.n_problems, placed.problems.n_rows))
-        part = np.full(coef.shape, -1, dtype=np.int32)
-        routing: list[dict[str, Any] | None] = [None] * fit.n_problems
-        for k, levels in enumerate(fit.reached):
-            net_dual, part[k, placed.problems.rows_of(k)] = placed.duals(k, levels.level)
-            coef[k] = placed.problems.coefficients(k, net_dual)
-            router = placed.router(k, levels.level)
-            if router is not None:
-                rows = router.basis_rows
-                basis = None if self._pairwise else training.X[rows]
-                routing[k] = routing_of(router, training.given_numbers(rows), basis)
-        attributes = {
-            **fit.attributes(),
-            "support_part_": part if any(each.divided for each in fit.reached) else None,
-            "routing_": routing_or_none(routing),
-        }
-        return coef, attributes
+    def _routing(self, router: NearestGroup, training: TrainingSet) -> Routing:
+        rows = router.basis_rows
+        basis = None if self._pairwise else training.X[rows]
+        return routing_of(router, training.given_numbers(rows), basis)
 
     def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
@@ -344,7 +336,7 @@ class KernelMachine(KernelModel):
         return kernel, rows.astype(np.float64) if precise else rows
 
     def _listener(self, progress: FitProgress) -> Listener:
-        """Return what solvers call: it draws the progress line, and prints if asked to."""
+        """Return what solvers call: it draws the progress line, and prints if verbose."""
         name, counted = type(self).__name__, -1
 
         def listener(row: Mapping[str, Any]) -> None:

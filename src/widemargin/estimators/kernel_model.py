@@ -33,7 +33,7 @@ class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
         return is_precomputed(self)
 
     def _accepted(self) -> dict[str, Any]:
-        """Return the forms of X that the kernel takes, as scikit-learn's validation asks it."""
+        """Return the forms of X that the kernel takes, as arguments of the validation."""
         sparse = isinstance(self.kernel, str) and not self._pairwise
         return {
             "accept_sparse": "csr" if sparse else False,
@@ -119,7 +119,7 @@ class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
         return small
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether a fit has ended, if only by an interrupt."""
+        """Return whether a fit has ended, if only by an interrupt."""
         return hasattr(self, "dual_coef_")
 
     def __sklearn_tags__(self) -> Tags:

@@ -205,7 +205,7 @@ def damped_cholesky(matrix: Array, diagonal: Array) -> CholeskyFactor:
     """Factorise ``matrix + diag(diagonal)``, adding just enough to the diagonal to succeed.
 
     A matrix that is positive semi-definite on paper may miss it by rounding. What the damping
-    changes is rounding too; a certificate afterwards tells if it mattered.
+    changes is rounding too; a later certificate shows whether it counted.
     """
     total = matrix.diagonal() + diagonal
     scale = float(np.abs(total).max(initial=0.0)) or 1.0

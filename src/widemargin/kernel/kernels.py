@@ -261,6 +261,6 @@ def check_symmetric(matrix: NDArray[Any]) -> None:
 def weighted_sums(values: NDArray[Any], coef: Array) -> Array:
     """Sum kernel values over the columns: (rows, columns), (outputs, columns) to (outputs, rows).
 
-    Not a BLAS product, whose rounding depends on how many rows are asked for at once.
+    Not a BLAS product, whose rounding depends on how many rows there are.
     """
     return np.asarray(np.einsum("ij,kj->ki", values, coef, dtype=np.float64))

@@ -2,8 +2,8 @@
 
 A fit's folder is named by a hash of its data and of the settings that shape its levels, inside the
 folder the user named; a file in it holds one level of one binary problem. Files appear whole or
-not at all, and one that is damaged is passed over. A folder that cannot be written to is reported
-once, and the fit goes on without. Fits that share a folder write the same levels, each whole.
+not at all, and a damaged one is skipped. A folder that cannot be written to is reported once, and
+the fit goes on without it. Fits that share a folder write the same levels, each whole.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Folder(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """Return the names of the files there are."""
+        """Return the names of the files."""
         ...
 
     def read(self, name: str) -> bytes:
-        """Return what a file holds; OSError if it cannot be read."""
+        """Return the contents of a file; OSError if it cannot be read."""
         ...
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Checkpoints:
     Parameters
     ----------
     folder : str or path-like
-        What the user named; made if it is not there.
+        Folder that the user named; made if it does not exist.
     identity : str
         Hash of data and settings.
     """
@@ -83,7 +83,7 @@ class Checkpoints:
             raise ValueError("`checkpoint` must name a folder; got an empty name.")
         self.folder = Path(folder).expanduser() / identity
         self._complained = False
-        try:  # now, not after the hours that a first level may take
+        try:  # before the first level, which may take hours
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self._complain(error)
@@ -91,12 +91,8 @@ class Checkpoints:
     def __str__(self) -> str:
         return str(self.folder)
 
-    def for_problem(self, k: int) -> LevelStore:
-        """Return the store of one binary problem."""
-        return LevelStore(self, k)
-
     def read(self, name: str) -> bytes:
-        """Return what a file holds."""
+        """Return the contents of a file."""
         return (self.folder / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
@@ -118,7 +114,7 @@ class Checkpoints:
             )
 
     def names(self) -> list[str]:
-        """Return the names of the files there are."""
+        """Return the names of the files."""
         try:
             return sorted(entry.name for entry in self.folder.iterdir())
         except OSError:
@@ -144,7 +140,7 @@ class LevelStore:
         self.folder.write(name, _packed(level, records, collect(level, engine)))
 
     def load(self, whole: Whole, engine: Engine, stop_level: int) -> tuple[Level, Records] | None:
-        """Return the last level kept, not above the one asked for, with the records up to it."""
+        """Return the kept level nearest to the root, not beyond ``stop_level``, and its records."""
         found = (_NAME.fullmatch(name) for name in self.folder.names())
         levels = sorted(int(match[2]) for match in found if match and int(match[1]) == self.problem)
         for number in levels:
@@ -224,7 +220,7 @@ class _Restored:
 
 
 def _joined(pieces: list[Part]) -> Part:
-    # The next level asks for rows, duals and masses only; the reports are in the summary.
+    # The next level uses rows, duals and masses only; the reports are in the summary.
     return replace(join(pieces), report=PartReport(0.0, 0.0, 0, "CONVERGED", "", 0.0, 0.0))
 
 
@@ -245,7 +241,7 @@ def identity_of(arrays: Iterable[Any], settings: dict[str, Any]) -> str:
     arrays : iterable
         Arrays and CSR matrices of numbers, or None; their order matters.
     settings : dict
-        Values whose ``repr`` tells them apart.
+        Values that differ if their ``repr`` does.
     """
     digest = hashlib.sha256(repr(sorted(settings.items())).encode())
     for array in arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,25 +16,18 @@ from ...core.outcome import Outcome, Solution
 from ...engines import Engine, Report
 from ..partition.kernel_kmeans import LARGEST
 from ..solvers.block_descent import least_memory
+from .checkpoints import Folder, LevelStore
 from .levels import LEVEL_COLUMNS, Level, RowSize, SolvedLevels, Stop, Whole
-from .loop import DivideAndConquer, Store
+from .loop import DivideAndConquer
 from .part_solver import level_tol
 from .strategies import STRATEGIES, Clustered, Plan, Strategy
 
-# Up to this many rows strategy="auto" solves the whole set. Beyond, it asks clusters of at most
+# Up to this many rows strategy="auto" solves the whole set. Beyond, it uses clusters of at most
 # the second number of rows each, whose cost grows with the rows and not with their square.
 EXACT_ROWS, PART_ROWS = 100_000, 8_000
 # Copies of a part's rows that a task in another process has at the same time: as they come, as an
 # object, and as the result goes back.
 COPIES_IN_A_TASK = 3
-
-
-class Stores(Protocol):
-    """Where the finished levels of a fit are kept."""
-
-    def for_problem(self, k: int) -> Store:
-        """Return the store of one binary problem."""
-        ...
 
 
 class LevelFit(Fit[SolvedLevels]):
@@ -60,8 +53,8 @@ class LevelFit(Fit[SolvedLevels]):
         For all problems together.
     judge : callable, optional
         ``judge(k, level)`` scores a level of problem ``k`` on validation rows.
-    stores : Stores, optional
-        Keep finished levels.
+    folder : Folder, optional
+        Keeps finished levels.
     announce : callable, optional
         Called with the problem, the level and its number of parts when a level begins.
     report : callable, optional
@@ -82,7 +75,7 @@ class LevelFit(Fit[SolvedLevels]):
         budget: Budget,
         *,
         judge: Callable[[int, Level], float] | None = None,
-        stores: Stores | None = None,
+        folder: Folder | None = None,
         announce: Callable[[int, int, int], None] | None = None,
         report: Callable[[int, int, int], None] | None = None,
         listener: Listener | None = None,
@@ -90,7 +83,7 @@ class LevelFit(Fit[SolvedLevels]):
         history = History.of(LEVEL_COLUMNS, budget)
         super().__init__(name, n_problems, self._solve, budget, history)
         self.pose, self.strategy, self.method = pose, strategy, strategy.row(loss)
-        self.engine, self.solver, self.judge, self.stores = engine, solver, judge, stores
+        self.engine, self.solver, self.judge, self.folder = engine, solver, judge, folder
         self.announce, self.report, self.listener = announce, report, listener
 
     def _solve(self, k: int, budget: Budget, history: History) -> Solution[SolvedLevels]:
@@ -114,7 +107,7 @@ class LevelFit(Fit[SolvedLevels]):
             budget,
             history,
             judge=None if judge is None else lambda level: judge(k, level),
-            store=None if self.stores is None else self.stores.for_problem(k),
+            store=None if self.folder is None else LevelStore(self.folder, k),
             announce=announce,
             report=report,
             listener=self.listener,
@@ -245,5 +238,5 @@ def check_memory(
             raise ValueError(
                 f"`memory_limit` must be at least {needed} bytes for level {level}, where "
                 f"{sharers} parts of {rows} rows share it; got {memory}. Raise it, or stop at a "
-                "higher level."
+                "level further from the root."
             )

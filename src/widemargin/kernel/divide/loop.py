@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -26,26 +25,14 @@ from ...core.budget import Budget
 from ...core.history import History, Listener
 from ...engines import Engine, Report
 from ..partition import Divided, together
+from .checkpoints import LevelStore, Records
 from .levels import LEVEL_COLUMNS, Level, LevelSummary, SolvedLevels, Stop, Whole, summarise
 from .merge import every_dual
 from .methods import Method
 from .part_solver import level_tol, solve_part
 from .strategies import Plan
 
-Records = list[dict[str, float]]
 Judge = Callable[[Level], float]
-
-
-class Store(Protocol):
-    """Where finished levels are kept."""
-
-    def save(self, level: Level, records: Records, engine: Engine) -> None:
-        """Keep a level, with the records up to it."""
-        ...
-
-    def load(self, whole: Whole, engine: Engine, stop_level: int) -> tuple[Level, Records] | None:
-        """Return the level nearest to the root that is kept, not beyond the one asked for."""
-        ...
 
 
 class DivideAndConquer:
@@ -69,7 +56,7 @@ class DivideAndConquer:
         The record of levels; its ``latest`` is a :class:`.SolvedLevels`.
     judge : callable or None
         Scores a level on validation rows.
-    store : Store or None
+    store : LevelStore or None
         Keeps finished levels.
     announce : callable or None
         Called with the level and its number of parts when it begins.
@@ -90,7 +77,7 @@ class DivideAndConquer:
         history: History,
         *,
         judge: Judge | None = None,
-        store: Store | None = None,
+        store: LevelStore | None = None,
         announce: Callable[[int, int], None] | None = None,
         report: Report | None = None,
         listener: Listener | None = None,

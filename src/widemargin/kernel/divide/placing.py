@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..model.level_model import LevelModel
 from ..partition import NearestGroup
 from ..problems import KernelProblems
 from ..samples import OwnedRows, Samples, whole_set
-from .levels import Level, RowSize, Whole, collect
+from .levels import Level, RowSize, SolvedLevels, Whole, collect
 from .strategies import Strategy
 
 # Bytes of rows in a block that is sent to another process.
@@ -68,6 +69,30 @@ class PlacedProblems:
             return None
         rows = router.basis_rows if merged is None else merged.first[router.basis_rows]
         return replace(router, basis_rows=self.problems.rows_of(k)[rows])
+
+    def gather(
+        self, reached: Sequence[SolvedLevels]
+    ) -> tuple[Array, NDArray[np.int32] | None, list[NearestGroup | None]]:
+        """Bring the models of the problems that have a level here.
+
+        Returns
+        -------
+        coef : array of shape (n_problems, n_rows)
+            Coefficients; zero for problems without a level.
+        part : array of shape (n_problems, n_rows) or None
+            Part of every row; None if no model has parts to tell apart.
+        routers : list of NearestGroup or None
+            Of all problems: finds the cluster of a row, where the model uses that alone.
+        """
+        coef = np.zeros((len(self.problems), self.problems.n_rows))
+        part = np.full(coef.shape, -1, dtype=np.int32)
+        routers: list[NearestGroup | None] = [None] * len(coef)
+        for k, levels in enumerate(reached):
+            net_dual, part[k, self.problems.rows_of(k)] = self.duals(k, levels.level)
+            coef[k] = self.problems.coefficients(k, net_dual)
+            routers[k] = self.router(k, levels.level)
+        divided = any(levels.divided for levels in reached)
+        return coef, part if divided else None, routers
 
     def model(self, k: int, level: Level) -> LevelModel:
         """Return the decision function of a level, its basis given by row numbers alone."""

@@ -1,6 +1,6 @@
-r"""Where a merged part starts from, given the duals that its parts carried up.
+r"""Starts of a merged part, from the duals that its parts carried.
 
-A start may be worse than nothing. Along the ray :math:`t\gamma` the dual objective is one
+A start may be worse than zero. Along the ray :math:`t\gamma` the dual objective is one
 parabola, so zero, the start and its best multiple are compared by one kernel product,
 
 .. math:: \min_{t \ge 0}\; \tfrac12 t^2 \bigl(\gamma^\top m + \textstyle\sum_i c_i\gamma_i^2\bigr)
@@ -25,12 +25,12 @@ Start = Callable[[KernelProblem, Array], Duals]
 
 
 def from_zero(problem: KernelProblem, carried: Array) -> Duals:
-    """Forget what was carried."""
+    """Start from zero, whatever was carried."""
     return Duals(np.zeros_like(carried), np.zeros_like(carried))
 
 
 def as_carried(problem: KernelProblem, carried: Array) -> Duals:
-    """Take what was carried, for better or worse (the papers' way)."""
+    """Take what was carried, however good it is, as the papers do."""
     return Duals(problem.terms.nearest(carried))
 
 
@@ -60,7 +60,7 @@ def from_margins(problem: KernelProblem, carried: Array) -> Duals:
         return from_zero(problem, carried)
     averaged = problem.margins(carried)
     start = best_on_ray(terms, carried, averaged)
-    if not np.any(start.net_dual):  # duals worse than none have no margins worth asking
+    if not np.any(start.net_dual):  # duals worse than zero have no margins worth using
         return start
     implied = terms.nearest(terms.implied_dual(averaged))
     other = best_on_ray(terms, implied, problem.margins(implied))

@@ -1,8 +1,7 @@
 """How a training set is divided and merged: what users pass as ``strategy``.
 
 Each class makes its row of the table in :mod:`widemargin.kernel.divide.methods`. They are
-scikit-learn
-estimators in one respect: their parameters can be searched, as ``strategy__levels``.
+scikit-learn estimators in one respect: their parameters can be searched, as ``strategy__levels``.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         return self.printed_method(self.method(), loss) if self.printed else self.method()
 
     def plan(self, n_rows: int, last_level: int = 0) -> Plan:
-        """Settle the levels for a number of rows."""
+        """Plan the levels for a number of rows."""
         levels = self.levels
         if levels is None:
             levels = 0
@@ -128,28 +127,8 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         return Plan(int(levels), int(self.fan_in), int(stop))
 
 
-class Stratified(Strategy):
-    """SODM and SSVM: landmark strata dealt out, every dual carried up.
-
-    Every part looks like the whole set in the kernel's space, so its model stands for the whole,
-    and a level's model is the mean of its parts' models.
-
-    Parameters
-    ----------
-    levels, fan_in, stop_level, validation_fraction, printed
-        As in all strategies: see :class:`Clustered`.
-    n_strata : int, default=32
-        Landmarks, hence strata.
-
-    References
-    ----------
-    Wang, Cao, Zhang, Shi and Jin (2023), "Scalable optimal margin distribution machine".
-
-    Examples
-    --------
-    >>> from widemargin import ODMClassifier, Stratified
-    >>> clf = ODMClassifier(strategy=Stratified(levels=2, stop_level=1))
-    """
+class StrataStrategy(Strategy):
+    """Base of the strategies that deal strata out over the parts."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Strategy._parameter_constraints,
@@ -171,6 +150,30 @@ class Stratified(Strategy):
         )
         self.n_strata = n_strata
 
+
+class Stratified(StrataStrategy):
+    """SODM and SSVM: landmark strata dealt out, every dual carried towards the root.
+
+    Every part looks like the whole set in the kernel's space, so its model stands for the whole,
+    and a level's model is the mean of its parts' models.
+
+    Parameters
+    ----------
+    levels, fan_in, stop_level, validation_fraction, printed
+        As in all strategies: see :class:`Clustered`.
+    n_strata : int, default=32
+        Landmarks, hence strata.
+
+    References
+    ----------
+    Wang, Cao, Zhang, Shi and Jin (2023), "Scalable optimal margin distribution machine".
+
+    Examples
+    --------
+    >>> from widemargin import ODMClassifier, Stratified
+    >>> clf = ODMClassifier(strategy=Stratified(levels=2, stop_level=1))
+    """
+
     def method(self) -> Method:
         """Return the row of the table."""
         return Method("stratified", LandmarkStrata(self.n_strata))
@@ -183,8 +186,8 @@ class Stratified(Strategy):
 class Clustered(Strategy):
     """DC-SVM and DC-ODM: clusters in the kernel's space, with early prediction.
 
-    Clusters are blocks of the one problem. The model of an unfinished level asks only the cluster
-    nearest to a row. On the way up the clusters are found anew among the support vectors, and
+    Clusters are blocks of the one problem. The model of an unfinished level uses only the cluster
+    nearest to a row. Towards the root the clusters are found again among the support vectors, and
     before the last solve the support vectors are solved alone.
 
     Parameters
@@ -244,7 +247,7 @@ class Clustered(Strategy):
 
 
 class Cascade(Strategy):
-    """Cascade SVM and ODM: random parts, only support vectors carried up.
+    """Cascade SVM and ODM: random parts, only support vectors carried on.
 
     Rows that no part supports are dropped for good, so the root is exact on what is left only.
 
@@ -264,8 +267,8 @@ class Cascade(Strategy):
         return Method("cascade", RandomParts(), carry=support_vectors)
 
 
-class Preserving(Strategy):
-    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried up.
+class Preserving(StrataStrategy):
+    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried on.
 
     Parameters
     ----------
@@ -279,26 +282,6 @@ class Preserving(Strategy):
     Singh, Roy and Mohan (2017), "DiP-SVM: distribution preserving kernel support vector machine
     for big data".
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Strategy._parameter_constraints,
-        "n_strata": [Interval(Integral, 1, 4096, closed="both")],
-    }
-
-    def __init__(
-        self,
-        levels: int | None = None,
-        fan_in: int = 4,
-        stop_level: int = 0,
-        *,
-        n_strata: int = 32,
-        validation_fraction: float | None = None,
-        printed: bool = False,
-    ) -> None:
-        super().__init__(
-            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
-        )
-        self.n_strata = n_strata
 
     def method(self) -> Method:
         """Return the row of the table."""

@@ -35,7 +35,7 @@ from .prediction import decisions, fitted_kernel, labels
 
 # Candidates per basis point: more cost memory and leave the error as it is.
 CANDIDATES = 5
-# Distance from the boundary at which an error begins to matter less.
+# Distance from the boundary at which errors begin to count less.
 NEAR = 0.3
 # Weight of the error in the kernel's space; 0.1 to 1 were best on cod-rna, 10 and more worse.
 SPACE_WEIGHT = 1.0
@@ -109,7 +109,7 @@ def compress(
     threads : int
         For kernel values; the result does not depend on it.
     in_space : bool
-        Whether the model is an expansion in the kernel's space. One that asks clusters alone is
+        Whether the model is an expansion in the kernel's space. One that uses clusters alone is
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is
         kept small instead.
     """

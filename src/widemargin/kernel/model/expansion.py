@@ -62,7 +62,7 @@ def set_expansion(
     estimator.dual_coef_ = expansion.coef
     for name, value in attributes.items():
         setattr(estimator, name, value)
-    # Where clusters are asked alone, each has a constant of its own, which is in its kernel.
+    # Where clusters are used alone, each has a constant of its own, which is in its kernel.
     constant = 0.0 if attributes["routing_"] is not None else kernel.constant
     estimator.intercept_ = constant * expansion.coef.sum(axis=1) + 0.0  # no -0.0
     estimator.n_samples_fit_ = expansion.n_samples
@@ -81,7 +81,7 @@ def routing_of(router: NearestGroup, rows: NDArray[np.int64], basis: Any) -> Rou
 
 
 def routing_or_none(routing: list[Routing | None]) -> list[Routing | None] | None:
-    """Return the routing of all problems; None if none of them has clusters to ask."""
+    """Return the routing of all problems; None if none of them has clusters."""
     return routing if any(each is not None for each in routing) else None
 
 

@@ -92,7 +92,7 @@ def _kernel_decisions(model: Any, X: Any) -> Array:
 
 
 def _routed_decisions(model: Any, X: Any) -> Array:
-    """Ask the nearest cluster, problem by problem."""
+    """Evaluate the nearest cluster, problem by problem."""
     values = None
     if is_precomputed(model):
         values = X[:, model.support_]

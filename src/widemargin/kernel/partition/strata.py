@@ -41,7 +41,7 @@ class LandmarkStrata:
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
-        """Divide parts anew."""
+        """Divide parts into others."""
         drawn, kernel, _ = draw(engine, parts, CANDIDATE_BYTES // (8 * self.n_strata), random)
         threads = engine.share(1).threads
         nearest = landmarks(kernel, drawn, self.n_strata, threads)
@@ -75,7 +75,7 @@ class InputSpaceStrata:
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
-        """Divide parts anew."""
+        """Divide parts into others."""
         drawn, kernel, _ = draw(engine, parts, max(self.n_sample, 8 * self.n_strata), random)
         if kernel.name == "precomputed":
             raise ValueError(
@@ -99,7 +99,7 @@ class RandomParts:
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
-        """Divide parts anew."""
+        """Divide parts into others."""
         return deal_out(engine, parts, n_to, _one_stratum, random)
 
 

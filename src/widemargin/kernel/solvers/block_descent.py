@@ -3,7 +3,7 @@ r"""Dual block descent: working sets within working sets, for every loss.
 The native loop (``native/block_descent.hpp``) takes a block of the most violating rows, solves it
 by coordinate descent on working sets of its rows, and only then updates the margins of all rows
 that still move, with kernel values in the precision of the data. This module starts it, and checks
-its result without shrinking: margins of *all* rows are computed anew in float64 and certified. If
+its result without shrinking: margins of *all* rows are recomputed in float64 and certified. If
 the certificate is not within ``tol``, the loop goes on from there with every row active again.
 
 Stops when :math:`(P - D) / P \le` ``tol``, certified. A block of :math:`B` rows costs at most
@@ -55,7 +55,7 @@ FEWEST_BLOCK_ROWS = 32
 EXPENSIVE_ROW = 64
 # Kernel rows a cache must hold to be worth having, and the fewest where there is no other way.
 FEWEST_CACHED_ROWS, FEWEST_COPIED_ROWS = 1024, 16
-# The native loop stops a little below `tol`, so that the certificate seldom asks for more.
+# The native loop stops a little below `tol`, so that the certificate seldom fails.
 SAFETY = 0.9
 
 

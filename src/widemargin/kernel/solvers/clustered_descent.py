@@ -1,6 +1,6 @@
 r"""Block descent, started from clusters that were solved on their own.
 
-Rows far apart in the kernel's space hardly know of each other, so a large problem is divided into
+Rows far apart in the kernel's space hardly affect each other, so a large problem is divided into
 clusters of about ``CLUSTER_ROWS`` rows, the clusters are solved in parallel as blocks of the one
 problem, and :mod:`block_descent` starts from their duals put together (or the best multiple of
 them). That saves most of the work where the kernel is local, and little where it is not; so it is
@@ -38,7 +38,7 @@ from .kernel_products import KernelProducts
 # Below the first number of rows the loop is as fast without a start. Clusters hold the second
 # number on average and at most twice that, which is one block.
 FEWEST_ROWS, CLUSTER_ROWS, MOST_CLUSTERS = 10_000, 2_048, 512
-# Of the kernel's mass: see above; judged on so many rows.
+# Share of the kernel's mass within clusters that makes it local, estimated on so many rows.
 LOCAL, SAMPLED_ROWS = 0.8, 500
 
 
@@ -65,7 +65,7 @@ def _clusters(problem: KernelProblem, engine: LocalEngine, seed: int) -> Divided
     n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
     divided = None
     if mass_within_clusters(problem, n_clusters, random) >= LOCAL:
-        # The division asks for rows and labels only: the loss is in the problem.
+        # The division uses rows and labels only: the loss is in the problem.
         samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
         whole = engine.scatter([whole_set(samples)])
         divided = Clusters()(engine, whole, 1, n_clusters, random)

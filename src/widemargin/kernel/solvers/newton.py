@@ -98,7 +98,7 @@ def exact_line_search(
     """Minimise the primal over t ∈ (0, 1] along a direction.
 
     The derivative is increasing and piecewise linear, with a kink wherever a row's margin meets one
-    of the wanted ones: the kinks in order, and the slope at each, tell the piece of its root.
+    of the wanted ones: the slope at each kink, in order, brackets the root.
     """
 
     def slope(t: float) -> float:

@@ -6,11 +6,11 @@ The step is that of :mod:`~widemargin.kernel.solvers.newton`: on the rows the lo
 
 then an exact search of the line to its solution. Here the system is solved by conjugate gradients
 preconditioned by a low-rank factor (:mod:`~widemargin.kernel.solvers.preconditioner`), from the
-present
-duals on, until :math:`r^\top P^{-1} r` is 1e-4 of its start. Nothing of Q is kept: a product costs
-:math:`|A|^2` kernel values in the precision of the data, a step :math:`M|A|` more for the margins.
+present duals on, until :math:`r^\top P^{-1} r` is 1e-4 of its start. Nothing of Q is kept: a
+product costs :math:`|A|^2` kernel values in the precision of the data, a step :math:`M|A|` more for
+the margins.
 
-Stops when :math:`(P - D) / P \le` ``tol``, with margins computed anew in float64. Where float32
+Stops when :math:`(P - D) / P \le` ``tol``, with margins recomputed in float64. Where float32
 fails that, the next steps start from the float64 margins and correct what is left of the error.
 Memory is :math:`O(Mr)` for a factor of rank r.
 
@@ -64,7 +64,7 @@ GAIN = 0.9
 
 
 @dataclass(frozen=True)
-class _Point:
+class _State:
     """Net duals with margin = Q ``net_dual``, up to the precision it was computed in."""
 
     net_dual: Array
@@ -106,7 +106,7 @@ class _Iteration:
         support = np.flatnonzero(net_dual)
         if margin is None:
             margin = self.products.all_rows(support, net_dual[support])
-        point = candidate = _Point(net_dual, margin)
+        point = candidate = _State(net_dual, margin)
         reduction = REDUCTION if support.size else FIRST_REDUCTION
         missed, failures = np.inf, 0
         for step in range(budget.max_iter + 1):
@@ -141,7 +141,7 @@ class _Iteration:
                 point, failures = self._exact(point), failures + 1
         return self._stopped(point, Outcome.ITERATIONS, budget.max_iter)
 
-    def _newton_point(self, point: _Point, reduction: float, failures: int) -> _Point:
+    def _newton_point(self, point: _State, reduction: float, failures: int) -> _State:
         """Solve the optimality conditions for the rows penalised now; further after failures."""
         side = penalised_side(self.terms, point.margin)
         rows = np.flatnonzero(side)
@@ -153,17 +153,17 @@ class _Iteration:
         change = net_dual - point.net_dual
         moving = np.flatnonzero(change)
         if moving.size <= MORE_COLUMNS * rows.size:  # rounding is relative to the change alone
-            return _Point(net_dual, point.margin + self.products.all_rows(moving, change[moving]))
-        return _Point(net_dual, self.products.all_rows(rows, net_dual[rows]))
+            return _State(net_dual, point.margin + self.products.all_rows(moving, change[moving]))
+        return _State(net_dual, self.products.all_rows(rows, net_dual[rows]))
 
-    def _lowest_between(self, point: _Point, other: _Point) -> _Point:
+    def _lowest_between(self, point: _State, other: _State) -> _State:
         """Go to the lowest primal between two points."""
         change, margin_change = other.net_dual - point.net_dual, other.margin - point.margin
         t = exact_line_search(self.terms, point.net_dual, point.margin, change, margin_change)
-        return _Point(point.net_dual + t * change, point.margin + t * margin_change)
+        return _State(point.net_dual + t * change, point.margin + t * margin_change)
 
     def _solve_system(
-        self, point: _Point, side: Array, reduction: float, most_products: int
+        self, point: _State, side: Array, reduction: float, most_products: int
     ) -> Array:
         """Solve the system of the penalised rows by preconditioned conjugate gradients."""
         problem, terms, products = self.problem, self.terms, self.products
@@ -202,14 +202,14 @@ class _Iteration:
                 break
         return net_dual
 
-    def _feasible(self, point: _Point) -> _Point:
+    def _feasible(self, point: _State) -> _State:
         """Move a point into the loss's domain; its margins follow by the rows that moved."""
         net_dual = self.terms.nearest(point.net_dual)
         moved = np.flatnonzero(net_dual != point.net_dual)
         if moved.size == 0:
             return point
         change = (net_dual - point.net_dual)[moved]
-        return _Point(net_dual, point.margin + self.products.all_rows(moved, change))
+        return _State(net_dual, point.margin + self.products.all_rows(moved, change))
 
     def _more_precise(self) -> bool:
         """Turn to float64 products; false if they are exact already."""
@@ -221,17 +221,17 @@ class _Iteration:
         self.products.entries = entries
         return True
 
-    def _exact(self, point: _Point) -> _Point:
-        """Compute the margins anew, in float64."""
+    def _exact(self, point: _State) -> _State:
+        """Recompute the margins in float64."""
         self.products.entries += self.problem.n_rows * int(np.count_nonzero(point.net_dual))
-        return _Point(point.net_dual, self.problem.margins(point.net_dual))
+        return _State(point.net_dual, self.problem.margins(point.net_dual))
 
-    def _stopped(self, point: _Point, outcome: Outcome, steps: int) -> Solution[Duals]:
+    def _stopped(self, point: _State, outcome: Outcome, steps: int) -> Solution[Duals]:
         """End with the last primal and the best dual, each in float64."""
         point = self._exact(point)
         lower = point
         if not np.array_equal(self.lower, point.net_dual):
-            lower = self._exact(_Point(self.lower, self.lower))
+            lower = self._exact(_State(self.lower, self.lower))
         dual = lower.certificate(self.terms).dual
         certificate = Certificate(point.primal(self.terms), dual)
         if certificate.relative_gap <= self.budget.tol:
@@ -239,7 +239,7 @@ class _Iteration:
         return self._solution(point, certificate, outcome, steps)
 
     def _solution(
-        self, point: _Point, certificate: Certificate, outcome: Outcome, steps: int
+        self, point: _State, certificate: Certificate, outcome: Outcome, steps: int
     ) -> Solution[Duals]:
         self._record(steps, certificate.primal, certificate.dual)
         return Solution(Duals(point.net_dual, point.margin), certificate, outcome, steps)

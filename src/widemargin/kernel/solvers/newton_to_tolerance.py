@@ -1,11 +1,10 @@
 r"""Newton's method in the precision of the data, no further than ``tol``: for parts.
 
-The step is that of :mod:`~widemargin.kernel.solvers.newton`, on the rows the loss penalises. The
-system is
-evaluated and factorised anew for them, in float32 where the data are float32, and nothing else of
-Q is kept; margins are float64. The duals of a step, moved into the loss's domain, are certified
-with their own margins, and the first within ``tol`` are the solution. Where rounding leaves no
-lower primal, the dense method in float64 goes on.
+The step is that of :mod:`~widemargin.kernel.solvers.newton`, on the rows the loss penalises. Their
+system is evaluated and factorised at each step, in float32 where the data are float32, and nothing
+else of Q is kept; margins are float64. The duals of a step, moved into the loss's domain, are
+certified with their own margins, and the first within ``tol`` are the solution. Where rounding
+leaves no lower primal, the dense method in float64 goes on.
 
 A step costs :math:`O(|A|^3/3)` and :math:`|A|^2 + M|A|` kernel values, memory is
 :math:`O(|A|^2)`. On parts of 1,500 rows of cod-rna (C = 32, each row weighing 32 times that) it

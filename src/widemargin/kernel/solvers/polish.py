@@ -31,7 +31,7 @@ from .interior_point import solve_box
 EDGE = 1e-9
 # Above this many rows a polish costs more than it is worth.
 POLISH_ROWS = 1000
-# Started next to the solution, a few exchanges do; more means rounding has the last word.
+# Started next to the solution, a few exchanges do; more means that rounding leaves nothing to gain.
 EXCHANGES = 200
 
 

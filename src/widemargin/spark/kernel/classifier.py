@@ -23,14 +23,14 @@ class KernelClassifier(ClassifierStage, KernelParams):
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as told, errors_in_spark_names():
+        with FitLog(dataset.sparkSession, name) as log, errors_in_spark_names():
             try:
                 n_parts = self._value("nPartitions")
                 rows = self._place(
                     engine,
                     dataset,
                     columns,
-                    told,
+                    log,
                     n_parts=n_parts,
                     sorted_rows=True,
                     facts_of=facts_of,
@@ -39,7 +39,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
                     name,
                     local,
                     rows,
-                    told,
+                    log,
                     max_model_rows=self.getOrDefault("maxModelRows"),
                     checkpoint=self._value("checkpointDir"),
                 )
@@ -51,7 +51,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
             finally:
                 engine.release()
         model: SparkKernelModel = self._model(local, fit.large)
-        told.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
+        log.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
         return model
 
 
@@ -72,7 +72,7 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
     predictionCol, rawPredictionCol : str
         Columns that the model adds: the label, and a vector of the decision for each class.
     weightCol, idCol : str, optional
-        Columns of weights, and of what tells rows apart.
+        Columns of weights, and of identifiers of rows.
     validationIndicatorCol : str, optional
         Column that is true for rows that are not trained on: the fit stops at the first level that
         is no better on them than the one before.
@@ -176,7 +176,7 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
     predictionCol, rawPredictionCol : str
         Columns that the model adds: the label, and a vector of the decision for each class.
     weightCol, idCol : str, optional
-        Columns of weights, and of what tells rows apart.
+        Columns of weights, and of identifiers of rows.
     validationIndicatorCol : str, optional
         Column that is true for rows that are not trained on: the fit stops at the first level that
         is no better on them than the one before.

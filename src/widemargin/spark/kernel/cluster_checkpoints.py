@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 
 from ...core.fit import warn
 from ...engines.spark_tasks import CHUNK_BYTES
-from ...kernel.divide.checkpoints import LevelStore
 
 log = logging.getLogger("widemargin.spark")
 
@@ -54,10 +53,6 @@ class ClusterCheckpoints:
 
     def __str__(self) -> str:
         return self.folder
-
-    def for_problem(self, k: int) -> LevelStore:
-        """Return the store of one binary problem."""
-        return LevelStore(self, k)
 
     def write(self, name: str, data: bytes) -> None:
         """Add a file, or say once why that is not possible."""

@@ -27,9 +27,9 @@ from ..rows.blocks import PlacedRows
 from . import support_table
 from .cluster_checkpoints import ClusterCheckpoints
 from .large_expansion import LargeExpansion
-from .level_support import RightRows, Support, level_model, stacked, support_of
+from .level_support import CorrectRows, Support, level_model, stacked, support_of
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
-from .support_table import AsTable, Gathered, nothing_gathered
+from .support_table import AsTable, SupportVectors, no_support_vectors
 
 
 class KernelFit(LevelFit):
@@ -100,7 +100,7 @@ class KernelFit(LevelFit):
             local.solver,
             budget,
             judge=None if rows.validation is None else self._score,
-            stores=None if checkpoint is None else self._checkpoints(checkpoint, strategy, budget),
+            folder=None if checkpoint is None else self._checkpoints(checkpoint, strategy, budget),
             announce=announce,
         )
 
@@ -197,7 +197,7 @@ class KernelFit(LevelFit):
             )
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
-        question = RightRows(level_model(self.kernel, level, support), self._positive(k))
+        question = CorrectRows(level_model(self.kernel, level, support), self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 
@@ -226,7 +226,7 @@ class KernelFit(LevelFit):
         set_expansion(self.local, self.kernel, expansion, attributes)
         self.local.n_features_in_ = self.rows.n_features
 
-    def _gathered(self) -> tuple[LargeExpansion | None, Gathered]:
+    def _gathered(self) -> tuple[LargeExpansion | None, SupportVectors]:
         """Bring support vectors here; those of a large model stay, and none are here then."""
         n_problems = self.n_problems
         n_support = sum(each.level.summary.support for each in self.reached)
@@ -236,16 +236,16 @@ class KernelFit(LevelFit):
         large = LargeExpansion(frame, n_support, self.tables)
         if n_support > self.max_model_rows:
             empty = np.zeros((0, self.rows.n_features), dtype=self.form.dtype)
-            return large, nothing_gathered(n_problems, empty)
+            return large, no_support_vectors(n_problems, empty)
         found = large.collected(n_problems)
         large.unpersist()
         return None, found
 
-    def _with_vectors(self, support: list[Support]) -> Gathered:
+    def _with_vectors(self, support: list[Support]) -> SupportVectors:
         """Bring the rows that have a dual in some problem here, as they were given."""
         rows = np.unique(np.concatenate([each.rows for each in support]))
         if rows.size == 0:
-            return nothing_gathered(len(support), np.zeros((0, self.rows.n_features)))
+            return no_support_vectors(len(support), np.zeros((0, self.rows.n_features)))
         coef = np.zeros((len(support), rows.size))
         part = np.full(coef.shape, -1, dtype=np.int32)
         for k, each in enumerate(support):
@@ -254,7 +254,7 @@ class KernelFit(LevelFit):
         question = RowsWanted(rows, self.numbering)
         found = self.engine.reduce(self.rows.parts, question, operator.add)
         codes = np.concatenate([own for _, own in found])
-        return Gathered(rows, codes, stacked([X for X, _ in found]), coef, part)
+        return SupportVectors(rows, codes, stacked([X for X, _ in found]), coef, part)
 
     def discard(self) -> None:
         """Free the tables of a fit that failed."""

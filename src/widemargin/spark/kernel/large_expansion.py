@@ -1,4 +1,4 @@
-"""Kernel expansions that are too large for the driver: asked where they lie, or made smaller."""
+"""Kernel expansions too large for the driver: evaluated where they lie, or made smaller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...kernel.model.expansion import Expansion, router_of, set_expansion
 from ...kernel.model.level_model import LevelModel
 from ...kernel.model.prediction import fitted_kernel
 from . import support_table
-from .support_table import Gathered, SupportBlock, block_of, gathered
+from .support_table import SupportBlock, SupportVectors, block_of, gathered
 
 # Support vectors for each point of a compressed model that stand for all of them.
 SAMPLED = POINTS + 5
@@ -35,7 +35,7 @@ class Asker:
     kernel : Kernel
         With its constant.
     routing : list of dict or None
-        Of every binary problem: how rows find their cluster; None asks all parts.
+        Of every binary problem: how rows find their cluster; None uses all parts.
     """
 
     kernel: Kernel
@@ -99,7 +99,7 @@ class LargeExpansion:
             sums[row[0]] = row[1]
         return sums
 
-    def sampled(self, n_problems: int, size: int, seed: int) -> Gathered:
+    def sampled(self, n_problems: int, size: int, seed: int) -> SupportVectors:
         """Bring some support vectors here, drawn with equal chances; all if there are no more."""
         marks = self.frame.select("problem", "part", "block", "n").collect()
         marks.sort(key=lambda row: (row["problem"], row["part"], row["block"]))
@@ -114,7 +114,7 @@ class LargeExpansion:
         }
         return self._gathered(self.frame.mapInArrow(_Taken(wanted), support_table.DDL), n_problems)
 
-    def collected(self, n_problems: int) -> Gathered:
+    def collected(self, n_problems: int) -> SupportVectors:
         """Bring all support vectors here."""
         return self._gathered(self.frame, n_problems)
 
@@ -124,7 +124,7 @@ class LargeExpansion:
             frame.unpersist()
 
     @staticmethod
-    def _gathered(frame: Any, n_problems: int) -> Gathered:
+    def _gathered(frame: Any, n_problems: int) -> SupportVectors:
         blocks = [block_of(row) for row in frame.collect()]
         blocks.sort(key=lambda each: (each.problem, each.part, each.block))
         return gathered(blocks, n_problems)
@@ -159,7 +159,7 @@ class _Taken:
                 yield block.take(positions).record()
 
 
-def with_support(fitted: Any, found: Gathered) -> Any:
+def with_support(fitted: Any, found: SupportVectors) -> Any:
     """Return a copy of a fitted estimator with some support vectors in place of its own."""
     kernel: Kernel = fitted_kernel(fitted, constant=fitted.fit_intercept)
     expansion = Expansion(

@@ -21,7 +21,7 @@ from .large_expansion import SAMPLED, Asker, LargeExpansion, with_support
 
 @dataclass(frozen=True)
 class KernelScore:
-    """Sums kernel values with the support vectors; of the nearest cluster where one is asked."""
+    """Decisions of a model whose support vectors are in this process."""
 
     fitted: Any
 
@@ -32,7 +32,7 @@ class KernelScore:
 
 @dataclass(frozen=True)
 class LargeScore:
-    """The same, of support vectors on the cluster; for a few rows on the driver."""
+    """Decisions of support vectors on the cluster, for a few rows on the driver."""
 
     large: LargeExpansion
     asker: Asker
