@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..core.arrays import Array
 from ..core.budget import Budget
 from ..core.fit import train, warn
-from ..core.history import History, Listener
+from ..core.history import History
 from ..core.losses import Loss
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
@@ -234,15 +234,16 @@ class KernelMachine(KernelModel):
         neighbours: Sequence[Duals] | None = None,
     ) -> ExactFit:
         """Solve every binary problem as a whole, and set what comes of it."""
-        for name, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
+        name = type(self).__name__
+        for setting, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
             if value not in (None, "local"):
                 warn(
-                    f"`{name}` is for a training set that is divided; this one is solved as a "
+                    f"`{setting}` is for a training set that is divided; this one is solved as a "
                     "whole. Set `strategy` to 'sodm' or 'dc', for example."
                 )
         budget = self._budget(seed)
-        history = History.of(COLUMNS, budget, self._listener(progress))
-        fit = ExactFit(type(self).__name__, problems, self.solver, budget, history, neighbours)
+        history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
+        fit = ExactFit(name, problems, self.solver, budget, history, neighbours)
 
         def keep(fit: ExactFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
@@ -302,7 +303,7 @@ class KernelMachine(KernelModel):
             folder=folder,
             announce=announce,
             report=progress.report_parts,
-            listener=self._listener(progress),
+            listener=progress.listener(name, self.verbose),
         )
         train(fit, fit.run, keep, lambda fit: bool(fit.reached))
 
@@ -334,30 +335,6 @@ class KernelMachine(KernelModel):
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
         return kernel, rows.astype(np.float64) if precise else rows
-
-    def _listener(self, progress: FitProgress) -> Listener:
-        """Return what solvers call: it draws the progress line, and prints if verbose."""
-        name, counted = type(self).__name__, -1
-
-        def listener(row: Mapping[str, Any]) -> None:
-            nonlocal counted
-            if "counted" in row:
-                what, done, of = row["counted"], row["done"], row["of"]
-                progress.report_count(what, done, of)
-                if self.verbose and done != counted:
-                    print(f"[{name}] {what}: {done} of {of}")
-                    counted = done
-                return
-            iteration, gap = row["iteration"], row["relative_gap"]
-            active, rows = row["active_rows"], row["rows"]
-            progress.report(iteration, gap, active, rows)
-            if self.verbose and iteration % 10 == 0:
-                print(
-                    f"[{name}] iteration {iteration}: relative gap {gap:.2e}, "
-                    f"{active} of {rows} rows active"
-                )
-
-        return listener
 
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""

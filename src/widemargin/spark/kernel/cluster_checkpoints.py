@@ -2,9 +2,8 @@
 
 All files of a fit are rows of one Parquet table, to which a write adds: what is there is never
 touched, and what a killed write left behind is never seen. A file is several chunks; one that
-lacks some is as good as none. The bytes are those of :mod:`widemargin.kernel.divide.checkpoints`,
-which hold
-numbers under a checksum: reading them runs no code.
+lacks some is skipped. The bytes are those of :mod:`widemargin.kernel.divide.checkpoints`, which
+hold numbers under a checksum: reading them runs no code.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ Groups = list[NDArray[np.int64] | None]
 
 
 @dataclass(frozen=True)
-class Asker:
-    """What decides, apart from the support vectors.
+class DecisionRule:
+    """Kernel and routing of a model: all that decides but its support vectors.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Asker:
     routing: list[Any]
 
     @classmethod
-    def of(cls, fitted: Any) -> Asker:
+    def of(cls, fitted: Any) -> DecisionRule:
         """Take it from fitted attributes."""
         n_problems = len(fitted.dual_coef_)
         routing = [None] * n_problems if fitted.routing_ is None else fitted.routing_
@@ -83,11 +83,11 @@ class LargeExpansion:
     n_support: int
     kept: list[Any] = field(default_factory=list)
 
-    def decide(self, asker: Asker, X: Any) -> Array:
+    def decide(self, rule: DecisionRule, X: Any) -> Array:
         """Evaluate the decision function on a few rows, as (problems, rows)."""
-        question = partial(_asked, asker, X, asker.groups(X))
+        question = partial(_decided, rule, X, rule.groups(X))
         rows = self.frame.mapInArrow(question, "data binary").collect()
-        out = np.zeros((asker.n_problems, X.shape[0]))
+        out = np.zeros((rule.n_problems, X.shape[0]))
         for row in rows:
             out += np.frombuffer(bytes(row["data"])).reshape(out.shape)
         return out
@@ -130,19 +130,19 @@ class LargeExpansion:
         return gathered(blocks, n_problems)
 
 
-def _asked(
-    asker: Asker, X: Any, groups: Groups, batches: Iterable[pa.RecordBatch]
+def _decided(
+    rule: DecisionRule, X: Any, groups: Groups, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Sum what the blocks of a partition say to rows; those of a cluster to its own alone."""
-    out = np.zeros((asker.n_problems, X.shape[0]))
+    """Sum the decisions of blocks about rows; a cluster decides about its own rows alone."""
+    out = np.zeros((rule.n_problems, X.shape[0]))
     for block in support_table.blocks_of(batches):
         group = groups[block.problem]
         if group is None:
-            out[block.problem] += asker.decide(block, X)
+            out[block.problem] += rule.decide(block, X)
             continue
         own = np.flatnonzero(group == block.part)
         if own.size:
-            out[block.problem, own] += asker.decide(block, X[own])
+            out[block.problem, own] += rule.decide(block, X[own])
     yield pa.RecordBatch.from_arrays([pa.array([out.tobytes()], pa.binary())], names=["data"])
 
 

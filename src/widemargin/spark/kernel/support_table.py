@@ -1,7 +1,7 @@
 """Support vectors as rows of a plain table, for models that stay on the cluster.
 
 A row holds a block of support vectors of one part of one binary problem: their arrays as bytes, a
-checksum over these, and nothing that is code. So a table can be read that anybody wrote.
+checksum over these, and no code. So it is safe to read a table of any origin.
 """
 
 from __future__ import annotations
