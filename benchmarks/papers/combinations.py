@@ -12,15 +12,15 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
 from widemargin.core.resources import thread_count
-from widemargin.kernel.model.level_models import LevelModel
+from widemargin.kernel.model import prediction
+from widemargin.kernel.model.level_model import LevelModel
 
 CALIBRATION_ROWS, LARGEST_SLOPE = 500, 50.0
 
 
 def level_model(classifier: Any) -> LevelModel:
     """Return the decision function of a binary classifier, with its parts."""
-    model: LevelModel = classifier._level_model(0)
-    return model
+    return prediction.level_model(classifier, 0)
 
 
 def local_decisions(model: LevelModel, X: Any) -> np.ndarray:

@@ -1,5 +1,5 @@
-"""The earlier name of :mod:`widemargin.kernel.pivoted_cholesky`."""
+"""The earlier name of :mod:`widemargin.kernel.cholesky`."""
 
-from .kernel.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
+from .kernel.cholesky import PivotedCholesky, pivoted_cholesky
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]

@@ -22,8 +22,8 @@ from widemargin import (
     Stratified,
     SVMClassifier,
 )
-from widemargin.estimators import divided
 from widemargin.estimators.kernel_machine import KernelMachine
+from widemargin.kernel.divide import placing
 
 STRATEGIES = (Stratified, Clustered, Cascade, Preserving)
 strategies = pytest.mark.parametrize("kind", STRATEGIES)
@@ -38,7 +38,7 @@ losses = pytest.mark.parametrize("loss", MODELS)
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows lie before they are divided must not matter."""
-    monkeypatch.setattr(divided, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(placing, "BLOCK_BYTES", 700)
 
 
 def fit_away(model: KernelMachine, engine: CarryingEngine, *data: Any) -> KernelMachine:

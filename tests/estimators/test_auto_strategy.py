@@ -7,15 +7,15 @@ import pytest
 from sklearn.datasets import make_moons
 
 from widemargin import ODMClassifier, SVMClassifier
-from widemargin.estimators import divided
+from widemargin.kernel.divide import driver
 
 X, y = make_moons(700, noise=0.2, random_state=0)
 
 
 @pytest.fixture(autouse=True)
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(divided, "EXACT_ROWS", 500)
-    monkeypatch.setattr(divided, "PART_ROWS", 50)
+    monkeypatch.setattr(driver, "EXACT_ROWS", 500)
+    monkeypatch.setattr(driver, "PART_ROWS", 50)
 
 
 @pytest.mark.parametrize("kind", [ODMClassifier, SVMClassifier])

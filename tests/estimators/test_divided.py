@@ -131,7 +131,7 @@ def test_names(name: str, expected: str) -> None:
 
 
 def test_auto_divides_large_sets() -> None:
-    from widemargin.estimators.divided import resolve_strategy
+    from widemargin.kernel.divide.driver import resolve_strategy
 
     assert resolve_strategy("auto", 100_000, "Name") is None
     with pytest.warns(UserWarning, match=r"Name divides 100001 .* into 16 clusters .*'exact'"):

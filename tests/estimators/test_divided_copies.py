@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
-from widemargin.estimators import divided
+from widemargin.kernel.divide.loop import DivideAndConquer
 
 MODELS = {"odm": ODMClassifier, "hinge": SVMClassifier}
 losses = pytest.mark.parametrize("loss", MODELS)
@@ -74,14 +74,14 @@ def test_warm_start_goes_through_merged_rows(monkeypatch: pytest.MonkeyPatch) ->
     model = ODMClassifier(strategy=Stratified(1, 4), gamma=0.7, warm_start=True, random_state=0)
     model.fit(X, y, weight)
     started = []
-    run = divided.DivideAndConquer.run
+    run = DivideAndConquer.run
 
-    def watched(loop: divided.DivideAndConquer) -> object:
+    def watched(loop: DivideAndConquer) -> object:
         (whole,) = loop.whole.parts
         started.append(whole.net_dual)
         return run(loop)
 
-    monkeypatch.setattr(divided.DivideAndConquer, "run", watched)
+    monkeypatch.setattr(DivideAndConquer, "run", watched)
     model.fit(X, y, weight)
     assert started[0].shape == (200,)
     assert np.abs(started[0]).sum() == pytest.approx(np.abs(model.dual_coef_).sum(), rel=0.05)

@@ -11,8 +11,8 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import ODMClassifier, SVMClassifier
-from widemargin.estimators import exact_fit
 from widemargin.estimators.kernel_machine import KernelMachine
+from widemargin.kernel import problems
 
 CLASSES = (ODMClassifier, SVMClassifier)
 classes = pytest.mark.parametrize("kind", CLASSES)
@@ -30,7 +30,7 @@ def five_classes(n_rows: int = 1500) -> tuple[np.ndarray, np.ndarray]:
 def test_as_one_by_one(kind: type, multi_class: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = five_classes()
     together = kind(multi_class=multi_class, random_state=0, n_jobs=2).fit(X, y)
-    monkeypatch.setattr(exact_fit, "FEWEST_TOGETHER", 1000)
+    monkeypatch.setattr(problems, "FEWEST_AT_ONCE", 1000)
     alone = kind(multi_class=multi_class, random_state=0, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(together.dual_coef_, alone.dual_coef_)
     for column in ("problem", "iteration", "primal", "dual", "relative_gap", "passes"):
@@ -87,7 +87,7 @@ def test_an_error_in_one_of_them_is_raised(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(*arguments: object, **options: object) -> None:
         raise LookupError("from a problem")
 
-    monkeypatch.setattr(exact_fit, "fit_binary", fail)
+    monkeypatch.setattr(problems, "solve_binary", fail)
     with pytest.raises(LookupError, match="from a problem"):
         SVMClassifier(n_jobs=2).fit(*five_classes(300))
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from limits import limits
 from tolerances import SAME_DECISION
 from widemargin import ODMClassifier, SVMClassifier
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
@@ -11,9 +12,8 @@ from widemargin.core.outcome import Outcome
 from widemargin.kernel import duplicates
 from widemargin.kernel.duplicates import MergedRows, copies, copies_in_own_order, merge_duplicates
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem
-from widemargin.kernel.solvers.binary import fit_binary
-from widemargin.kernel.solvers.monitor import Monitor
+from widemargin.kernel.problem import Duals, KernelProblem
+from widemargin.kernel.solvers.binary import solve_binary
 
 LOSSES: dict[str, Loss] = {
     "hinge": Hinge(),
@@ -143,10 +143,10 @@ def test_solution_is_certified_on_all_rows(
     results = []
     for worthwhile in (duplicates.WORTHWHILE, 1.0):  # merged, and not
         monkeypatch.setattr(duplicates, "WORTHWHILE", worthwhile)
-        result = fit_binary(problem, np.zeros(200), "auto", Monitor(tol=1e-3))
+        result = solve_binary(problem, Duals(np.zeros(200)), "auto", *limits(tol=1e-3))
         assert result.outcome is Outcome.CONVERGED
-        margin = problem.margins(result.net_dual)
-        certificate = problem.certificate(result.net_dual, margin)
+        margin = problem.margins(result.iterate.net_dual)
+        certificate = problem.certificate(result.iterate.net_dual, margin)
         assert certificate.relative_gap < 1e-10
         assert certificate.primal == pytest.approx(result.certificate.primal, rel=1e-10)
         results.append((certificate.primal, margin))
@@ -157,25 +157,32 @@ def test_solution_is_certified_on_all_rows(
 @loss_names
 def test_start_at_the_optimum_stays(loss: str) -> None:
     problem = problem_of(loss)
-    solver, monitor = "coordinate", Monitor(tol=1e-6)
-    first = fit_binary(problem, np.zeros(200), solver, monitor, last_digits=False)
-    for known in (None, problem.margins(first.net_dual)):
-        again = fit_binary(
-            problem, first.net_dual, solver, monitor, margin=known, last_digits=False
+    solver, (budget, history) = "coordinate", limits(tol=1e-6)
+    first = solve_binary(problem, Duals(np.zeros(200)), solver, budget, history, last_digits=False)
+    for known in (None, problem.margins(first.iterate.net_dual)):
+        again = solve_binary(
+            problem,
+            Duals(first.iterate.net_dual, known),
+            solver,
+            budget,
+            history,
+            last_digits=False,
         )
         assert again.iterations == 0
-        np.testing.assert_allclose(again.net_dual, first.net_dual, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            again.iterate.net_dual, first.iterate.net_dual, rtol=1e-9, atol=1e-12
+        )
 
 
 def test_interrupt_leaves_duals_of_all_rows() -> None:
     def interrupt(*_: float) -> None:
         raise KeyboardInterrupt
 
-    monitor = Monitor(tol=1e-12, listener=interrupt)
+    budget, history = limits(tol=1e-12, listener=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        fit_binary(problem_of("odm"), np.zeros(200), "coordinate", monitor)
-    assert monitor.latest is not None
-    assert monitor.latest.shape == (200,)
+        solve_binary(problem_of("odm"), Duals(np.zeros(200)), "coordinate", budget, history)
+    assert history.latest is not None
+    assert history.latest.net_dual.shape == (200,)
 
 
 # As estimators show it

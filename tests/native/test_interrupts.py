@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from limits import limits
 from widemargin import ODMClassifier, SVMClassifier
 from widemargin.core.rows import as_rows
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem
-from widemargin.kernel.solvers import SOLVERS
-from widemargin.kernel.solvers.monitor import Monitor
+from widemargin.kernel.problem import Duals, KernelProblem
+from widemargin.kernel.solvers.binary import SOLVERS
 
 # "Within a second", measured from the signal.
 PATIENCE = 1.0
@@ -101,12 +101,14 @@ def test_latest_net_dual_belongs_to_the_margins() -> None:
     y = np.where(np.arange(8_000) % 2 == 0, 1.0, -1.0)
     terms = SVMClassifier()._loss().terms(np.full(8_000, 1e5))
     problem = KernelProblem(X, Kernel("rbf", 0.1), y, terms, threads=2)
-    monitor = Monitor(tol=1e-14, memory=20_000_000)
+    budget, history = limits(tol=1e-14, memory=20_000_000)
     with ctrl_c(after=1.0):
-        SOLVERS["coordinate"](problem, np.zeros(8_000), monitor)
-    assert monitor.latest is not None
-    certificate = problem.certificate(monitor.latest, problem.margins(monitor.latest))
-    assert np.any(monitor.latest)
+        SOLVERS["coordinate"](problem, Duals(np.zeros(8_000)), budget, history)
+    assert history.latest is not None
+    certificate = problem.certificate(
+        history.latest.net_dual, problem.margins(history.latest.net_dual)
+    )
+    assert np.any(history.latest.net_dual)
     assert 0 < certificate.relative_gap < 1
 
 

@@ -14,7 +14,7 @@ from widemargin import (
     Stratified,
     SVMClassifier,
 )
-from widemargin.estimators import divided
+from widemargin.kernel.divide import placing
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +38,7 @@ METHODS = [
 
 @pytest.mark.parametrize(("strategy", "classifier"), METHODS)
 def test_the_model_of_the_local_engine(spark, monkeypatch, strategy, classifier):
-    monkeypatch.setattr(divided, "BLOCK_BYTES", 2**12)  # several blocks, as of a large set
+    monkeypatch.setattr(placing, "BLOCK_BYTES", 2**12)  # several blocks, as of a large set
     X, y = make_moons(400, noise=0.3, random_state=0)
     settings = {"C": 4.0, "gamma": 1.0, "random_state": 3, "n_jobs": 1}
     stopped = strategy(levels=2, fan_in=2, stop_level=1)

@@ -22,6 +22,7 @@ from widemargin.engines import LocalEngine
 from widemargin.spark.fit_log import FitLog
 from widemargin.spark.kernel.fit import KernelFit
 from widemargin.spark.kernel.rows import facts_of
+from widemargin.spark.params.kernel import errors_in_spark_names
 from widemargin.spark.rows.block_summary import Summary, summary_of
 from widemargin.spark.rows.block_tasks import SourceBlock
 from widemargin.spark.rows.blocks import PlacedRows
@@ -44,8 +45,9 @@ def fitted(local, rows):
     fit = KernelFit(
         "Test", local, rows, FitLog(None, "Test"), max_model_rows=10**6, checkpoint=None
     )
-    fit.fit_problems()
-    assert fit.set_fitted() is None
+    fit.run()
+    fit.set_fitted()
+    assert fit.large is None
     fit.warn()
     return local
 
@@ -144,5 +146,6 @@ def test_a_few_entries_among_zeros_and_values_far_from_the_origin():
 def test_parts_that_are_too_large_are_refused_before_any_is_solved():
     X, y = make_moons(400, noise=0.3, random_state=0)
     local = ODMClassifier(strategy=Stratified(levels=1), memory_limit=10**5)
-    with pytest.raises(ValueError, match=r"`memoryLimit` must be at least \d+ bytes for level"):
+    wanted = r"`memoryLimit` must be at least \d+ bytes for level"
+    with pytest.raises(ValueError, match=wanted), errors_in_spark_names():
         fitted(local, placed(X, y))

@@ -145,7 +145,10 @@ class Fit(Generic[Iterate]):
         """Return the fitted attributes that tell how the fit went."""
         solved = self.solved
         certificates = [each.certificate for each in solved]
-        iterations = [each.iterations for each in solved] or [h.iterations for h in self.histories]
+        iterations = [
+            self.solutions[k].iterations if k in self.solutions else each.iterations
+            for k, each in enumerate(self.histories)
+        ]
         return {
             "dual_gap_": float(sum(c.gap for c in certificates)) if self.complete else np.nan,
             "relative_gap_": (

@@ -71,6 +71,11 @@ class History:
         if self.listener is not None:
             self.listener(row)
 
+    def report(self, **values: Any) -> None:
+        """Pass values on to the listener that are no row of the record."""
+        if self.listener is not None:
+            self.listener(values)
+
     @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """The rows so far."""

@@ -13,10 +13,13 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Self, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from .history import Listener
 
 __all__ = ["FitProgress", "gap_fraction"]
 
@@ -142,6 +145,38 @@ class FitProgress:
         """
         if self._visible and self._due():
             self._draw(done / of, f"{what} {done:,} of {of:,}")
+
+    def listener(self, name: str, verbose: int) -> Listener:
+        """Return what solvers call with their records: it redraws the line, and prints if verbose.
+
+        Parameters
+        ----------
+        name : str
+            Name of the estimator, for what is printed.
+        verbose : int
+            Whether to print.
+        """
+        counted = -1
+
+        def listen(row: Mapping[str, Any]) -> None:
+            nonlocal counted
+            if "counted" in row:
+                what, done, of = row["counted"], row["done"], row["of"]
+                self.report_count(what, done, of)
+                if verbose and done != counted:
+                    print(f"[{name}] {what}: {done} of {of}")
+                    counted = done
+                return
+            iteration, gap = row["iteration"], row["relative_gap"]
+            active, rows = row["active_rows"], row["rows"]
+            self.report(iteration, gap, active, rows)
+            if verbose and iteration % 10 == 0:
+                print(
+                    f"[{name}] iteration {iteration}: relative gap {gap:.2e}, "
+                    f"{active} of {rows} rows active"
+                )
+
+        return listen
 
     def _due(self) -> bool:
         now = time.monotonic()

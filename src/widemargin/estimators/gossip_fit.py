@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array
+from ..core.budget import LEAST_SHARE as LEAST_TIME
 from ..gossip import NetworkFaults, Simulation, Stopping, Talking
 from ..gossip.methods import GossipMethod
 from ..gossip.simulation import HISTORY, Checkpoint
-from .exact_fit import LEAST_TIME
 from .gossip_outcomes import Ending, NetworkOutcome, ending_of
 from .gossip_sites import Placement
 from .linear_fit import LinearInputs

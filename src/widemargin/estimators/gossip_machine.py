@@ -22,8 +22,6 @@ from ..core.rows import as_rows, canonical
 from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.problem import LossConstants
-from .earlier_fit import earlier_fit_kept
-from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .gossip_fit import GossipFit, GossipSettings
 from .gossip_memory import check_memory
 from .gossip_outcomes import warn_of_missing_sites, warn_of_outcomes
@@ -32,7 +30,14 @@ from .linear_fit import LinearInputs
 from .linear_prediction import ACCEPTED, LinearModel, decisions_of
 from .linear_validation import LinearValidation
 from .parameters import ConstantFeature, Limits, WeightedMarginDistributionLoss
-from .training_set import TrainingSet, class_weights, training_set
+from .training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    class_weights,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from .validation import codes_of
 
 # Label skew from which on GADGET, with one exchange a step, stays far from the optimum.

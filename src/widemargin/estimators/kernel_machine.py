@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,27 +11,46 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.fit import train, warn
+from ..core.history import History
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import drop_unused_columns, sparse_if_faster
 from ..engines import resolve as resolve_engine
+from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
+from ..kernel.divide.driver import LevelFit, resolve_strategy
+from ..kernel.divide.levels import Level
+from ..kernel.divide.placing import PlacedProblems
 from ..kernel.divide.strategies import Strategy
-from ..kernel.kernels import Kernel, resolve_gamma, rounding_of_distances
-from ..kernel.matrices import check_symmetric, evaluate_callable
-from ..kernel.solvers.monitor import Monitor
-from .divided import resolve_strategy
-from .divided_fit import DividedFit
-from .earlier_fit import earlier_fit_kept
-from .exact_fit import ExactFit, FitInputs
-from .expansion import Expansion, set_expansion
-from .feature_scales import warn_if_one_feature_dominates
+from ..kernel.kernels import (
+    FLOAT32_ROUNDING,
+    Kernel,
+    check_symmetric,
+    evaluate_callable,
+    resolve_gamma,
+    rounding_of_distances,
+)
+from ..kernel.model.expansion import (
+    Expansion,
+    Routing,
+    routing_of,
+    routing_or_none,
+    set_expansion,
+)
+from ..kernel.partition import NearestGroup
+from ..kernel.problem import COLUMNS, Duals
+from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from .kernel_model import KernelModel
 from .kernel_parameters import KernelMachineParameters
-from .multiclass import binary_tasks
 from .path import fit_path
-from .prediction import FLOAT32_ROUNDING
-from .resuming import checkpoints_of
-from .training_set import TrainingSet, class_weights, training_set
+from .training_set import (
+    TrainingSet,
+    class_weights,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from .validation import ValidationSet, validation_rows
 
 
@@ -70,21 +89,24 @@ class KernelMachine(KernelModel, KernelMachineParameters):
             The fitted classifier.
         """
         self._check_parameters()
+        name = type(self).__name__
         with earlier_fit_kept(self):
             X, y = self._checked_training_data(X, y)
-            training = training_set(
-                X, y, sample_weight, pairwise=self._pairwise, estimator=type(self).__name__
-            )
-            strategy = resolve_strategy(self.strategy, len(training.codes), type(self).__name__)
-            seed = self._seed()
-            training, validation = validation_rows(self, strategy, training, X, X_val, y_val, seed)
-            inputs = self._fit_inputs(
-                training, *self._kernel_and_rows(training.X, training.weights)
-            )
+            training = training_set(X, y, sample_weight, pairwise=self._pairwise, estimator=name)
+            strategy = resolve_strategy(self.strategy, len(training.codes), name)
+            seed, validation = self._seed(), None
+            if strategy is not None or X_val is not None or y_val is not None:
+                training, validation = validation_rows(
+                    self, strategy, training, X, X_val, y_val, seed
+                )
+            problems = self._pose(training, *self._kernel_and_rows(training.X, training.weights))
             if self.warm_start:
-                inputs = replace(inputs, previous=self._previous_coefficients(training))
-            with FitProgress(type(self).__name__, self.tol) as progress:
-                self._run(inputs, self._fit_of(inputs, strategy, validation, seed, progress))
+                problems = replace(problems, previous=self._previous_coefficients(training))
+            with FitProgress(name, self.tol) as progress:
+                if strategy is None:
+                    self._fit_exactly(training, problems, seed, progress)
+                else:
+                    self._fit_by_levels(training, problems, strategy, validation, seed, progress)
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
@@ -121,72 +143,114 @@ class KernelMachine(KernelModel, KernelMachineParameters):
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
             )
 
-    def _fit_inputs(self, training: TrainingSet, kernel: Kernel, rows: Any) -> FitInputs:
+    def _pose(self, training: TrainingSet, kernel: Kernel, rows: Any) -> KernelProblems:
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights = self._row_weight(float(training.weights.sum())) * training.weights
         weights *= class_weights(self.class_weight, training)
-        return FitInputs(
-            estimator=type(self).__name__,
-            training=training,
-            tasks=binary_tasks(training.codes, len(training.classes), self.multi_class),
-            kernel=kernel,
-            rows=rows,
-            weights=weights,
-            loss=self._loss(),
-            threads=thread_count(self.n_jobs),
-            previous=None,
-        )
-
-    def _run(self, inputs: FitInputs, fit: ExactFit | DividedFit) -> None:
-        """Solve every binary problem and keep what comes out, also of an interrupt."""
-        try:
-            fit.fit_problems()
-        except KeyboardInterrupt:
-            if fit.usable:  # else an earlier fit, or none, is better than nothing
-                self._set_fitted(inputs, fit)
-            raise
-        self._set_fitted(inputs, fit)
-        fit.warn()
+        tasks = binary_tasks(training.codes, len(training.classes), self.multi_class)
+        return KernelProblems(tasks, kernel, rows, weights, self._loss())
 
     def _seed(self) -> int:
         if self.random_state is None and self.checkpoint is not None:
             return 0  # a fit that is to be resumed must make the same choices again
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _fit_of(
+    def _budget(self, seed: int) -> Budget:
+        return Budget(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            memory=memory_bytes(self.memory_limit),
+            threads=thread_count(self.n_jobs),
+            seed=seed,
+        )
+
+    def _fit_exactly(
         self,
-        inputs: FitInputs,
-        strategy: Strategy | None,
+        training: TrainingSet,
+        problems: KernelProblems,
+        seed: int,
+        progress: FitProgress,
+        neighbours: Sequence[Duals] | None = None,
+    ) -> ExactFit:
+        """Solve every binary problem as a whole, and set what comes of it."""
+        name = type(self).__name__
+        for setting, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
+            if value not in (None, "local"):
+                warn(
+                    f"`{setting}` is for a training set that is divided; this one is solved as a "
+                    "whole. Set `strategy` to 'sodm' or 'dc', for example."
+                )
+        budget = self._budget(seed)
+        history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
+        fit = ExactFit(name, problems, self.solver, budget, history, neighbours)
+
+        def keep(fit: ExactFit) -> None:
+            whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
+            self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
+
+        train(fit, fit.run_all, keep, lambda fit: fit.usable)
+        return fit
+
+    def _fit_by_levels(
+        self,
+        training: TrainingSet,
+        problems: KernelProblems,
+        strategy: Strategy,
         validation: ValidationSet | None,
         seed: int,
         progress: FitProgress,
-    ) -> ExactFit | DividedFit:
-        monitor = self._monitor(progress, seed)
-        if strategy is None:
-            for name, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
-                if value not in (None, "local"):
-                    warnings.warn(
-                        f"`{name}` is for a training set that is divided; this one is solved as a "
-                        "whole. Set `strategy` to 'sodm' or 'dc', for example.",
-                        stacklevel=3,
-                    )
-            return ExactFit(inputs, monitor, self.solver)
-        store = None
+    ) -> None:
+        """Take every binary problem through the levels, and set what comes of it."""
+        name, budget = type(self).__name__, self._budget(seed)
+        engine = resolve_engine(self.engine, budget.threads)
+        folder = None
         if self.checkpoint is not None:
-            store = checkpoints_of(self, inputs, strategy, validation, seed)
-        return DividedFit(
-            inputs,
-            monitor,
-            self.solver,
+            # All that shapes the levels: data, settings, seed.
+            arrays = [problems.rows, training.codes, problems.weights]
+            arrays += [] if problems.previous is None else [problems.previous]
+            arrays += [] if validation is None else [validation.X, validation.codes]
+            identity = identity_of(arrays, shaping_settings(self, strategy, seed))
+            folder = Checkpoints(self.checkpoint, identity)
+        placed = PlacedProblems(problems, strategy, engine)
+
+        def judge(k: int, level: Level) -> float:
+            assert validation is not None
+            model = placed.model(k, level)
+            return validation.score(model, k, training, problems, budget.threads)
+
+        def announce(k: int, level: int, n_parts: int) -> None:
+            progress.report_parts(level, 0, n_parts)
+            if self.verbose:
+                print(f"[{name}] problem {k}: level {level}, {n_parts} parts")
+
+        def keep(fit: LevelFit) -> None:
+            coef, part, routers = placed.gather(fit.reached)
+            routing = [None if each is None else self._routing(each, training) for each in routers]
+            parts = {"support_part_": part, "routing_": routing_or_none(routing)}
+            self._set(training, problems.kernel, coef, fit.attributes() | parts)
+
+        fit = LevelFit(
+            name,
+            len(problems),
+            placed.pose,
             strategy,
-            resolve_engine(self.engine, inputs.threads),
-            max_time=self.max_time,
-            pairwise=self._pairwise,
-            validation=validation,
-            checkpoint=store,
-            progress=progress,
-            verbose=self.verbose,
+            problems.loss.name,
+            engine,
+            self.solver,
+            budget,
+            judge=None if validation is None else judge,
+            folder=folder,
+            announce=announce,
+            report=progress.report_parts,
+            listener=progress.listener(name, self.verbose),
         )
+        train(fit, fit.run, keep, lambda fit: bool(fit.reached))
+
+    def _routing(self, router: NearestGroup, training: TrainingSet) -> Routing:
+        rows = router.basis_rows
+        basis = None if self._pairwise else training.X[rows]
+        return routing_of(router, training.given_numbers(rows), basis)
 
     def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
@@ -212,34 +276,6 @@ class KernelMachine(KernelModel, KernelMachineParameters):
         (rows,) = drop_unused_columns(sparse_if_faster(X))
         return kernel, rows.astype(np.float64) if precise else rows
 
-    def _monitor(self, progress: FitProgress, seed: int) -> Monitor:
-        def listener(iteration: int, gap: float, active: int, rows: int) -> None:
-            progress.report(iteration, gap, active, rows)
-            if self.verbose and iteration % 10 == 0:
-                print(
-                    f"[{type(self).__name__}] iteration {iteration}: relative gap {gap:.2e}, "
-                    f"{active} of {rows} rows active"
-                )
-
-        told = -1
-
-        def counter(what: str, done: int, of: int) -> None:
-            nonlocal told
-            progress.report_count(what, done, of)
-            if self.verbose and done != told:
-                print(f"[{type(self).__name__}] {what}: {done} of {of}")
-                told = done
-
-        return Monitor(
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            memory=memory_bytes(self.memory_limit),
-            seed=seed,
-            listener=listener,
-            counter=counter,
-        )
-
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""
         if not hasattr(self, "dual_coef_") or self.n_samples_fit_ != training.n_given:
@@ -253,17 +289,17 @@ class KernelMachine(KernelModel, KernelMachineParameters):
         coef[:, self.support_] = self.dual_coef_
         return coef if training.kept is None else coef[:, training.kept]
 
-    def _set_fitted(self, inputs: FitInputs, fit: ExactFit | DividedFit) -> None:
-        training, coef = inputs.training, fit.coef
+    def _set(
+        self, training: TrainingSet, kernel: Kernel, coef: Array, attributes: dict[str, Any]
+    ) -> None:
         support = np.flatnonzero(np.any(coef != 0, axis=0))
-        attributes = fit.attributes()
         part = attributes["support_part_"]
         attributes["support_part_"] = (
             None if part is None else np.ascontiguousarray(part[:, support])
         )
         set_expansion(
             self,
-            inputs.kernel,
+            kernel,
             Expansion(
                 classes=training.classes,
                 support=training.given_numbers(support),

@@ -1,4 +1,4 @@
-"""What all kernel classifiers share but the fit: checks, prediction, files, conventions."""
+"""What all fitted kernel classifiers share: checks of rows, prediction, compression, files."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core.arrays import Array
 from ..core.rows import canonical
-from .compressed import compressed
-from .prediction import KernelPrediction
+from ..kernel.kernels import is_precomputed
+from ..kernel.model.compression import compressed
+from ..kernel.model.prediction import decisions, labels, votes
 from .saving import SavableModel
 
 
-class KernelModel(KernelPrediction, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that sums kernel values with its support vectors."""
 
     kernel: Any
+    multi_class: str
+    decision_function_shape: str
     random_state: Any
+    classes_: NDArray[Any]
 
     @property
     def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self)
 
     def _accepted(self) -> dict[str, Any]:
-        """Say which forms of X the kernel takes, as scikit-learn's validation asks it."""
+        """Return the forms of X that the kernel takes, as arguments of the validation."""
         sparse = isinstance(self.kernel, str) and not self._pairwise
         return {
             "accept_sparse": "csr" if sparse else False,
@@ -37,13 +42,7 @@ class KernelModel(KernelPrediction, SavableModel, ClassifierMixin, BaseEstimator
         }
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            **self._accepted(),
-            order="C",
-        )
+        X, y = validate_data(self, X, y, **self._accepted(), order="C")
         check_classification_targets(y)
         if self._pairwise and X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -51,6 +50,48 @@ class KernelModel(KernelPrediction, SavableModel, ClassifierMixin, BaseEstimator
                 f"got {X.shape}."
             )
         return canonical(X), np.asarray(y)
+
+    def _decisions(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._accepted(), order="C")
+        return decisions(self, X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Evaluate the decision function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; kernel values against all training rows when
+            ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
+            ``decision_function_shape="ovo"`` gives one column per pair instead.
+        """
+        values = self._decisions(X)
+        if values.shape[1] == 1:
+            return np.ravel(values)
+        if self.multi_class == "ovo" and self.decision_function_shape == "ovr":
+            return votes(values, len(self.classes_))
+        return values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        return labels(self, self._decisions(X))
 
     def compress(self, n_basis: int) -> Self:
         """Return a fitted classifier that decides alike on fewer points.
@@ -78,7 +119,7 @@ class KernelModel(KernelPrediction, SavableModel, ClassifierMixin, BaseEstimator
         return small
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether a fit has come to an end, be it by an interrupt."""
+        """Return whether a fit has ended, if only by an interrupt."""
         return hasattr(self, "dual_coef_")
 
     def __sklearn_tags__(self) -> Tags:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
+from ..core.budget import LEAST_SHARE as LEAST_TIME
+from ..core.fit import FEWEST_AT_ONCE as FEWEST_TOGETHER
 from ..core.rows import Rows
 from ..engines import LocalEngine
 from ..engines.local import MOST_SHARERS
@@ -20,7 +22,6 @@ from ..linear.solution import LinearSolution, fitted_attributes
 from ..linear.solvers import FROM_DUALS, SolverOptions, choose, solve
 from ..linear.solvers.newton import DIRECT_SIZE
 from ..linear.solvers.starts import best_multiple, implied_duals
-from .exact_fit import FEWEST_TOGETHER, LEAST_TIME
 from .linear_validation import LinearValidation, ValidatingMonitor
 from .outcomes import warn_of_unconverged
 

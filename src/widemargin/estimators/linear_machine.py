@@ -17,8 +17,6 @@ from ..core.resources import memory_bytes, thread_count
 from ..core.rows import as_rows, canonical
 from ..linear.problem import LossConstants
 from ..linear.solvers import SolverOptions, refuse
-from .earlier_fit import earlier_fit_kept
-from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_divided import fit_on_engine
 from .linear_fit import LinearFit, LinearInputs, LinearSettings
 from .linear_parameters import LinearMachineParameters
@@ -26,7 +24,14 @@ from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
 from .linear_streaming import fit_stream, partial_fit
 from .linear_validation import LinearValidation
-from .training_set import TrainingSet, class_weights, training_set
+from .training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    class_weights,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from .validation import codes_of, hold_out
 
 

@@ -21,10 +21,9 @@ from ..kernel.problem import take_rows
 from ..linear.monitor import history_of
 from ..linear.online import absorb
 from ..linear.solvers.newton import DIRECT_SIZE
-from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import LinearFit, LinearInputs
 from .linear_prediction import ACCEPTED
-from .training_set import class_factors
+from .training_set import UNEVEN_PENALTY, class_factors, warn_if_one_feature_dominates
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8

@@ -17,14 +17,18 @@ from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..engines import Engine, resolve
 from ..multiclass.solvers import FORMULATIONS, SOLVERS, MulticlassMonitor, refuse
-from .earlier_fit import earlier_fit_kept
-from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .multiclass_svm_divided import DividedMulticlassFit, scattered
 from .multiclass_svm_fit import MulticlassFit, problem_of, settled
 from .multiclass_svm_prediction import MulticlassModel
 from .outcomes import warn_of_unconverged
 from .parameters import ConstantFeature, Limits, WeightedLoss
-from .training_set import TrainingSet, training_set
+from .training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 
 
 @with_parameters

@@ -1,4 +1,4 @@
-"""Warnings of fits that did not converge, or have no certificate."""
+"""Warnings of fits that did not converge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.certificates import Certificate
 from ..core.outcome import Outcome
-from ..kernel.solvers.binary import FittedProblem
 
 
 class Solved(Protocol):
@@ -26,21 +25,6 @@ class Solved(Protocol):
     def outcome(self) -> Outcome:
         """Why the solver stopped."""
         ...
-
-
-def warn_of_outcomes(results: list[FittedProblem], tol: float, estimator: str) -> None:
-    """Say what did not converge, or carries no certificate; once for all binary problems."""
-    lowest = min(r.lowest_eigenvalue for r in results)
-    if lowest < 0:
-        warnings.warn(
-            f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there is "
-            "no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal was "
-            f"shifted by {-2 * lowest:.3g} for training. Use a positive semi-definite kernel "
-            "(rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    warn_of_unconverged(results, tol, estimator, stacklevel=5)
 
 
 def warn_of_unconverged(

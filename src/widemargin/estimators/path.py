@@ -15,7 +15,8 @@ from sklearn.base import clone
 
 from ..core.arrays import Array
 from ..core.progress import FitProgress
-from .divided import EXACT_ROWS
+from ..kernel.divide.driver import EXACT_ROWS
+from ..kernel.problem import Duals
 from .training_set import training_set
 
 
@@ -30,20 +31,18 @@ def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) 
     refuse_division(estimator, len(training.codes))
     seed, columns = first._seed(), dict(vars(first))
     kernel, rows = first._kernel_and_rows(training.X, training.weights)
-    neighbours = None
+    neighbours: list[Duals] | None = None
     for k in np.argsort(values, kind="stable"):
         model = models[k]
-        for attribute in ("n_features_in_", "feature_names_in_"):  # what the checked data told
+        for attribute in ("n_features_in_", "feature_names_in_"):  # which validation has set
             if attribute in columns:
                 setattr(model, attribute, columns[attribute])
         if model.verbose:
             print(f"[{name}] C={model.C:g}")
-        inputs = model._fit_inputs(training, kernel, rows)
+        problems = model._pose(training, kernel, rows)
         with FitProgress(f"{name}, C={model.C:g}", model.tol) as progress:
-            fit = model._fit_of(inputs, None, None, seed, progress)
-            fit.neighbours = neighbours
-            model._run(inputs, fit)
-        neighbours = fit.results
+            fit = model._fit_exactly(training, problems, seed, progress, neighbours)
+        neighbours = [each.iterate for each in fit.solved]
     return models
 
 

@@ -25,6 +25,7 @@ from ..core.rows import canonical
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.duplicates import copies
 from ..kernel.kernels import Kernel
+from ..kernel.problems import binary_tasks
 from ..kernel.solvers.shared_blocks import (
     FEWEST_BLOCK_ROWS,
     SAFETY,
@@ -33,8 +34,6 @@ from ..kernel.solvers.shared_blocks import (
     leave_out,
     rows_of_block,
 )
-from .kernel_machine import KernelMachine
-from .multiclass import binary_tasks
 from .search_folds import Folds, FoldScores
 from .training_set import TrainingSet, class_weights
 
@@ -154,7 +153,8 @@ class _SharedPath:
             terms = self._terms(float(C))
             if c:
                 for f, each in enumerate(terms):
-                    dual[c, f], margin[c, f] = best_on_ray(each, dual[c - 1, f], margin[c - 1, f])
+                    start = best_on_ray(each, dual[c - 1, f], margin[c - 1, f])
+                    dual[c, f], margin[c, f] = start.net_dual, start.margin
             with _watched(self.classifier, f"C={C:g}", *shape[1:]) as stop:
                 self.shared.solve(
                     terms, dual[c], margin[c], target, max_sets=self.classifier.max_iter, stop=stop

@@ -1,18 +1,29 @@
-"""Checked training data, as the fit uses them."""
+"""Training data of all estimators: checked, weighed, and warned about where scales are uneven."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from ..core.arrays import Array
+from ..core.fit import warn
 from ..core.losses import NO_WEIGHT
 from ..kernel.duplicates import copies_in_own_order
 from ..kernel.problem import take_rows
+
+# What scikit-learn's validation sets before all else has been checked.
+COLUMNS = ("n_features_in_", "feature_names_in_")
+# A feature with this share of the variance is, for a kernel or a penalty, the only one there is.
+DOMINANT_SHARE = 0.99
+# What comes of it in a linear model.
+UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ def training_set(
 
 
 def in_own_order(training: TrainingSet, apart: NDArray[np.int64] | None = None) -> TrainingSet:
-    """Merge equal rows of a class, and put rows into an order that is a matter of their contents.
+    """Merge equal rows of a class, and put rows into an order that depends on their contents.
 
     What is trained on them then depends neither on the order in which rows were given, nor on
     whether a row was given twice or once with twice the weight. Rows with different numbers in
@@ -117,3 +128,47 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Array) -> Ar
             f"{dict(zip(classes.tolist(), factors.tolist(), strict=True))}."
         )
     return factors
+
+
+@contextmanager
+def earlier_fit_kept(estimator: Any) -> Iterator[None]:
+    """Put the description of the columns back if an error ends a fit before it sets a model."""
+    state = vars(estimator)
+    before = {name: state[name] for name in COLUMNS if name in state}
+    model = state.get("classes_")
+    try:
+        yield
+    except BaseException:
+        if state.get("classes_") is model:  # else an interrupted fit has left its own model
+            for name in COLUMNS:
+                state.pop(name, None)
+            state.update(before)
+        raise
+
+
+def warn_if_one_feature_dominates(X: Any, consequence: str) -> None:
+    """Warn, naming the consequence, when the scales of features let only one of them count."""
+    if X.shape[1] < 2 or X.shape[0] < 2:
+        return
+    variance = _variances(X)
+    total = float(variance.sum())
+    varying = int(np.count_nonzero(variance))
+    top = int(variance.argmax())
+    if varying < 2 or not np.isfinite(total) or variance[top] <= DOMINANT_SHARE * total:
+        return
+    warn(
+        f"Feature {top} carries {100 * variance[top] / total:.4g} % of the variance of all "
+        f"{X.shape[1]} features, so {consequence}. Scale the "
+        "features first, for example make_pipeline(StandardScaler(), ...)."
+    )
+
+
+def _variances(X: Any) -> Array:
+    """Compute the variance of each feature from at most 10,000 evenly spaced rows."""
+    step = max(1, X.shape[0] // 10_000)
+    sample = X[::step]
+    if sp.issparse(sample):
+        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+        square = np.asarray(sample.multiply(sample).mean(axis=0, dtype=np.float64)).ravel()
+        return np.asarray(np.maximum(square - mean * mean, 0.0))
+    return np.asarray(sample.var(axis=0, dtype=np.float64))

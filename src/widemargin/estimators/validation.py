@@ -12,11 +12,10 @@ from sklearn.utils.validation import validate_data
 
 from ..core.rows import canonical
 from ..kernel.divide.strategies import Strategy
-from ..kernel.matrices import evaluate_callable
-from ..kernel.model.level_models import LevelModel
+from ..kernel.kernels import evaluate_callable, is_precomputed
+from ..kernel.model.level_model import LevelModel
 from ..kernel.problem import take_rows
-from .exact_fit import FitInputs
-from .multiclass import binary_tasks
+from ..kernel.problems import KernelProblems, binary_tasks
 from .training_set import TrainingSet
 
 
@@ -41,31 +40,37 @@ class ValidationSet:
     scheme: str
     function: Callable[[Any, Any], Any] | None = None
 
-    def score(self, model: LevelModel, inputs: FitInputs, k: int) -> float:
-        """Return the share of rows of a binary problem that a model gets right."""
-        training = inputs.training
+    def score(
+        self,
+        model: LevelModel,
+        k: int,
+        training: TrainingSet,
+        problems: KernelProblems,
+        threads: int,
+    ) -> float:
+        """Return the share of rows of binary problem ``k`` that a model gets right."""
         task = binary_tasks(self.codes, len(training.classes), self.scheme)[k]
         X = take_rows(self.X, task.rows, pairwise=False)
         if X.shape[0] == 0:
-            return np.nan  # nobody to judge a pair of classes
+            return np.nan  # no rows of this pair of classes
         router = model.router
         if self.function is not None:
             values = evaluate_callable(self.function, X, training.X[model.basis_rows])
             near = None if router is None else training.X[router.basis_rows]
             routing = None if near is None else evaluate_callable(self.function, X, near)
             decision = model.decide_values(values, routing)
-        elif inputs.kernel.name == "precomputed":
+        elif problems.kernel.name == "precomputed":
             values = X[:, training.given_numbers(model.basis_rows)]
             near = None if router is None else training.given_numbers(router.basis_rows)
             decision = model.decide_values(values, None if near is None else X[:, near])
         else:
-            precision = inputs.rows.dtype
+            precision = problems.rows.dtype
             model = replace(
                 model,
                 basis=training.X[model.basis_rows].astype(precision, copy=False),
                 router=None if router is None else router.with_basis(training.X),
             )
-            decision = model.decide(X.astype(precision, copy=False), inputs.threads)
+            decision = model.decide(X.astype(precision, copy=False), threads)
         return float(np.mean((decision > 0) == (task.label > 0)))
 
 
@@ -78,7 +83,7 @@ def validation_rows(
     y_val: Any,
     seed: int,
 ) -> tuple[TrainingSet, ValidationSet | None]:
-    """Settle the validation rows: given, kept out of the training rows, or none."""
+    """Find the validation rows: given, kept out of the training rows, or none."""
     fraction = None if strategy is None else strategy.validation_fraction
     function = estimator.kernel if callable(estimator.kernel) else None
     scheme = estimator.multi_class
@@ -86,7 +91,7 @@ def validation_rows(
         if fraction is None:
             return training, None
         training, X_val, codes = hold_out(
-            training, X, float(fraction), seed, pairwise=estimator._pairwise
+            training, X, float(fraction), seed, pairwise=is_precomputed(estimator)
         )
         return training, ValidationSet(X_val, codes, scheme, function)
     if X_val is None or y_val is None:

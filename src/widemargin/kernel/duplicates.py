@@ -34,7 +34,7 @@ LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Copies:
-    """Which rows are copies of each other, and the way back from merged rows.
+    """Copies among the rows, and the way back from merged rows.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ def merge_samples(samples: Samples) -> MergedSamples | None:
 def merge_duplicates(problem: KernelProblem) -> MergedRows | None:
     """Merge copies if that saves enough rows; None where it does not, or does not apply.
 
-    It does not to kernel matrices, whose rows have no entries to compare, nor to kernels that may
-    be indefinite: what makes their problem convex is added row by row.
+    It does not apply to kernel matrices, whose rows have no entries to compare, nor to kernels that
+    may be indefinite: what makes their problem convex is added row by row.
     """
     if not problem.kernel.positive_semidefinite or problem.shift:
         return None
@@ -157,7 +157,7 @@ def copies(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def copies_in_own_order(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what :func:`copies` does, the sets in an order that is a matter of their contents.
+    """Return what :func:`copies` does, the sets in an order that depends on their contents alone.
 
     Rows in another order, or given once with a larger weight, make the same sets.
     """

@@ -1,8 +1,8 @@
-"""One binary training problem: rows, kernel, labels and a loss."""
+"""One binary training problem (rows, kernel, labels, loss), its iterate and its record."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,41 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Array
 from ..core.certificates import Certificate, certify
+from ..core.history import Columns, History
 from ..core.losses import LossTerms
 from ..core.rows import Rows, as_rows
-from .kernels import Kernel
-from .matrices import weighted_sums
+from .kernels import Kernel, weighted_sums
+
+# Columns of the record of a solve.
+COLUMNS: Columns = {
+    "problem": int,
+    "iteration": int,
+    "seconds": float,
+    "primal": float,
+    "dual": float,
+    "relative_gap": float,
+    "active_rows": int,
+    "passes": float,
+}
+
+
+@dataclass(frozen=True)
+class Duals:
+    """The iterate of the kernel solvers: where one starts, stands or stops.
+
+    Attributes
+    ----------
+    net_dual : array of shape (n_rows,)
+        One dual per row, in float64.
+    margin : array of shape (n_rows,) or None
+        Q ``net_dual`` in float64; None where it is not known.
+    lowest_eigenvalue : float
+        Lowest eigenvalue of the kernel matrix if that is indefinite, else 0.
+    """
+
+    net_dual: Array
+    margin: Array | None = None
+    lowest_eigenvalue: float = 0.0
 
 
 @dataclass
@@ -36,6 +67,8 @@ class KernelProblem:
         For kernel values; results do not depend on it.
     shift : float
         Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
+    clusters : list
+        The rows that were clustered last, with their clusters; shared by the problems of a fit.
     """
 
     X: Any
@@ -44,6 +77,7 @@ class KernelProblem:
     terms: LossTerms
     threads: int = 1
     shift: float = 0.0
+    clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def n_rows(self) -> int:
@@ -106,6 +140,29 @@ class KernelProblem:
         q = np.asarray(gram * np.outer(self.label, self.label))
         q[np.diag_indices_from(q)] += self.shift
         return q
+
+
+def record_iteration(
+    history: History,
+    problem: KernelProblem,
+    iteration: int,
+    primal: float,
+    dual: float,
+    *,
+    active: int | None = None,
+    passes: float = 1.0,
+) -> None:
+    """Record a state of a solve; ``passes`` counts kernel values, in whole matrices."""
+    history.iterations = iteration
+    history.record(
+        iteration=iteration,
+        primal=primal,
+        dual=dual,
+        relative_gap=(primal - dual) / primal if primal > 0 else 0.0,
+        active_rows=problem.n_rows if active is None else active,
+        passes=passes,
+        rows=problem.n_rows,
+    )
 
 
 def take_rows(X: Any, rows: NDArray[np.int64] | None, pairwise: bool) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Array
 from ..kernel.kernels import Kernel
 from ..kernel.partition.division import Drawn, deal
-from ..kernel.partition.landmarks import CANDIDATE_BYTES, landmarks
+from ..kernel.partition.strata import CANDIDATE_BYTES, landmarks
 from .problem import LinearProblem
 
 Numbers = NDArray[np.int64]

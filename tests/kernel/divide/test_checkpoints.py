@@ -73,9 +73,9 @@ def solved(monkeypatch):
     rows = []
     solve = divide_and_conquer.solve_part
 
-    def counted(part, method, settings):
+    def counted(part, **settings):
         rows.append(part.n_rows)
-        return solve(part, method, settings)
+        return solve(part, **settings)
 
     monkeypatch.setattr(divide_and_conquer, "solve_part", counted)
     return rows
@@ -140,12 +140,12 @@ def die_within_a_level(number):
         write(self, name, data)
         written[0] += 1
 
-    def solve_or_die(part, method, settings):
+    def solve_or_die(part, **settings):
         if written[0] == number - 1:
             begun[0] += 1
             if begun[0] == 2:
                 die()
-        return solve(part, method, settings)
+        return solve(part, **settings)
 
     checkpoints.Checkpoints.write = counting_write
     divide_and_conquer.solve_part = solve_or_die

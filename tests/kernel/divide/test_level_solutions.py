@@ -172,8 +172,8 @@ def test_support_vectors_are_solved_alone_before_the_root(monkeypatch: pytest.Mo
     refined = part_solver._refined
     asked: list[int] = []
 
-    def listening(problem: Any, carried: np.ndarray, method: Any, settings: Any) -> np.ndarray:
-        result: np.ndarray = refined(problem, carried, method, settings)
+    def listening(problem: Any, carried: np.ndarray, *settings: Any) -> np.ndarray:
+        result: np.ndarray = refined(problem, carried, *settings)
         asked.append(problem.n_rows)
         support, bound = np.flatnonzero(carried), problem.terms.bound
         assert 0 < support.size < carried.size

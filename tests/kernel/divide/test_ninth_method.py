@@ -18,7 +18,7 @@ from widemargin.kernel.divide.merge import small_copy
 from widemargin.kernel.divide.methods import Method
 from widemargin.kernel.divide.strategies import Strategy
 from widemargin.kernel.partition import Divided
-from widemargin.kernel.problem import KernelProblem
+from widemargin.kernel.problem import Duals, KernelProblem
 from widemargin.kernel.samples import Part, join
 
 
@@ -54,9 +54,9 @@ def larger_half(part: Part) -> Part:
     return part.keep(kept)
 
 
-def halved(problem: KernelProblem, carried: np.ndarray) -> tuple[np.ndarray, None]:
+def halved(problem: KernelProblem, carried: np.ndarray) -> Duals:
     """Start from half of what was carried."""
-    return problem.terms.nearest(0.5 * carried), None
+    return Duals(problem.terms.nearest(0.5 * carried))
 
 
 class Ninth(Strategy):

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from limits import limits
 from parts_to_merge import LOSSES, random_duals, training_set
 from widemargin.kernel.divide.starts import as_carried, best_multiple, from_margins, from_zero
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem
-from widemargin.kernel.solvers.binary import fit_binary
-from widemargin.kernel.solvers.monitor import Monitor
+from widemargin.kernel.problem import Duals, KernelProblem
+from widemargin.kernel.solvers.binary import solve_binary
 
 losses = pytest.mark.parametrize("loss", LOSSES)
 STARTS = (best_multiple, from_margins)
@@ -41,7 +41,8 @@ def test_best_multiple_equals_a_search_along_the_ray(
     for seed in range(4):
         set_ = training_set(40, loss, seed, kernel)
         problem, carried = set_.problem(1.0, 1), random_duals(set_, seed, scale)
-        start, margin = best_multiple(problem, carried)
+        best = best_multiple(problem, carried)
+        start, margin = best.net_dual, best.margin
         check_start(problem, start, margin)
         nonzero = carried != 0
         factors = start[nonzero] / carried[nonzero]
@@ -66,9 +67,9 @@ def test_no_start_is_worse_than_another(loss: str, seed: int, scale: float, kern
     problem, carried = set_.problem(1.0, 1), random_duals(set_, seed, scale)
     values = []
     for choose in STARTS:
-        start, margin = choose(problem, carried)
-        check_start(problem, start, margin)
-        values.append(dual(problem, start))
+        start = choose(problem, carried)
+        check_start(problem, start.net_dual, start.margin)
+        values.append(dual(problem, start.net_dual))
     rounding = 1e-10 * (1 + abs(values[0]))
     assert values[0] >= -rounding  # the dual of zero is zero
     assert values[0] >= dual(problem, carried) - rounding
@@ -84,10 +85,10 @@ def test_margins_sharpen_the_start() -> None:
         for half in (np.arange(0, 200, 2), np.arange(1, 200, 2)):
             part = set_.take(half)
             problem = part.problem(set_.weight.sum() / part.weight.sum(), 1)
-            solution = fit_binary(problem, np.zeros(100), "newton", Monitor(tol=1e-8))
-            glued[half] = solution.net_dual / 2
+            solution = solve_binary(problem, Duals(np.zeros(100)), "newton", *limits(tol=1e-8))
+            glued[half] = solution.iterate.net_dual / 2
         problem = set_.problem(1.0, 1)
-        duals = [dual(problem, choose(problem, glued)[0]) for choose in STARTS]
+        duals = [dual(problem, choose(problem, glued).net_dual) for choose in STARTS]
         assert duals[0] > 0
         better += duals[1] > duals[0]
     assert better > 0
@@ -99,19 +100,20 @@ def test_duals_out_of_bounds_are_brought_inside(loss: str) -> None:
     problem = set_.problem(1.0, 1)
     carried = 100.0 * np.random.default_rng(0).normal(size=30)  # of any sign and size
     for choose in STARTS:
-        start, margin = choose(problem, carried)
-        check_start(problem, start, margin)
-    glued, unknown = as_carried(problem, carried)
-    assert unknown is None
-    np.testing.assert_array_equal(glued, problem.terms.nearest(carried))
-    assert np.isfinite(dual(problem, glued))
+        start = choose(problem, carried)
+        check_start(problem, start.net_dual, start.margin)
+    glued = as_carried(problem, carried)
+    assert glued.margin is None
+    np.testing.assert_array_equal(glued.net_dual, problem.terms.nearest(carried))
+    assert np.isfinite(dual(problem, glued.net_dual))
 
 
 @losses
 @pytest.mark.parametrize("start", [*STARTS, from_zero, as_carried])
 def test_nothing_carried_starts_at_zero(loss: str, start: object) -> None:
     problem = training_set(20, loss).problem(1.0, 1)
-    net_dual, margin = start(problem, np.zeros(20))  # type: ignore[operator]
+    found = start(problem, np.zeros(20))  # type: ignore[operator]
+    net_dual, margin = found.net_dual, found.margin
     assert not np.any(net_dual)
     assert margin is None or not np.any(margin)
 
@@ -119,10 +121,11 @@ def test_nothing_carried_starts_at_zero(loss: str, start: object) -> None:
 def test_useless_duals_are_dropped() -> None:
     """Duals of margins far too large, where there is nothing: along them the dual only falls."""
     problem = training_set(30, "odm").problem(1.0, 1)
-    start, margin = best_multiple(problem, -np.ones(30))
+    best = best_multiple(problem, -np.ones(30))
+    start, margin = best.net_dual, best.margin
     assert not np.any(start)
     assert not np.any(margin)
-    forgotten, _ = from_zero(problem, np.ones(30))
+    forgotten = from_zero(problem, np.ones(30)).net_dual
     assert not np.any(forgotten)
 
 
@@ -132,6 +135,6 @@ def test_box_is_met_exactly() -> None:
     problem = set_.problem(1e-9, 1)  # such small weights that every row wants its bound
     carried = 1e-3 * problem.terms.bound
     carried[3] *= 2.0
-    start, _ = best_multiple(problem, carried)
+    start = best_multiple(problem, carried).net_dual
     assert start[3] == pytest.approx(problem.terms.bound[3], rel=1e-12)
     assert np.all(start <= problem.terms.bound * (1 + 1e-15))

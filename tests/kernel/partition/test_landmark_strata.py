@@ -8,10 +8,9 @@ from rows_to_divide import KERNELS, as_csr, clouds, divide, matrix, part_of_rows
 
 from reference import landmarks as reference
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.partition import LandmarkStrata
-from widemargin.kernel.partition import landmarks as landmarks_module
+from widemargin.kernel.partition import LandmarkStrata, strata
 from widemargin.kernel.partition.division import Drawn, deal
-from widemargin.kernel.partition.landmarks import landmarks
+from widemargin.kernel.partition.strata import landmarks
 
 # The sigmoid's matrix is indefinite: no determinant to make large.
 DEFINITE = [name for name in KERNELS if name != "sigmoid"]
@@ -110,16 +109,16 @@ def test_fewer_landmarks_than_asked_for() -> None:
 
 def test_landmarks_among_few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large sets choose among a sample; what is chosen still divides every row."""
-    monkeypatch.setattr(landmarks_module, "CANDIDATE_BYTES", 8 * 6 * 40)
+    monkeypatch.setattr(strata, "CANDIDATE_BYTES", 8 * 6 * 40)
     X, label = clouds(300)
     drawn: list[int] = []
-    choose = landmarks_module.landmarks
+    choose = strata.landmarks
 
     def listening(kernel, candidates, n_strata, threads):
         drawn.append(candidates.rows.size)
         return choose(kernel, candidates, n_strata, threads)
 
-    monkeypatch.setattr(landmarks_module, "landmarks", listening)
+    monkeypatch.setattr(strata, "landmarks", listening)
     divided = divide(LandmarkStrata(6), samples(X, label), 4)
     assert drawn == [40]
     part = part_of_rows(divided.parts, 300)

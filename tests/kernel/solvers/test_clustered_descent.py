@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from limits import limits
 from widemargin.core.losses import Hinge, MarginDistribution, SquaredHinge
 from widemargin.core.outcome import Outcome
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem
+from widemargin.kernel.problem import Duals, KernelProblem
 from widemargin.kernel.solvers import block_descent, clustered_descent
-from widemargin.kernel.solvers.monitor import Monitor
 
 LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "odm": MarginDistribution(0.5, 0.2)}
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -46,30 +49,34 @@ def problem_of(loss: str, gamma: float, layout: str = "dense", threads: int = 1)
 @pytest.mark.parametrize("layout", ["dense", "csr", "precomputed"])
 def test_clusters_lead_to_the_same_end(loss: str, layout: str) -> None:
     problem = problem_of(loss, LOCAL, layout)
-    started, plain = Monitor(tol=1e-6), Monitor(tol=1e-6)
-    found = clustered_descent.solve(problem, np.zeros(900), started)
-    expected = block_descent.solve(problem, np.zeros(900), plain)
+    (budget, started), (_, plain) = limits(tol=1e-6), limits(tol=1e-6)
+    found = clustered_descent.solve(problem, Duals(np.zeros(900)), budget, started)
+    expected = block_descent.solve(problem, Duals(np.zeros(900)), budget, plain)
     assert found.outcome is expected.outcome is Outcome.CONVERGED
     assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-6)
-    np.testing.assert_allclose(found.margin, problem.margins(found.net_dual), atol=1e-9)
+    np.testing.assert_allclose(
+        found.iterate.margin, problem.margins(found.iterate.net_dual), atol=1e-9
+    )
     # The start is close, and its kernel values are counted.
-    assert started.history()["relative_gap"][0] < 0.5 < plain.history()["relative_gap"][0]
-    assert started.history()["passes"][0] > 0.0 == plain.history()["passes"][0]
+    assert started.table()["relative_gap"][0] < 0.5 < plain.table()["relative_gap"][0]
+    assert started.table()["passes"][0] > 0.0 == plain.table()["passes"][0]
 
 
 @pytest.mark.parametrize(("gamma", "used"), [(LOCAL, True), (WIDE, False)])
 def test_only_a_local_kernel_starts_from_clusters(gamma: float, used: bool) -> None:
-    problem, monitor = problem_of("hinge", gamma), Monitor(tol=1e-3)
-    clustered_descent.solve(problem, np.zeros(900), monitor)
-    assert (monitor.history()["passes"][0] > 0) == used
+    problem, (budget, history) = problem_of("hinge", gamma), limits(tol=1e-3)
+    clustered_descent.solve(problem, Duals(np.zeros(900)), budget, history)
+    assert (history.table()["passes"][0] > 0) == used
 
 
 def test_a_start_is_kept() -> None:
     problem = problem_of("odm", LOCAL)
-    optimum = clustered_descent.solve(problem, np.zeros(900), Monitor(tol=1e-6)).net_dual
-    monitor = Monitor(tol=1e-3)
-    again = clustered_descent.solve(problem, optimum, monitor)
-    np.testing.assert_array_equal(again.net_dual, optimum)
+    optimum = clustered_descent.solve(
+        problem, Duals(np.zeros(900)), *limits(tol=1e-6)
+    ).iterate.net_dual
+    budget, history = limits(tol=1e-3)
+    again = clustered_descent.solve(problem, Duals(optimum), budget, history)
+    np.testing.assert_array_equal(again.iterate.net_dual, optimum)
     assert again.iterations == 0
 
 
@@ -88,17 +95,17 @@ def test_mass_within_clusters(gamma: float, low: float, high: float, layout: str
 def test_threads_do_not_change_a_bit(loss: str) -> None:
     one, two = (
         clustered_descent.solve(
-            problem_of(loss, LOCAL, threads=threads), np.zeros(900), Monitor(tol=1e-4)
+            problem_of(loss, LOCAL, threads=threads), Duals(np.zeros(900)), *limits(tol=1e-4)
         )
         for threads in (1, 2)
     )
-    np.testing.assert_array_equal(one.net_dual, two.net_dual)
+    np.testing.assert_array_equal(one.iterate.net_dual, two.iterate.net_dual)
 
 
 def test_time_may_run_out_in_the_clusters() -> None:
     problem = problem_of("hinge", LOCAL)
-    monitor = Monitor(tol=1e-9, max_time=1e-9)
-    solution = clustered_descent.solve(problem, np.zeros(900), monitor)
+    budget, history = limits(tol=1e-9, max_time=1e-9)
+    solution = clustered_descent.solve(problem, Duals(np.zeros(900)), budget, history)
     assert solution.outcome is Outcome.TIME
 
 
@@ -108,12 +115,12 @@ def test_an_interrupt_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(clustered_descent, "_solve_cluster", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        clustered_descent.solve(problem_of("hinge", LOCAL), np.zeros(900), Monitor(tol=1e-3))
+        clustered_descent.solve(problem_of("hinge", LOCAL), Duals(np.zeros(900)), *limits(tol=1e-3))
 
 
 def test_clusters_are_counted_for_those_who_watch() -> None:
-    told: list[tuple[str, int, int]] = []
-    monitor = Monitor(tol=1e-3, counter=lambda *count: told.append(count))
-    clustered_descent.solve(problem_of("hinge", LOCAL), np.zeros(900), monitor)
-    assert told[-1][0] == "clusters"
-    assert told[-1][1] == told[-1][2] >= 9
+    told: list[Mapping[str, Any]] = []
+    budget, history = limits(tol=1e-3, listener=told.append)
+    clustered_descent.solve(problem_of("hinge", LOCAL), Duals(np.zeros(900)), budget, history)
+    counts = [each for each in told if each.get("counted") == "clusters"]
+    assert counts[-1]["done"] == counts[-1]["of"] >= 9

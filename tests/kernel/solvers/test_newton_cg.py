@@ -1,21 +1,24 @@
 """Newton with conjugate gradients: the dense method's optimum, at any size, within its limits."""
 
 import tracemalloc
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from limits import limits
 from oracle import solve_with_clarabel
 from reference import kernels
 from tolerances import TOLERANCES
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.core.outcome import Outcome
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem, extreme_eigenvalues
-from widemargin.kernel.solvers import newton, newton_by_size, newton_cg, preconditioner
-from widemargin.kernel.solvers.monitor import Monitor
+from widemargin.kernel.problem import Duals, KernelProblem, extreme_eigenvalues
+from widemargin.kernel.solvers import newton, newton_cg, preconditioner
+from widemargin.kernel.solvers.binary import DENSE_ROWS, solve_newton
 
 UPSILON, THETA = 0.4, 0.1
 LOSSES: dict[str, Loss] = {
@@ -70,13 +73,13 @@ def test_objective_is_the_oracle_s(loss: str, weighted: bool, layout: str, dtype
     expected = solve_with_clarabel(K, problem.label, loss, 1.0, weights, UPSILON, THETA).objective
     if layout == "csr":
         problem = replace(problem, X=sp.csr_matrix(problem.X))
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-7))
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-7))
     assert solution.outcome is Outcome.CONVERGED
     tolerance = TOLERANCES[dtype].objective
     assert solution.certificate.primal == pytest.approx(expected, rel=tolerance)
     assert solution.certificate.dual == pytest.approx(expected, rel=tolerance)
     Q = K * np.outer(problem.label, problem.label)
-    np.testing.assert_allclose(solution.margin, Q @ solution.net_dual, atol=1e-9)
+    np.testing.assert_allclose(solution.iterate.margin, Q @ solution.iterate.net_dual, atol=1e-9)
 
 
 @loss_names
@@ -93,8 +96,8 @@ def test_objective_is_the_oracle_s(loss: str, weighted: bool, layout: str, dtype
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_other_kernels_agree_with_dense_newton(loss: str, kernel: Kernel, dtype: str) -> None:
     problem = problem_of(loss, kernel=kernel, dtype=dtype)
-    exact = newton.solve(problem, zeros(problem), Monitor(tol=1e-8)).certificate.primal
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-5))
+    exact = newton.solve(problem, Duals(zeros(problem)), *limits(tol=1e-8)).certificate.primal
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-5))
     assert solution.outcome is Outcome.CONVERGED
     assert exact * (1 - 1e-9) <= solution.certificate.primal <= exact * (1 + 1e-5)
 
@@ -105,8 +108,8 @@ def test_other_kernels_agree_with_dense_newton(loss: str, kernel: Kernel, dtype:
 def test_float32_reaches_small_gaps_by_correction(loss: str, C: float) -> None:
     """Products in float32 alone are wrong by more than this gap; float64 margins mend it."""
     problem = problem_of(loss, 700, C, dtype="float32")
-    exact = newton.solve(problem, zeros(problem), Monitor(tol=1e-12)).certificate.primal
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-9))
+    exact = newton.solve(problem, Duals(zeros(problem)), *limits(tol=1e-12)).certificate.primal
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-9))
     assert solution.outcome is Outcome.CONVERGED
     assert solution.certificate.primal == pytest.approx(exact, rel=2e-9)
 
@@ -118,7 +121,7 @@ def test_precomputed_kernel_is_the_kernel(loss: str, dtype: str) -> None:
     K = kernels.rbf(problem.X, problem.X, RBF.gamma).astype(dtype)
     given = replace(problem, X=K, kernel=Kernel("precomputed", constant=0.5))
     same = replace(problem, kernel=replace(RBF, constant=0.5))
-    a, b = (newton_cg.solve(p, zeros(p), Monitor(tol=1e-6)) for p in (given, same))
+    a, b = (newton_cg.solve(p, Duals(zeros(p)), *limits(tol=1e-6)) for p in (given, same))
     assert a.outcome is b.outcome is Outcome.CONVERGED
     assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-6)
 
@@ -129,8 +132,8 @@ def test_shift_makes_an_indefinite_kernel_convex(loss: str) -> None:
     lowest, _ = extreme_eigenvalues(problem)
     assert lowest < 0
     problem = replace(problem, shift=-2 * lowest)
-    exact = newton.solve(problem, zeros(problem), Monitor(tol=1e-8)).certificate.primal
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-6))
+    exact = newton.solve(problem, Duals(zeros(problem)), *limits(tol=1e-8)).certificate.primal
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-6))
     assert solution.outcome is Outcome.CONVERGED
     assert solution.certificate.primal == pytest.approx(exact, rel=2e-6)
 
@@ -138,12 +141,12 @@ def test_shift_makes_an_indefinite_kernel_convex(loss: str) -> None:
 @loss_names
 def test_duals_are_zero_where_nothing_is_penalised(loss: str) -> None:
     problem = problem_of(loss, 1500)
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-6))
-    wanted = problem.terms.implied_dual(solution.margin)
-    assert np.count_nonzero(solution.net_dual) <= np.count_nonzero(wanted) + 5
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-6))
+    wanted = problem.terms.implied_dual(solution.iterate.margin)
+    assert np.count_nonzero(solution.iterate.net_dual) <= np.count_nonzero(wanted) + 5
     assert np.count_nonzero(wanted) < 1400
     if loss == "squared_hinge":
-        assert solution.net_dual.min() >= 0
+        assert solution.iterate.net_dual.min() >= 0
 
 
 # What may not matter
@@ -152,11 +155,11 @@ def test_duals_are_zero_where_nothing_is_penalised(loss: str) -> None:
 @loss_names
 def test_start_at_the_optimum_changes_nothing(loss: str) -> None:
     problem = problem_of(loss)
-    first = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-6))
-    for margin in (None, first.margin):
-        again = newton_cg.solve(problem, first.net_dual, Monitor(tol=1e-6), margin)
+    first = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-6))
+    for margin in (None, first.iterate.margin):
+        again = newton_cg.solve(problem, Duals(first.iterate.net_dual, margin), *limits(tol=1e-6))
         assert again.iterations == 0
-        np.testing.assert_array_equal(again.net_dual, first.net_dual)
+        np.testing.assert_array_equal(again.iterate.net_dual, first.iterate.net_dual)
 
 
 @loss_names
@@ -164,19 +167,23 @@ def test_start_at_the_optimum_changes_nothing(loss: str) -> None:
 def test_any_start_leads_to_the_optimum(loss: str) -> None:
     problem = problem_of(loss)
     start = np.random.default_rng(0).uniform(0, 4.0, size=300)
-    expected = newton.solve(problem, zeros(problem), Monitor(tol=1e-8)).certificate.primal
-    solution = newton_cg.solve(problem, start, Monitor(tol=1e-7))
+    expected = newton.solve(problem, Duals(zeros(problem)), *limits(tol=1e-8)).certificate.primal
+    solution = newton_cg.solve(problem, Duals(start), *limits(tol=1e-7))
     assert solution.certificate.primal == pytest.approx(expected, rel=1e-7)
 
 
 @loss_names
 def test_threads_change_nothing_and_the_seed_little(loss: str) -> None:
     found = [
-        newton_cg.solve(problem_of(loss, 1200, threads=threads), np.zeros(1200), Monitor(tol=1e-4))
+        newton_cg.solve(
+            problem_of(loss, 1200, threads=threads), Duals(np.zeros(1200)), *limits(tol=1e-4)
+        )
         for threads in (1, 2)
     ]
-    np.testing.assert_array_equal(found[0].net_dual, found[1].net_dual)
-    other = newton_cg.solve(problem_of(loss, 1200), np.zeros(1200), Monitor(tol=1e-8, seed=9))
+    np.testing.assert_array_equal(found[0].iterate.net_dual, found[1].iterate.net_dual)
+    other = newton_cg.solve(
+        problem_of(loss, 1200), Duals(np.zeros(1200)), *limits(tol=1e-8, seed=9)
+    )
     assert other.certificate.primal == pytest.approx(found[0].certificate.primal, rel=1e-4)
 
 
@@ -191,7 +198,7 @@ def test_memory_limit_is_kept(loss: str, columns: int) -> None:
     problem.rows  # noqa: B018 (packed before memory is measured)
     limit = columns * 8 * 1500
     tracemalloc.start()
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-4, memory=limit))
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-4, memory=limit))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert solution.outcome is Outcome.CONVERGED
@@ -210,7 +217,7 @@ def test_rank_follows_the_memory() -> None:
 @loss_names
 def test_time_is_up_at_once(loss: str) -> None:
     problem = problem_of(loss, 1500)
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-12, max_time=1e-9))
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-12, max_time=1e-9))
     assert solution.outcome is Outcome.TIME
     assert solution.certificate.primal < np.sum(problem.terms.primal(zeros(problem)))
 
@@ -219,42 +226,42 @@ def test_time_is_up_at_once(loss: str) -> None:
 @pytest.mark.usefixtures("low_rank")
 def test_stopped_early_the_gap_is_a_proof(loss: str) -> None:
     problem = problem_of(loss, 700, C=100.0)
-    exact = newton.solve(problem, zeros(problem), Monitor(tol=1e-8)).certificate.primal
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-12, max_iter=3))
+    exact = newton.solve(problem, Duals(zeros(problem)), *limits(tol=1e-8)).certificate.primal
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-12, max_iter=3))
     assert solution.outcome is Outcome.ITERATIONS
     assert solution.iterations == 3
     certificate = solution.certificate
     assert certificate.dual <= exact <= certificate.primal
-    margin = problem.margins(solution.net_dual)
-    primal = 0.5 * solution.net_dual @ margin + problem.terms.primal(margin).sum()
+    margin = problem.margins(solution.iterate.net_dual)
+    primal = 0.5 * solution.iterate.net_dual @ margin + problem.terms.primal(margin).sum()
     assert certificate.primal == pytest.approx(primal, rel=1e-12)
 
 
 def test_interrupt_leaves_the_latest_duals() -> None:
-    def interrupt(iteration: int, *_: float) -> None:
-        if iteration == 2:
+    def interrupt(row: Mapping[str, Any]) -> None:
+        if row["iteration"] == 2:
             raise KeyboardInterrupt
 
     problem = problem_of("odm", 1200, C=100.0)
-    monitor = Monitor(tol=1e-12, listener=interrupt)
+    budget, history = limits(tol=1e-12, listener=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        newton_cg.solve(problem, zeros(problem), monitor)
-    assert monitor.latest is not None
-    margin = problem.margins(monitor.latest)
-    certificate = problem.certificate(monitor.latest, margin)
+        newton_cg.solve(problem, Duals(zeros(problem)), budget, history)
+    assert history.latest is not None
+    margin = problem.margins(history.latest.net_dual)
+    certificate = problem.certificate(history.latest.net_dual, margin)
     assert certificate.primal < 0.5 * np.sum(problem.terms.primal(zeros(problem)))
 
 
 def test_float32_products_give_way_to_float64_ones() -> None:
     """At this C the rounding of float32 is larger than the curvature of the loss."""
     problem = problem_of("squared_hinge", 700, C=1e5, dtype="float32")
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-3))
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-3))
     assert solution.outcome is Outcome.CONVERGED
 
 
 def test_unreachable_gap_ends() -> None:
     problem = problem_of("odm", 500, C=1e9, kernel=Kernel("linear"), dtype="float32")
-    solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-17, max_iter=200))
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-17, max_iter=200))
     assert solution.outcome is Outcome.STALLED
     assert solution.iterations < 200
 
@@ -263,7 +270,7 @@ def test_values_that_overflow_are_not_called_converged() -> None:
     problem = problem_of("odm", kernel=Kernel("linear"))
     problem = replace(problem, X=problem.X * 1e200)
     with np.errstate(all="ignore"):
-        solution = newton_cg.solve(problem, zeros(problem), Monitor(tol=1e-3))
+        solution = newton_cg.solve(problem, Duals(zeros(problem)), *limits(tol=1e-3))
     assert solution.outcome is Outcome.STALLED
 
 
@@ -271,14 +278,14 @@ def test_hinge_is_refused() -> None:
     problem = problem_of("odm", 20)
     hinge = replace(problem, terms=Hinge().terms(np.ones(20)))
     with pytest.raises(ValueError, match="needs a loss with curvature"):
-        newton_cg.solve(hinge, np.zeros(20), Monitor(tol=1e-3))
+        newton_cg.solve(hinge, Duals(np.zeros(20)), *limits(tol=1e-3))
 
 
 @loss_names
 def test_history_counts_passes(loss: str) -> None:
-    problem, monitor = problem_of(loss, 1200), Monitor(tol=1e-6)
-    solution = newton_cg.solve(problem, zeros(problem), monitor)
-    history = monitor.history()
+    problem, (budget, history) = problem_of(loss, 1200), limits(tol=1e-6)
+    solution = newton_cg.solve(problem, Duals(zeros(problem)), budget, history)
+    history = history.table()
     assert np.all(np.diff(history["passes"]) > 0)
     assert 1.0 < history["passes"][-1] < 50
     assert np.all(history["primal"] >= history["dual"] * (1 - 1e-12))  # but for their rounding
@@ -291,7 +298,7 @@ def test_history_counts_passes(loss: str) -> None:
 
 @pytest.mark.parametrize(
     ("n_rows", "memory", "dense"),
-    [(300, 2**30, True), (300, 10**6, False), (newton_by_size.DENSE_ROWS + 1, 2**30, False)],
+    [(300, 2**30, True), (300, 10**6, False), (DENSE_ROWS + 1, 2**30, False)],
 )
 def test_size_and_memory_choose(
     n_rows: int, memory: int, dense: bool, monkeypatch: pytest.MonkeyPatch
@@ -300,5 +307,5 @@ def test_size_and_memory_choose(
     monkeypatch.setattr(newton, "solve", lambda *_: asked.append("dense"))
     monkeypatch.setattr(newton_cg, "solve", lambda *_: asked.append("conjugate gradients"))
     problem = problem_of("odm", n_rows)
-    newton_by_size.solve(problem, zeros(problem), Monitor(tol=1e-3, memory=memory))
+    solve_newton(problem, Duals(zeros(problem)), *limits(tol=1e-3, memory=memory))
     assert asked == ["dense" if dense else "conjugate gradients"]

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from limits import limits
 from widemargin.core.losses import MarginDistribution, SquaredHinge
 from widemargin.core.outcome import Outcome
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem
+from widemargin.kernel.problem import Duals, KernelProblem
 from widemargin.kernel.solvers import newton, newton_to_tolerance
-from widemargin.kernel.solvers.monitor import Monitor
 
 LOSSES = {"odm": MarginDistribution(0.5, 0.2), "squared_hinge": SquaredHinge()}
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -31,15 +31,19 @@ def problem_of(loss: str, dtype: str = "float32", weight: float = 30.0) -> Kerne
 @pytest.mark.parametrize("tol", [1e-2, 1e-5])
 def test_certified_and_near_the_exact_solution(loss: str, dtype: str, tol: float) -> None:
     problem = problem_of(loss, dtype)
-    exact = newton.solve(problem, np.zeros(300), Monitor(tol=1e-9)).certificate.primal
-    solution = newton_to_tolerance.solve(problem, np.zeros(300), Monitor(tol=tol))
+    exact = newton.solve(problem, Duals(np.zeros(300)), *limits(tol=1e-9)).certificate.primal
+    solution = newton_to_tolerance.solve(problem, Duals(np.zeros(300)), *limits(tol=tol))
     assert solution.outcome is Outcome.CONVERGED
     assert solution.certificate.relative_gap <= tol
     assert exact * (1 - 1e-9) <= solution.certificate.primal <= exact * (1 + tol)
     np.testing.assert_allclose(
-        solution.margin, problem.dense_q() @ solution.net_dual, atol=1e-9 * weight_of(problem)
+        solution.iterate.margin,
+        problem.dense_q() @ solution.iterate.net_dual,
+        atol=1e-9 * weight_of(problem),
     )
-    assert np.isfinite(problem.terms.phi(solution.net_dual)).all()  # inside the loss's domain
+    assert np.isfinite(
+        problem.terms.phi(solution.iterate.net_dual)
+    ).all()  # inside the loss's domain
 
 
 def weight_of(problem: KernelProblem) -> float:
@@ -52,10 +56,10 @@ def test_kernel_values_given_are_the_same_problem(loss: str) -> None:
     gram = problem.kernel.block(problem.rows, problem.rows)
     given = replace(problem, X=gram, kernel=Kernel("precomputed"))
     one, other = (
-        newton_to_tolerance.solve(each, np.zeros(300), Monitor(tol=1e-3))
+        newton_to_tolerance.solve(each, Duals(np.zeros(300)), *limits(tol=1e-3))
         for each in (problem, given)
     )
-    np.testing.assert_allclose(one.net_dual, other.net_dual, atol=1e-7)
+    np.testing.assert_allclose(one.iterate.net_dual, other.iterate.net_dual, atol=1e-7)
 
 
 def test_where_single_precision_does_not_suffice_double_goes_on() -> None:
@@ -64,13 +68,13 @@ def test_where_single_precision_does_not_suffice_double_goes_on() -> None:
     twice = np.tile(np.arange(150), 2)
     problem = half.only(twice)
     assert newton_to_tolerance._newton_point(problem, np.zeros(300)) is None
-    solution = newton_to_tolerance.solve(problem, np.zeros(300), Monitor(tol=1e-3))
+    solution = newton_to_tolerance.solve(problem, Duals(np.zeros(300)), *limits(tol=1e-3))
     assert solution.certificate.relative_gap <= 1e-3
 
 
 def test_time_is_heard() -> None:
     solution = newton_to_tolerance.solve(
-        problem_of("odm"), np.zeros(300), Monitor(tol=1e-12, stopping=lambda: True)
+        problem_of("odm"), Duals(np.zeros(300)), *limits(tol=1e-12, stopping=lambda: True)
     )
     assert solution.outcome is Outcome.TIME
     assert solution.iterations == 1

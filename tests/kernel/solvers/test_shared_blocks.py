@@ -5,13 +5,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
+from limits import limits
 from tolerances import TOLERANCES
 from widemargin.core.certificates import certify
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem
-from widemargin.kernel.solvers.binary import fit_binary
-from widemargin.kernel.solvers.monitor import Monitor
+from widemargin.kernel.problem import Duals, KernelProblem
+from widemargin.kernel.solvers.binary import solve_binary
 from widemargin.kernel.solvers.shared_blocks import SharedBlocks, certified, leave_out
 
 LOSSES = [Hinge(), SquaredHinge(), MarginDistribution(0.5, 0.2)]
@@ -58,7 +58,7 @@ def test_every_problem_is_solved(loss: Loss, dtype: str, block: int, rows: tuple
         kept = ~out[p]
         assert not dual[p, out[p]].any()
         alone = KernelProblem(X[kept], kernel, label[kept], loss.terms(C * weight[kept]))
-        solved = fit_binary(alone, np.zeros(kept.sum()), "auto", Monitor(tol=1e-6))
+        solved = solve_binary(alone, Duals(np.zeros(kept.sum())), "auto", *limits(tol=1e-6))
         assert proofs[p].relative_gap <= TOL
         assert proofs[p].dual == pytest.approx(solved.certificate.dual, rel=2 * TOL)
         # The certificate is the one of the problem on the rows that were kept.

@@ -1,12 +1,15 @@
 """Every solver against the oracle, and against what may not matter to a solver."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from limits import limits
 from oracle import OracleSolution, solve_with_clarabel
 from reference import kernels
 from reference.certificate import dual, primal
@@ -14,13 +17,10 @@ from reference.losses import make_loss
 from reference.problems import random_problem
 from tolerances import POLISHED_OBJECTIVE, TOLERANCES
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
-from widemargin.core.outcome import Outcome
+from widemargin.core.outcome import Outcome, Solution
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.problem import KernelProblem, extreme_eigenvalues
-from widemargin.kernel.solvers import SOLVERS, choose
-from widemargin.kernel.solvers.binary import fit_binary
-from widemargin.kernel.solvers.monitor import Monitor
-from widemargin.kernel.solvers.solution import KernelSolution
+from widemargin.kernel.problem import Duals, KernelProblem, extreme_eigenvalues
+from widemargin.kernel.solvers.binary import SOLVERS, choose, solve_binary
 
 UPSILON, THETA, C = 0.4, 0.1, 2.0
 LOSSES: dict[str, Loss] = {
@@ -90,9 +90,9 @@ def problem_of(
     return KernelProblem(data, KERNELS[kernel], y, terms, threads)
 
 
-def solve(solver: str, problem: KernelProblem, start: np.ndarray | None = None) -> KernelSolution:
+def solve(solver: str, problem: KernelProblem, start: np.ndarray | None = None) -> Solution[Duals]:
     start = np.zeros(problem.n_rows) if start is None else start
-    return SOLVERS[solver](problem, start, Monitor(tol=1e-8))
+    return SOLVERS[solver](problem, Duals(start), *limits(tol=1e-8))
 
 
 # The grid
@@ -117,11 +117,11 @@ def test_objective_is_the_oracle_s(
     X, y = rows_and_labels(dtype)
     Q = kernels.signed(gram(KERNELS[kernel], X), y)
     reference = make_loss(loss, C, row_weights(weighted), UPSILON, THETA)
-    net_dual = solution.net_dual
+    net_dual = solution.iterate.net_dual
     same = {"rel": tolerance.objective_of_dual}
     assert primal(Q, net_dual, reference) == pytest.approx(solution.certificate.primal, **same)
     assert dual(Q, net_dual, reference) == pytest.approx(solution.certificate.dual, **same)
-    np.testing.assert_allclose(solution.margin, Q @ net_dual, atol=1e-9)
+    np.testing.assert_allclose(solution.iterate.margin, Q @ net_dual, atol=1e-9)
 
 
 @solver_and_loss
@@ -134,14 +134,14 @@ def test_small_problems_are_exact_to_rounding(
 ) -> None:
     """As estimators solve them: loose ``tol``, then the polish."""
     problem = problem_of(kernel, loss, weighted, layout, dtype)
-    monitor = Monitor(tol=1e-2)
-    result = fit_binary(problem, np.zeros(45), solver, monitor)
+    budget, history = limits(tol=1e-2)
+    result = solve_binary(problem, Duals(np.zeros(45)), solver, budget, history)
     expected = oracle(kernel, loss, weighted, dtype)
     assert result.outcome is Outcome.CONVERGED
-    assert monitor.solver == solver
+    assert result.solver == solver
     assert result.certificate.primal == pytest.approx(expected.objective, rel=POLISHED_OBJECTIVE)
     assert result.certificate.relative_gap < 1e-12
-    assert result.lowest_eigenvalue == 0.0
+    assert result.iterate.lowest_eigenvalue == 0.0
 
 
 @loss_names
@@ -150,7 +150,7 @@ def test_small_problems_are_exact_to_rounding(
 def test_coordinate_descent_alone_reaches_small_gaps(loss: str, kernel: str, dtype: str) -> None:
     problem = problem_of(kernel, loss, dtype=dtype)
     tol = 1e-5 if dtype == "float32" else 1e-11
-    solution = SOLVERS["coordinate"](problem, np.zeros(45), Monitor(tol=tol))
+    solution = SOLVERS["coordinate"](problem, Duals(np.zeros(45)), *limits(tol=tol))
     assert solution.outcome is Outcome.CONVERGED
     assert solution.certificate.relative_gap <= tol
 
@@ -163,12 +163,14 @@ def test_coordinate_descent_alone_reaches_small_gaps(loss: str, kernel: str, dty
 def test_start_at_the_optimum_changes_nothing(solver: str, loss: str, kernel: str) -> None:
     problem = problem_of(kernel, loss, weighted=True)
     first = solve(solver, problem)
-    again = solve(solver, problem, first.net_dual)
+    again = solve(solver, problem, first.iterate.net_dual)
     assert again.iterations <= 1
-    np.testing.assert_allclose(again.net_dual, first.net_dual, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        again.iterate.net_dual, first.iterate.net_dual, rtol=1e-9, atol=1e-12
+    )
     if solver == "coordinate":
         assert again.iterations == 0
-        np.testing.assert_array_equal(again.net_dual, first.net_dual)
+        np.testing.assert_array_equal(again.iterate.net_dual, first.iterate.net_dual)
 
 
 @solver_and_loss
@@ -186,10 +188,12 @@ def test_order_of_rows(solver: str, loss: str, kernel: str) -> None:
     order = np.random.default_rng(0).permutation(45)
     terms = LOSSES[loss].terms(C * row_weights(True)[order])
     moved = KernelProblem(problem.X[order], problem.kernel, problem.label[order], terms)
-    a, b = (fit_binary(p, np.zeros(45), solver, Monitor(tol=1e-3)) for p in (problem, moved))
+    a, b = (
+        solve_binary(p, Duals(np.zeros(45)), solver, *limits(tol=1e-3)) for p in (problem, moved)
+    )
     assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-12)
-    margins = problem.margins(a.net_dual)[order]
-    np.testing.assert_allclose(moved.margins(b.net_dual), margins, atol=1e-9)
+    margins = problem.margins(a.iterate.net_dual)[order]
+    np.testing.assert_allclose(moved.margins(b.iterate.net_dual), margins, atol=1e-9)
 
 
 @solver_and_loss
@@ -197,10 +201,12 @@ def test_order_of_rows(solver: str, loss: str, kernel: str) -> None:
 def test_names_of_the_two_sides(solver: str, loss: str, kernel: str) -> None:
     problem = problem_of(kernel, loss)
     flipped = KernelProblem(problem.X, problem.kernel, -problem.label, problem.terms)
-    a, b = (fit_binary(p, np.zeros(45), solver, Monitor(tol=1e-3)) for p in (problem, flipped))
+    a, b = (
+        solve_binary(p, Duals(np.zeros(45)), solver, *limits(tol=1e-3)) for p in (problem, flipped)
+    )
     assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-12)
-    margins = problem.margins(a.net_dual)
-    np.testing.assert_allclose(flipped.margins(b.net_dual), margins, atol=1e-9)
+    margins = problem.margins(a.iterate.net_dual)
+    np.testing.assert_allclose(flipped.margins(b.iterate.net_dual), margins, atol=1e-9)
 
 
 @solver_and_loss
@@ -213,11 +219,11 @@ def test_weight_two_is_the_row_twice(solver: str, loss: str, kernel: str) -> Non
     repeated = KernelProblem(
         X[rows], KERNELS[kernel], y[rows], LOSSES[loss].terms(np.full(len(rows), C))
     )
-    a = fit_binary(weighted, np.zeros(45), solver, Monitor(tol=1e-3))
-    b = fit_binary(repeated, np.zeros(len(rows)), solver, Monitor(tol=1e-3))
+    a = solve_binary(weighted, Duals(np.zeros(45)), solver, *limits(tol=1e-3))
+    b = solve_binary(repeated, Duals(np.zeros(len(rows))), solver, *limits(tol=1e-3))
     assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-12)
     np.testing.assert_allclose(
-        weighted.margins(a.net_dual)[rows], repeated.margins(b.net_dual), atol=1e-9
+        weighted.margins(a.iterate.net_dual)[rows], repeated.margins(b.iterate.net_dual), atol=1e-9
     )
 
 
@@ -225,11 +231,15 @@ def test_weight_two_is_the_row_twice(solver: str, loss: str, kernel: str) -> Non
 def test_threads_and_seed(solver: str, loss: str) -> None:
     """Threads change nothing at all; the seed nothing beyond ``tol``."""
     found = [
-        SOLVERS[solver](problem_of("rbf", loss, threads=threads), np.zeros(45), Monitor(tol=1e-4))
+        SOLVERS[solver](
+            problem_of("rbf", loss, threads=threads), Duals(np.zeros(45)), *limits(tol=1e-4)
+        )
         for threads in (1, 2)
     ]
-    np.testing.assert_array_equal(found[0].net_dual, found[1].net_dual)
-    other = SOLVERS[solver](problem_of("rbf", loss), np.zeros(45), Monitor(tol=1e-8, seed=99))
+    np.testing.assert_array_equal(found[0].iterate.net_dual, found[1].iterate.net_dual)
+    other = SOLVERS[solver](
+        problem_of("rbf", loss), Duals(np.zeros(45)), *limits(tol=1e-8, seed=99)
+    )
     assert other.certificate.primal == pytest.approx(found[0].certificate.primal, rel=1e-4)
 
 
@@ -249,13 +259,16 @@ def test_certificate_counts_the_rows_that_were_dropped(loss: str, kernel: str, d
     X, y = clouds(1500, dtype)
     terms = LOSSES[loss].terms(np.full(1500, 0.5))
     problem = KernelProblem(X, KERNELS[kernel], y, terms)
-    monitor = Monitor(tol=1e-5)
-    solution = SOLVERS["coordinate"](problem, np.zeros(1500), monitor)
+    budget, history = limits(tol=1e-5)
+    solution = SOLVERS["coordinate"](problem, Duals(np.zeros(1500)), budget, history)
     assert solution.outcome is Outcome.CONVERGED
     # Dense Newton never drops a row. It has no hinge; there the gap itself is the proof.
     Q = kernels.signed(gram(KERNELS[kernel], X), y)
     reference = make_loss(loss, 0.5, np.ones(1500), UPSILON, THETA)
-    upper, lower = primal(Q, solution.net_dual, reference), dual(Q, solution.net_dual, reference)
+    upper, lower = (
+        primal(Q, solution.iterate.net_dual, reference),
+        dual(Q, solution.iterate.net_dual, reference),
+    )
     assert upper == pytest.approx(solution.certificate.primal, rel=1e-9)
     assert upper - lower <= 1.0001e-5 * upper
     if loss != "hinge":
@@ -266,17 +279,17 @@ def test_certificate_counts_the_rows_that_were_dropped(loss: str, kernel: str, d
 def test_rows_are_dropped_on_the_way() -> None:
     X, y = clouds(1500)
     problem = KernelProblem(X, KERNELS["rbf"], y, Hinge().terms(np.full(1500, 0.5)))
-    monitor = Monitor(tol=1e-7)
-    SOLVERS["coordinate"](problem, np.zeros(1500), monitor)
-    assert monitor.history()["active_rows"].min() < 1500
+    budget, history = limits(tol=1e-7)
+    SOLVERS["coordinate"](problem, Duals(np.zeros(1500)), budget, history)
+    assert history.table()["active_rows"].min() < 1500
 
 
 def test_history_ends_with_the_certificate() -> None:
     X, y = clouds(1500)
     problem = KernelProblem(X, KERNELS["rbf"], y, Hinge().terms(np.full(1500, 0.5)))
-    monitor = Monitor(tol=1e-7)
-    solution = SOLVERS["coordinate"](problem, np.zeros(1500), monitor)
-    history = monitor.history()
+    budget, history = limits(tol=1e-7)
+    solution = SOLVERS["coordinate"](problem, Duals(np.zeros(1500)), budget, history)
+    history = history.table()
     assert history["primal"][-1] == pytest.approx(solution.certificate.primal, rel=1e-12)
     assert history["dual"][-1] == pytest.approx(solution.certificate.dual, rel=1e-12)
 
@@ -297,7 +310,7 @@ def test_degenerate_problems(loss: str, row_weight: float, difficulty: str) -> N
     expected = solve_with_clarabel(K, y, loss, row_weight, weights, UPSILON, THETA).objective
     for solver in ("coordinate", "newton") if loss != "hinge" else ("coordinate",):
         problem = KernelProblem(X, kernel, y, terms)
-        result = fit_binary(problem, np.zeros(30), solver, Monitor(tol=1e-3))
+        result = solve_binary(problem, Duals(np.zeros(30)), solver, *limits(tol=1e-3))
         assert result.outcome is Outcome.CONVERGED
         assert result.certificate.primal == pytest.approx(expected, rel=1e-8)
 
@@ -308,8 +321,11 @@ def test_fewest_rows(solver: str, loss: str, n_rows: int) -> None:
     X, y = rows_and_labels()
     X, y = X[:n_rows], y[:n_rows]
     terms = LOSSES[loss].terms(np.ones(n_rows))
-    result = fit_binary(
-        KernelProblem(X, KERNELS["rbf"], y, terms), np.zeros(n_rows), solver, Monitor(tol=1e-3)
+    result = solve_binary(
+        KernelProblem(X, KERNELS["rbf"], y, terms),
+        Duals(np.zeros(n_rows)),
+        solver,
+        *limits(tol=1e-3),
     )
     K = gram(KERNELS["rbf"], X)
     expected = solve_with_clarabel(K, y, loss, 1.0, None, UPSILON, THETA).objective
@@ -323,7 +339,8 @@ def test_intercept_is_a_constant_feature(loss: str) -> None:
     with_constant = KernelProblem(X, Kernel("linear", constant=1.0), y, terms)
     extended = KernelProblem(np.column_stack([X, np.ones(45)]), Kernel("linear"), y, terms)
     a, b = (
-        fit_binary(p, np.zeros(45), "auto", Monitor(tol=1e-3)) for p in (with_constant, extended)
+        solve_binary(p, Duals(np.zeros(45)), "auto", *limits(tol=1e-3))
+        for p in (with_constant, extended)
     )
     assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=1e-10)
 
@@ -403,7 +420,7 @@ def test_choice_of_solver() -> None:
 @pytest.mark.parametrize("solver", ["coordinate", "newton"])
 def test_time_is_up_at_once(solver: str) -> None:
     problem = problem_of("rbf", "odm")
-    solution = SOLVERS[solver](problem, np.zeros(45), Monitor(tol=1e-15, max_time=1e-9))
+    solution = SOLVERS[solver](problem, Duals(np.zeros(45)), *limits(tol=1e-15, max_time=1e-9))
     assert solution.outcome is Outcome.TIME
     assert "`max_time` was reached" in solution.outcome.value
 
@@ -412,7 +429,7 @@ def test_time_is_up_at_once(solver: str) -> None:
 def test_iterations_are_used_up(solver: str) -> None:
     X, y = clouds(1200)
     problem = KernelProblem(X, Kernel("rbf", 2.0), y, LOSSES["odm"].terms(np.full(1200, 1e3)))
-    solution = SOLVERS[solver](problem, np.zeros(1200), Monitor(tol=1e-12, max_iter=2))
+    solution = SOLVERS[solver](problem, Duals(np.zeros(1200)), *limits(tol=1e-12, max_iter=2))
     assert solution.outcome is Outcome.ITERATIONS
     assert solution.iterations == 2
     assert solution.certificate.relative_gap > 1e-12
@@ -420,11 +437,10 @@ def test_iterations_are_used_up(solver: str) -> None:
 
 @solver_and_loss
 def test_history_is_consistent(solver: str, loss: str) -> None:
-    monitor = Monitor(tol=1e-8)
-    heard: list[tuple[int, float, int, int]] = []
-    monitor.listener = lambda *state: heard.append(state)
-    fit_binary(problem_of("rbf", loss), np.zeros(45), solver, monitor)
-    history = monitor.history()
+    heard: list[Mapping[str, Any]] = []
+    budget, history = limits(tol=1e-8, listener=heard.append)
+    solve_binary(problem_of("rbf", loss), Duals(np.zeros(45)), solver, budget, history)
+    history = history.table()
     lengths = {len(column) for column in history.values()}
     assert lengths == {len(heard)}
     assert np.all(np.diff(history["seconds"]) >= 0)
@@ -437,16 +453,17 @@ def test_history_is_consistent(solver: str, loss: str) -> None:
 
 def test_history_counts_problems_and_kernel_passes() -> None:
     X, y = clouds(1500)
-    monitor = Monitor(tol=1e-6)
-    for label in (y, -y):
+    budget, history = limits(tol=1e-6)
+    for k, label in enumerate((y, -y)):
         problem = KernelProblem(X, KERNELS["rbf"], label, Hinge().terms(np.ones(1500)))
-        SOLVERS["coordinate"](problem, np.zeros(1500), monitor)
-        monitor.next_problem()
-    history = monitor.history()
+        own = history.for_problem(k)
+        SOLVERS["coordinate"](problem, Duals(np.zeros(1500)), budget, own)
+        history.extend(own.rows)
+    history = history.table()
     assert list(np.unique(history["problem"])) == [0, 1]
     for k in (0, 1):
         here = history["problem"] == k
         assert np.all(np.diff(history["iteration"][here]) >= 0)
         assert np.all(np.diff(history["passes"][here]) >= 0)
         assert 0 < history["passes"][here][-1] < 20
-    assert Monitor(tol=1.0).history()["primal"].shape == (0,)
+    assert limits(tol=1.0)[1].table()["primal"].shape == (0,)

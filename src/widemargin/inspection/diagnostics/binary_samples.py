@@ -6,11 +6,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ...estimators.divided import resolve_strategy
 from ...estimators.kernel_machine import KernelMachine
-from ...estimators.multiclass import binary_tasks
 from ...estimators.training_set import class_weights, training_set
+from ...kernel.divide.driver import resolve_strategy
 from ...kernel.divide.strategies import Strategy
+from ...kernel.problems import binary_tasks
 from ...kernel.samples import Samples
 
 

@@ -13,8 +13,8 @@ from ...kernel.kernels import Kernel
 from ...kernel.partition import InputSpaceStrata, LandmarkStrata, NearestGroup
 from ...kernel.partition.division import draw
 from ...kernel.partition.kernel_kmeans import cluster_rows
-from ...kernel.partition.landmarks import CANDIDATE_BYTES, landmarks
 from ...kernel.partition.nearest_group import Numbers
+from ...kernel.partition.strata import CANDIDATE_BYTES, landmarks
 from ...kernel.samples import whole_set
 from .binary_samples import binary_samples, dividing_strategy
 

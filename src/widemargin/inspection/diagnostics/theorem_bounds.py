@@ -34,11 +34,13 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.budget import Budget
+from ...core.history import History
 from ...core.losses import LossTerms
 from ...kernel.divide.merge import block_of_whole, small_copy
+from ...kernel.problem import COLUMNS, Duals
 from ...kernel.samples import Samples
-from ...kernel.solvers.binary import fit_binary
-from ...kernel.solvers.monitor import Monitor
+from ...kernel.solvers.binary import solve_binary
 from ...kernel.solvers.polish import POLISH_ROWS
 from .binary_samples import binary_samples
 
@@ -150,7 +152,8 @@ def theorem1_bounds(estimator: Any, X: Any, y: Any, part: Any) -> Theorem1:
 
 def _solved(samples: Samples, factor: float) -> Array:
     problem = samples.problem(factor, 1)
-    result = fit_binary(problem, np.zeros(problem.n_rows), "auto", Monitor(tol=1e-10))
+    start, budget = Duals(np.zeros(problem.n_rows)), Budget(tol=1e-10, max_iter=10_000)
+    result = solve_binary(problem, start, "auto", budget, History(COLUMNS)).iterate
     if result.lowest_eigenvalue < 0:
         raise ValueError(
             "Theorem 1 needs a positive semi-definite kernel; the kernel matrix has an eigenvalue "

@@ -2,8 +2,8 @@
 
 A fit's folder is named by a hash of its data and of the settings that shape its levels, inside the
 folder the user named; a file in it holds one level of one binary problem. Files appear whole or
-not at all, and one that is damaged is passed over. A folder that cannot be written to is reported
-once, and the fit goes on without. Fits that share a folder write the same levels, each whole.
+not at all, and a damaged one is skipped. A folder that cannot be written to is reported once, and
+the fit goes on without it. Fits that share a folder write the same levels, each whole.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from ... import __version__
 from ...core.arrays import Array
+from ...core.fit import warn
 from ...engines import Engine
 from ...persistence.atomic_write import write_atomically
 from ...persistence.container import pack, unpack
@@ -32,11 +32,14 @@ from ...persistence.encoding import encode_value
 from ..kernels import Kernel
 from ..partition import NearestGroup, fetch
 from ..samples import Part, PartReport, join
-from .level_summary import LevelSummary
-from .loop import Level, Whole, collect
+from .levels import Level, LevelSummary, Whole, collect
+from .strategies import Strategy
 
 # A temporary file older than this is what a killed write left; a younger one may be at work.
 SECONDS_OF_A_WRITE = 3600.0
+
+# Settings that change how a fit runs, but not what its levels are.
+NOT_SHAPING = ("n_jobs", "verbose", "max_time", "checkpoint", "engine", "warm_start")
 
 _NAME = re.compile(r"problem-(\d+)-level-(\d+)\.wml")
 _ROUTER_ARRAYS = ("basis_rows", "coef", "group_start", "offset")
@@ -52,11 +55,11 @@ class Folder(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """Return the names of the files there are."""
+        """Return the names of the files."""
         ...
 
     def read(self, name: str) -> bytes:
-        """Return what a file holds; OSError if it cannot be read."""
+        """Return the contents of a file; OSError if it cannot be read."""
         ...
 
     def __str__(self) -> str:
@@ -70,7 +73,7 @@ class Checkpoints:
     Parameters
     ----------
     folder : str or path-like
-        What the user named; made if it is not there.
+        Folder that the user named; made if it does not exist.
     identity : str
         Hash of data and settings.
     """
@@ -80,7 +83,7 @@ class Checkpoints:
             raise ValueError("`checkpoint` must name a folder; got an empty name.")
         self.folder = Path(folder).expanduser() / identity
         self._complained = False
-        try:  # now, not after the hours that a first level may take
+        try:  # before the first level, which may take hours
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self._complain(error)
@@ -88,12 +91,8 @@ class Checkpoints:
     def __str__(self) -> str:
         return str(self.folder)
 
-    def for_problem(self, k: int) -> LevelStore:
-        """Return the store of one binary problem."""
-        return LevelStore(self, k)
-
     def read(self, name: str) -> bytes:
-        """Return what a file holds."""
+        """Return the contents of a file."""
         return (self.folder / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
@@ -109,14 +108,13 @@ class Checkpoints:
     def _complain(self, error: OSError) -> None:
         if not self._complained:
             self._complained = True
-            warnings.warn(
+            warn(
                 f"A level could not be kept in {str(self.folder)!r} ({error.strerror or error}); "
-                "the fit goes on without. Make room there, or name another `checkpoint` folder.",
-                stacklevel=2,
+                "the fit goes on without. Make room there, or name another `checkpoint` folder."
             )
 
     def names(self) -> list[str]:
-        """Return the names of the files there are."""
+        """Return the names of the files."""
         try:
             return sorted(entry.name for entry in self.folder.iterdir())
         except OSError:
@@ -142,7 +140,7 @@ class LevelStore:
         self.folder.write(name, _packed(level, records, collect(level, engine)))
 
     def load(self, whole: Whole, engine: Engine, stop_level: int) -> tuple[Level, Records] | None:
-        """Return the last level kept, not above the one asked for, with the records up to it."""
+        """Return the kept level nearest to the root, not beyond ``stop_level``, and its records."""
         found = (_NAME.fullmatch(name) for name in self.folder.names())
         levels = sorted(int(match[2]) for match in found if match and int(match[1]) == self.problem)
         for number in levels:
@@ -154,7 +152,7 @@ class LevelStore:
             # A checksum guards the contents: what gets past it was written by something else.
             except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
                 path = f"{self.folder}/{name}"
-                warnings.warn(f"{path!r} cannot be used and is passed over: {error}.", stacklevel=2)
+                warn(f"{path!r} cannot be used and is passed over: {error}.")
             else:
                 return level, [record for record in records if record["level"] >= stop_level]
         return None
@@ -222,7 +220,7 @@ class _Restored:
 
 
 def _joined(pieces: list[Part]) -> Part:
-    # The next level asks for rows, duals and masses only; the reports are in the summary.
+    # The next level uses rows, duals and masses only; the reports are in the summary.
     return replace(join(pieces), report=PartReport(0.0, 0.0, 0, "CONVERGED", "", 0.0, 0.0))
 
 
@@ -243,7 +241,7 @@ def identity_of(arrays: Iterable[Any], settings: dict[str, Any]) -> str:
     arrays : iterable
         Arrays and CSR matrices of numbers, or None; their order matters.
     settings : dict
-        Values whose ``repr`` tells them apart.
+        Values that differ if their ``repr`` does.
     """
     digest = hashlib.sha256(repr(sorted(settings.items())).encode())
     for array in arrays:
@@ -256,3 +254,17 @@ def identity_of(arrays: Iterable[Any], settings: dict[str, Any]) -> str:
             digest.update(f"{part.dtype.str}{part.shape}".encode())
             digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()[:32]
+
+
+def shaping_settings(estimator: Any, strategy: Strategy, seed: int) -> dict[str, Any]:
+    """Return the settings that shape the levels of a fit."""
+    settings = estimator.get_params(deep=False)
+    for name in NOT_SHAPING:
+        del settings[name]
+    levels = strategy.get_params()
+    del levels["stop_level"]  # the same levels, stopped elsewhere
+    settings["strategy"] = [type(strategy).__name__, levels]
+    settings["random_state"] = seed
+    if callable(estimator.kernel):
+        settings["kernel"] = "function"  # what it computes is among the data
+    return {**settings, "estimator": type(estimator).__name__, "version": __version__}

@@ -1,4 +1,4 @@
-"""The loop: divide, solve the parts, merge them, level by level up to the root.
+"""The loop: divide, solve the parts, merge them, level by level towards the root.
 
 ::
 
@@ -8,97 +8,29 @@
         stop here if asked (level, time budget, validation, or no dual moved)
         parts = regroup(carry(parts))
 
-What differs between methods is in their row of :mod:`widemargin.kernel.divide.methods`, where the
-parts are and
-who works on them is the engine's business. After every level there is a model.
+What differs between methods is in their row of :mod:`widemargin.kernel.divide.methods`; where the
+parts are and who works on them is up to the engine. After every level there is a model.
 """
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
 
 import numpy as np
 
+from ...core.budget import Budget
+from ...core.history import History, Listener
 from ...engines import Engine, Report
-from ..partition import Divided, NearestGroup, together
-from ..samples import Part
-from .level_summary import LevelSummary, summarise
+from ..partition import Divided, together
+from .checkpoints import LevelStore, Records
+from .levels import LEVEL_COLUMNS, Level, LevelSummary, SolvedLevels, Stop, Whole, summarise
 from .merge import every_dual
 from .methods import Method
-from .part_solver import PartSettings, solve_part
+from .part_solver import level_tol, solve_part
 from .strategies import Plan
-
-
-class Stop(Enum):
-    """Why the loop ended."""
-
-    LEVEL = "the level asked for was reached"
-    TIME = "`max_time` was reached"
-    VALIDATION = "the next level was no better on the validation rows"
-    STILL = "no dual moved"
-
-
-@dataclass(frozen=True)
-class Level:
-    """A level whose parts are solved.
-
-    Attributes
-    ----------
-    number : int
-        0 is the root.
-    parts : the engine's parts
-        Solved.
-    n_parts : int
-        How many.
-    router : NearestGroup or None
-        Finds the cluster of a row.
-    summary : LevelSummary
-        Of all parts.
-    """
-
-    number: int
-    parts: Any
-    n_parts: int
-    router: NearestGroup | None
-    summary: LevelSummary
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A training set where the engine has it, not divided yet.
-
-    Attributes
-    ----------
-    parts : the engine's parts
-        Of :class:`.Part`; together they hold rows 0 … n_rows − 1, in this order.
-    n_parts, n_rows : int
-        How many there are.
-    """
-
-    parts: Any
-    n_parts: int
-    n_rows: int
-
-
-class Store(Protocol):
-    """Where finished levels are kept."""
-
-    def save(self, level: Level, records: list[dict[str, float]], engine: Engine) -> None:
-        """Keep a level."""
-        ...
-
-    def load(
-        self, whole: Whole, engine: Engine, stop_level: int
-    ) -> tuple[Level, list[dict[str, float]]] | None:
-        """Return the last level kept, not above the one asked for."""
-        ...
-
 
 Judge = Callable[[Level], float]
 
@@ -113,26 +45,25 @@ class DivideAndConquer:
     method : Method
         The row of the table.
     plan : Plan
-        Levels.
+        The levels.
     engine : Engine
         Where the work is done.
-    settings : PartSettings
-        For the solves; memory and threads are those of one machine, shared out here.
+    solver : str
+        Name of the solver of parts, or "auto".
+    budget : Budget
+        For all levels; memory and threads are those of one machine, shared out here.
+    history : History
+        The record of levels; its ``latest`` is a :class:`.SolvedLevels`.
     judge : callable or None
         Scores a level on validation rows.
-    store : Store or None
+    store : LevelStore or None
         Keeps finished levels.
     announce : callable or None
-        Told of the level and its number of parts when it begins.
+        Called with the level and its number of parts when it begins.
     report : callable or None
-        Told how many parts of the level are solved.
-
-    Attributes
-    ----------
-    complete : Level or None
-        The level to use, also after an interrupt; None while the first is not finished.
-    records : list of dict
-        One per finished level.
+        Called with the number of parts of the level that are solved, and of all its parts.
+    listener : callable or None
+        Called after every iteration of a single part in this process.
     """
 
     def __init__(
@@ -141,23 +72,31 @@ class DivideAndConquer:
         method: Method,
         plan: Plan,
         engine: Engine,
-        settings: PartSettings,
+        solver: str,
+        budget: Budget,
+        history: History,
         *,
         judge: Judge | None = None,
-        store: Store | None = None,
+        store: LevelStore | None = None,
         announce: Callable[[int, int], None] | None = None,
         report: Report | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.whole, self.method, self.plan, self.engine = whole, method, plan, engine
-        self.settings, self.judge, self.store, self.announce = settings, judge, store, announce
-        self.report = report
-        self.complete: Level | None = None
-        self.records: list[dict[str, float]] = []
+        self.solver, self.budget, self.history = solver, budget, history
+        self.judge, self.store = judge, store
+        self.announce, self.report, self.listener = announce, report, listener
+        self._complete: Level | None = None
         self._began = time.perf_counter()
         self._aside = 0.0  # seconds spent on validation, which are no part of training
 
-    def run(self) -> Stop:
-        """Go up level by level; the result is in ``complete``."""
+    def run(self) -> SolvedLevels:
+        """Go from level to level; return the one to use."""
+        stop = self._run()
+        assert self._complete is not None
+        return SolvedLevels(self._complete, self.plan, self.whole.n_rows, stop)
+
+    def _run(self) -> Stop:
         level = self._resumed()
         if level is not None and (reason := self._reason_to_stop(level)):
             return reason
@@ -166,19 +105,29 @@ class DivideAndConquer:
         while True:
             level = self._solve(number, divided)
             if level.summary.unfinished:
-                self.complete = self.complete or level  # half a first level is better than nothing
+                if self._complete is None:  # half a first level is better than nothing
+                    self._keep(level)
                 return Stop.TIME
             if self._improves(level):
-                if self.complete is not None:
-                    self.engine.release(self.complete.parts)
-                self.complete = level
-            assert self.complete is not None
+                if self._complete is not None:
+                    self.engine.release(self._complete.parts)
+                self._keep(level)
+            assert self._complete is not None
             if self.store is not None:
-                self.store.save(self.complete, self.records, self.engine)
+                self.store.save(self._complete, self._records(), self.engine)
             if reason := self._reason_to_stop(level):
                 return reason
             divided = self._next(level)
             number -= 1
+
+    def _keep(self, level: Level) -> None:
+        self._complete = level
+        self.history.latest = SolvedLevels(level, self.plan, self.whole.n_rows)
+
+    def _records(self) -> Records:
+        """Return the record as a store keeps it: without the number of the problem."""
+        names = [name for name in LEVEL_COLUMNS if name != "problem"]
+        return [{name: row[name] for name in names} for row in self.history.rows]
 
     def _resumed(self) -> Level | None:
         if self.store is None:
@@ -186,22 +135,22 @@ class DivideAndConquer:
         kept = self.store.load(self.whole, self.engine, self.plan.stop_level)
         if kept is None:
             return None
-        self.complete, self.records = kept
-        self._began -= self.records[-1]["seconds"]
-        return self.complete
+        level, records = kept
+        self.history.extend([{"problem": self.history.problem, **each} for each in records])
+        self._keep(level)
+        self._began -= records[-1]["seconds"]
+        return level
 
     def _reason_to_stop(self, level: Level) -> Stop | None:
-        """Tell why a level, just solved or found on disk, is the last one."""
-        assert self.complete is not None
-        if self.records[-1]["level"] < self.complete.number:
+        """Return why a level, just solved or loaded, is the last one; None to go on."""
+        assert self._complete is not None
+        if self.history.rows[-1]["level"] < self._complete.number:
             return Stop.VALIDATION  # it was solved, and was no better
         if level.number <= self.plan.stop_level:
             return Stop.LEVEL
         if level.number < self.plan.levels and level.summary.moved == 0:
             return Stop.STILL
-        if self.settings.deadline is not None and time.time() >= self.settings.deadline:
-            return Stop.TIME
-        return None
+        return Stop.TIME if self.budget.out_of_time else None
 
     def _leaves(self) -> Divided:
         parts, n_parts = self.whole.parts, self.whole.n_parts
@@ -225,49 +174,46 @@ class DivideAndConquer:
     def _solve(self, number: int, divided: Divided) -> Level:
         if self.announce is not None:
             self.announce(number, divided.n_parts)
-        sharers, threads = self.engine.share(divided.n_parts)
-        here = self.engine.in_process
-        settings = replace(
-            self.settings,
-            memory=self.settings.memory // sharers,
-            threads=threads,
-            root=number == 0,
+        root, here = number == 0, self.engine.in_process
+        share = self.engine.share(divided.n_parts)
+        budget = self.budget.share(
+            sharers=share.sharers,
+            threads=share.threads,
             stopping=self.engine.stopping if here else None,
-            listener=self.settings.listener if here and divided.n_parts == 1 else None,
         )
-        solve = partial(solve_part, method=self.method, settings=settings)
+        solve = partial(
+            solve_part,
+            method=self.method,
+            total=self.whole.weight,
+            solver=self.solver,
+            budget=replace(budget, tol=level_tol(budget.tol, root)),
+            root=root,
+            listener=self.listener if here and divided.n_parts == 1 else None,
+        )
         parts = self.engine.map(divided.parts, solve, self.report)
         summary = self.engine.reduce(
             parts,
-            partial(summarise, total=settings.total, blocks=self.method.routed),
+            partial(summarise, total=self.whole.weight, blocks=self.method.routed),
             LevelSummary.__add__,
         )
-        if divided.parts is not self.whole.parts:  # which others may ask for
+        if divided.parts is not self.whole.parts:  # which other problems may ask for
             self.engine.release(divided.parts)
         return Level(number, parts, divided.n_parts, divided.router, summary)
 
     def _improves(self, level: Level) -> bool:
-        """Record a level; tell whether it is better than the one before, where that is asked."""
+        """Record a level; return whether it is better than the one before, where that is asked."""
         seconds = time.perf_counter() - self._began - self._aside
         score, before = np.nan, -np.inf
         if self.judge is not None:
             began = time.perf_counter()
             score = self.judge(level)
             self._aside += time.perf_counter() - began
-            before = self.records[-1]["validation_score"] if self.records else -np.inf
+            rows = self.history.rows
+            before = rows[-1]["validation_score"] if rows else -np.inf
         record = {"level": float(level.number), **level.summary.record(), "seconds": seconds}
-        self.records.append({**record, "validation_score": score})
+        self.history.record(**record, validation_score=score)
         return self.judge is None or not score <= before  # NaN: nothing to judge by
 
     def _random(self, level: int) -> np.random.Generator:
         """Return chance that depends on the seed and the level only, so that runs can resume."""
-        return np.random.default_rng([self.settings.seed, level])
-
-
-def collect(level: Level, engine: Engine) -> list[Part]:
-    """Bring the parts of a level here, without their rows' values."""
-    return engine.reduce(level.parts, _without_rows, operator.add)
-
-
-def _without_rows(part: Part) -> list[Part]:
-    return [replace(part, source=part.source.only(part.rows[:0]))]
+        return np.random.default_rng([self.budget.seed, level])

@@ -1,4 +1,4 @@
-"""What goes up from a level to the next: weights, carry rules, folding.
+"""Rules for merging parts towards the root: row weights, what is carried, folding.
 
 The weight belongs to the partition, not to the loss. Parts that look like the whole set are small
 copies of the whole problem: a row weighs M/m times more in them, and merged duals are divided.
@@ -34,7 +34,7 @@ def block_of_whole(total: float, mass: float) -> float:
 
 
 def every_dual(part: Part) -> Part:
-    """Carry all rows upward."""
+    """Carry all rows."""
     return part
 
 
@@ -59,7 +59,7 @@ class Fold:
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
-        """Divide parts anew."""
+        """Merge parts."""
 
         def split(number: int, part: Part) -> list[tuple[int, Part]]:
             return [(number * n_to // n_from, part)]

@@ -9,7 +9,7 @@ DiP-SVM, DiP-ODM                k-means strata in    C·M/m       support vector
 SSVM, SODM (``stratified``)     landmark strata,     C·M/m       every dual       fold      mean
                                 dealt out
 DC-SVM, DC-ODM                  kernel k-means       C           every dual       cluster   nearest
-(``clustered``)                                                                   anew      cluster
+(``clustered``)                                                                   again     cluster
 ==============================  ===================  ==========  ===============  ========  ========
 
 A new method is a new row: a :class:`Method` made by a
@@ -32,24 +32,24 @@ class Method:
     Attributes
     ----------
     name : str
-        What ``strategy_`` says.
+        Value of ``strategy_``.
     partition : Division
         Makes the leaves.
     weight : Weighting
         Factor of row weights in a part.
     carry : Carry
-        What of a part goes up.
+        What a part passes on to the next level.
     regroup : Division
         Makes the parts of the next level.
     start : Start
         Where a merged part starts from.
     routed : bool
-        Whether the model of an unfinished level asks the nearest cluster alone; otherwise it is
+        Whether the model of an unfinished level uses the nearest cluster alone; otherwise it is
         the mean of all local models.
     refine : bool
         Whether the root solves its support vectors first.
     last_level : int
-        Lowest level the method goes to, as published; 0 is the root.
+        Level nearest to the root that the method goes to, as published; 0 is the root.
     """
 
     name: str

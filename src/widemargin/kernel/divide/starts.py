@@ -1,6 +1,6 @@
-r"""Where a merged part starts from, given the duals that its parts carried up.
+r"""Starts of a merged part, from the duals that its parts carried.
 
-A start may be worse than nothing. Along the ray :math:`t\gamma` the dual objective is one
+A start may be worse than zero. Along the ray :math:`t\gamma` the dual objective is one
 parabola, so zero, the start and its best multiple are compared by one kernel product,
 
 .. math:: \min_{t \ge 0}\; \tfrac12 t^2 \bigl(\gamma^\top m + \textstyle\sum_i c_i\gamma_i^2\bigr)
@@ -19,24 +19,22 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.certificates import certify
 from ...core.losses import LossTerms
-from ..problem import KernelProblem
+from ..problem import Duals, KernelProblem
 
-Start = Callable[[KernelProblem, Array], tuple[Array, Array | None]]
-
-
-def from_zero(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
-    """Forget what was carried."""
-    return np.zeros_like(carried), np.zeros_like(carried)
+Start = Callable[[KernelProblem, Array], Duals]
 
 
-def as_carried(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
-    """Take what was carried, for better or worse (the papers' way)."""
-    return problem.terms.nearest(carried), None
+def from_zero(problem: KernelProblem, carried: Array) -> Duals:
+    """Start from zero, whatever was carried."""
+    return Duals(np.zeros_like(carried), np.zeros_like(carried))
 
 
-def best_multiple(
-    problem: KernelProblem, carried: Array, margin: Array | None = None
-) -> tuple[Array, Array | None]:
+def as_carried(problem: KernelProblem, carried: Array) -> Duals:
+    """Take what was carried, however good it is, as the papers do."""
+    return Duals(problem.terms.nearest(carried))
+
+
+def best_multiple(problem: KernelProblem, carried: Array, margin: Array | None = None) -> Duals:
     """Take zero, the start or its best multiple, whichever has the best dual.
 
     A known ``margin`` of what was carried saves the kernel product, unless a dual has to move into
@@ -50,7 +48,7 @@ def best_multiple(
     return best_on_ray(problem.terms, nearest, margin)
 
 
-def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array | None]:
+def from_margins(problem: KernelProblem, carried: Array) -> Duals:
     """Map the averaged margins to duals by the loss itself, γᵢ = −ℓ′(mᵢ); one more product.
 
     What was carried, divided by the number merged, has the averaged margins of the local models.
@@ -62,17 +60,22 @@ def from_margins(problem: KernelProblem, carried: Array) -> tuple[Array, Array |
         return from_zero(problem, carried)
     averaged = problem.margins(carried)
     start = best_on_ray(terms, carried, averaged)
-    if not np.any(start[0]):  # duals worse than none have no margins worth asking
+    if not np.any(start.net_dual):  # duals worse than zero have no margins worth using
         return start
     implied = terms.nearest(terms.implied_dual(averaged))
     other = best_on_ray(terms, implied, problem.margins(implied))
-    return max(start, other, key=lambda choice: certify(terms, *choice).dual)
+    return max(start, other, key=lambda each: _dual(terms, each))
 
 
-def best_on_ray(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array, Array]:
+def best_on_ray(terms: LossTerms, net_dual: Array, margin: Array) -> Duals:
     """Take the multiple with the best dual, zero and one among them."""
     t = _best_factor(terms, net_dual, margin)
-    return t * net_dual, t * margin
+    return Duals(t * net_dual, t * margin)
+
+
+def _dual(terms: LossTerms, duals: Duals) -> float:
+    assert duals.margin is not None
+    return certify(terms, duals.net_dual, duals.margin).dual
 
 
 def _best_factor(terms: LossTerms, net_dual: Array, margin: Array) -> float:

@@ -125,7 +125,7 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
 
 @with_parameters
 class Stratified(Strategy):
-    """SODM and SSVM: landmark strata dealt out, every dual carried up.
+    """SODM and SSVM: landmark strata dealt out, every dual carried towards the root.
 
     Every part looks like the whole set in the kernel's space, so its model stands for the whole,
     and a level's model is the mean of its parts' models.
@@ -199,7 +199,7 @@ class Clustered(Strategy):
 
 @with_parameters
 class Cascade(Strategy):
-    """Cascade SVM and ODM: random parts, only support vectors carried up.
+    """Cascade SVM and ODM: random parts, only support vectors carried towards the root.
 
     Rows that no part supports are dropped for good, so the root is exact on the others only.
 
@@ -216,7 +216,7 @@ class Cascade(Strategy):
 
 @with_parameters
 class Preserving(Strategy):
-    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried up.
+    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried towards the root.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ is :math:`O(b^2)`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,15 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.resources import single_threaded_blas
+from ...core.fit import warn
+from ...core.resources import memory_bytes, single_threaded_blas, thread_count
 from ...core.rows import as_rows
-from ..kernels import Kernel
-from ..pivoted_cholesky import pivoted_cholesky
-from ..solvers.dense import damped_cholesky
+from ..cholesky import damped_cholesky, pivoted_cholesky
+from ..kernels import Kernel, evaluate_callable, is_precomputed
+from .prediction import decisions, fitted_kernel, labels
 
 # Candidates per basis point: more cost memory and leave the error as it is.
 CANDIDATES = 5
-# Distance from the boundary at which an error begins to matter less.
+# Distance from the boundary at which errors begin to count less.
 NEAR = 0.3
 # Weight of the error in the kernel's space; 0.1 to 1 were best on cod-rna, 10 and more worse.
 SPACE_WEIGHT = 1.0
@@ -42,6 +44,8 @@ PIECEWISE_WEIGHT = 0.1
 # Points per basis point at which the two functions are compared.
 POINTS = 20
 BLOCK_BYTES = 1 << 26
+# Warn below this share of unchanged labels among the support vectors, which lie where it is hard.
+WORTH_A_WARNING = 0.9
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def compress(
     threads : int
         For kernel values; the result does not depend on it.
     in_space : bool
-        Whether the model is an expansion in the kernel's space. One that asks clusters alone is
+        Whether the model is an expansion in the kernel's space. One that uses clusters alone is
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is
         kept small instead.
     """
@@ -189,3 +193,82 @@ class BasisValues:
         for rows, values in self.blocks():
             out[:, rows] = np.einsum("ij,kj->ki", values, coef)
         return out
+
+
+def compressed(
+    model: Any,
+    n_basis: int,
+    seed: int,
+    *,
+    decide: Callable[[NDArray[np.int64]], Array] | None = None,
+    n_support: int | None = None,
+) -> Any:
+    """Return a copy of a fitted model whose support vectors are a basis of the old ones.
+
+    Where the model has some of the ``n_support`` support vectors only, ``decide`` gives the
+    decisions of them all at the rows of these, as (problems, rows) and without the intercept.
+    """
+    if is_precomputed(model):
+        raise ValueError(
+            "A model of a precomputed kernel keeps no rows to compress on. Fit with a kernel by "
+            "name or a function."
+        )
+    if not hasattr(model, "support_class_"):
+        raise ValueError("This model was saved by an older version; fit it again to compress it.")
+    here = len(model.support_)
+    if not isinstance(n_basis, int | np.integer) or n_basis < 1:
+        raise ValueError(f"`n_basis` must be a number of points, at least 1; got {n_basis!r}.")
+    n_basis = min(int(n_basis), here)
+    vectors = model.support_vectors_
+
+    def own(rows: NDArray[np.int64]) -> Array:
+        return np.ascontiguousarray((decisions(model, vectors[rows]) - model.intercept_).T)
+
+    kernel, rows = fitted_kernel(model), vectors
+    if callable(model.kernel):
+        needed = 8 * here**2
+        if needed > memory_bytes(model.memory_limit):
+            raise ValueError(
+                f"A function as kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
+                f"{here} support vectors; `memory_limit` is {model.memory_limit!r}."
+            )
+        kernel, rows = Kernel("precomputed"), evaluate_callable(model.kernel, vectors, vectors)
+    threads = thread_count(model.n_jobs)
+    result = compress(
+        kernel,
+        rows,
+        model.dual_coef_,
+        decide or own,
+        int(n_basis),
+        seed,
+        threads,
+        in_space=getattr(model, "routing_", None) is None,
+    )
+    small = copy.copy(model)
+    small.support_ = model.support_[result.basis]
+    small.support_vectors_ = vectors[result.basis]
+    small.support_class_ = model.support_class_[result.basis]
+    small.n_support_ = np.bincount(small.support_class_, minlength=len(model.classes_)).astype(
+        np.int32
+    )
+    small.dual_coef_ = result.coef
+    small.support_part_ = small.routing_ = None
+    # The gap was that of the model as it was.
+    small.dual_gap_ = small.relative_gap_ = np.nan
+    before, after = (
+        labels(model, values.T + model.intercept_) for values in (result.before, result.after)
+    )
+    small.compression_ = {
+        "n_basis": len(result.basis),
+        "n_support_before": here if n_support is None else n_support,
+        "error": result.error,
+        "largest_error": result.largest_error,
+        "same_labels": float(np.mean(before == after)),
+    }
+    if small.compression_["same_labels"] < WORTH_A_WARNING:
+        warn(
+            f"The model on {len(result.basis)} points gives only "
+            f"{small.compression_['same_labels']:.1%} of the rows compared the same label as "
+            "before. Take more points; a model of clusters, which jumps between them, needs many.",
+        )
+    return small

@@ -1,15 +1,13 @@
-"""Ways to divide a training set into parts, one small file each.
+"""Ways to divide a training set into parts.
 
 All have the form of :class:`Division`. A training set is divided by starting from one part that
-holds all of it; folding and re-clustering parts on the way up have the same form.
+holds all of it; folding and re-clustering parts towards the root have the same form.
 """
 
 from .division import Divided, Division, fetch, send, together
 from .kernel_kmeans import Clusters
-from .landmarks import LandmarkStrata
 from .nearest_group import NearestGroup
-from .preserving import InputSpaceStrata
-from .random_parts import RandomParts
+from .strata import InputSpaceStrata, LandmarkStrata, RandomParts
 
 __all__ = [
     "Clusters",

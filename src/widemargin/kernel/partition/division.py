@@ -36,7 +36,7 @@ class Divided(NamedTuple):
     parts : the engine's parts
         In the order of their numbers.
     n_parts : int
-        How many there are; clusters may be more than were asked for.
+        Number of parts; clusters may be more than were requested.
     router : NearestGroup or None
         Finds the cluster of a row.
     """
@@ -52,7 +52,7 @@ class Division(Protocol):
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
-        """Divide ``n_from`` parts anew into ``n_to``."""
+        """Divide ``n_from`` parts into ``n_to`` others."""
         ...
 
 
@@ -61,8 +61,8 @@ def deal(
 ) -> Numbers:
     """Deal every stratum out over the parts, by label within the stratum.
 
-    Rows are ordered by stratum, label and chance, then dealt out in turns. So
-    parts differ by at most one row in size, in each stratum, and in each label of each stratum.
+    Rows are ordered by stratum, label and chance, then dealt out in turns. So parts differ by at
+    most one row in size, in each stratum, and in each label of each stratum.
     """
     order = np.lexsort((random.random(strata.size), label, strata))
     target = np.empty(strata.size, dtype=np.int64)
@@ -77,7 +77,7 @@ def deal_out(
     strata_of: Callable[[Part], Numbers],
     random: np.random.Generator,
 ) -> Divided:
-    """Divide parts by dealing out the strata that ``strata_of(part)`` tells."""
+    """Divide parts by dealing out the strata that ``strata_of(part)`` returns."""
     seed = int(random.integers(2**31))
     cell = per_row(engine, parts, partial(_cell, strata_of))
     target = deal(cell // 2, cell % 2, n_to, np.random.default_rng([seed, 0]))

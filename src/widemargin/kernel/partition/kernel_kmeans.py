@@ -7,8 +7,8 @@ Departures from the paper:
 2. A radial kernel much narrower than the data is widened for clustering to the median distance of
    the sample; nearly all its values vanish otherwise, and one cluster swallows the rest (covtype,
    γ = 32: 28,098 of 40,000 rows in one of 64 clusters).
-3. A part above ``LARGEST`` times the mean is split where its rows are; rows that cannot be told
-   apart are dealt out.
+3. A part above ``LARGEST`` times the mean is split where its rows are; rows that coincide
+   are dealt out.
 
 Costs :math:`O(M m)` kernel values for a sample of m rows, and :math:`O(m^2)` memory.
 """
@@ -60,7 +60,7 @@ class Clusters:
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
-        """Divide parts anew."""
+        """Divide parts into others."""
         if n_to == 1:
             return Divided(together(engine, parts), 1)
         size = min(max(self.n_sample, ROWS_PER_CLUSTER * n_to), LARGEST_SAMPLE)
@@ -85,7 +85,7 @@ def _split_by(
         if counts.max() <= largest:
             break
         router = _split_groups(engine, parts, group, router, counts, largest, random)
-        # Rows of other groups stay, new centres are far from them.
+        # Rows of other groups stay: new centres are far from them.
         lost = (group >= 0) & (counts > largest)[group]
         renumbered = (np.cumsum(counts <= largest) - 1)[group]
         group = np.where(lost | (group < 0), -1, renumbered).astype(np.int32)
@@ -93,7 +93,7 @@ def _split_by(
         found = per_row(engine, parts, again)
         group[: found.size] = np.where(found >= 0, found, group[: found.size])
     counts = np.bincount(group[group >= 0], minlength=router.n_groups)
-    # Part g is group g of the router; groups nobody went to are dropped, and rows of a group that
+    # Part g is group g of the router; empty groups are dropped, and rows of a group that
     # no split could divide are dealt out over further parts, after those of the router.
     occupied = counts > 0
     target = np.where(group >= 0, (np.cumsum(occupied) - 1)[group], -1)
@@ -140,7 +140,7 @@ def _split_groups(
 ) -> NearestGroup:
     """Replace every group that is too large by several, found among its own rows.
 
-    Which rows are looked at is known here; those of all groups are asked for at once.
+    The rows of all groups are fetched at once.
     """
     large = np.flatnonzero(counts > largest)
     pieces = np.ceil(LARGEST * counts[large] / largest).astype(np.int64)

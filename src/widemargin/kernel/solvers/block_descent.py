@@ -3,7 +3,7 @@ r"""Dual block descent: working sets within working sets, for every loss.
 The native loop (``native/block_descent.hpp``) takes a block of the most violating rows, solves it
 by coordinate descent on working sets of its rows, and only then updates the margins of all rows
 that still move, with kernel values in the precision of the data. This module starts it, and checks
-its result without shrinking: margins of *all* rows are computed anew in float64 and certified. If
+its result without shrinking: margins of *all* rows are recomputed in float64 and certified. If
 the certificate is not within ``tol``, the loop goes on from there with every row active again.
 
 Stops when :math:`(P - D) / P \le` ``tol``, certified. A block of :math:`B` rows costs at most
@@ -34,10 +34,10 @@ import scipy.sparse
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.outcome import Outcome
-from ..problem import KernelProblem
-from .monitor import Monitor
-from .solution import KernelSolution
+from ...core.budget import Budget
+from ...core.history import History
+from ...core.outcome import Outcome, Solution
+from ..problem import Duals, KernelProblem, record_iteration
 
 # Rows per block and per working set: 4,096 and 256 to 512 were fastest on 20,000 to 50,000 rows.
 # Problems up to the third number are one working set.
@@ -55,7 +55,7 @@ FEWEST_BLOCK_ROWS = 32
 EXPENSIVE_ROW = 64
 # Kernel rows a cache must hold to be worth having, and the fewest where there is no other way.
 FEWEST_CACHED_ROWS, FEWEST_COPIED_ROWS = 1024, 16
-# The native loop stops a little below `tol`, so that the certificate seldom asks for more.
+# The native loop stops a little below `tol`, so that the certificate seldom fails.
 SAFETY = 0.9
 
 
@@ -77,71 +77,61 @@ class _Progress:
 
 
 def solve(
-    problem: KernelProblem,
-    start: Array,
-    monitor: Monitor,
-    margin: Array | None = None,
-    entries: int = 0,
-) -> KernelSolution:
-    """Solve from ``start``, a net dual inside the loss's domain, with its ``margin`` if known.
+    problem: KernelProblem, start: Duals, budget: Budget, history: History, entries: int = 0
+) -> Solution[Duals]:
+    """Solve from ``start``, whose net dual lies inside the loss's domain.
 
     ``entries`` counts the kernel values that finding the start took.
     """
-    sizes = _sizes(problem, monitor.memory)
-    return _solve(problem, start, monitor, margin, sizes, _Progress(entries=entries))
+    sizes = _sizes(problem, budget.memory)
+    return _solve(problem, start, budget, history, sizes, _Progress(entries=entries))
 
 
 def solve_without_blocks(
-    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> KernelSolution:
+    problem: KernelProblem, start: Duals, budget: Budget, history: History
+) -> Solution[Duals]:
     """Solve by working sets of all rows, with their kernel rows kept."""
-    sizes = _sizes(problem, monitor.memory, keep_rows=True)
+    sizes = _sizes(problem, budget.memory, keep_rows=True)
     sizes = replace(sizes, block=sizes.working_set)
-    return _solve(problem, start, monitor, margin, sizes, _Progress())
+    return _solve(problem, start, budget, history, sizes, _Progress())
 
 
 def _solve(
     problem: KernelProblem,
-    start: Array,
-    monitor: Monitor,
-    margin: Array | None,
+    start: Duals,
+    budget: Budget,
+    history: History,
     sizes: _Sizes,
     progress: _Progress,
-) -> KernelSolution:
-    net_dual = np.array(start, dtype=np.float64)
-    if margin is not None:
-        margin = np.array(margin, dtype=np.float64)
+) -> Solution[Duals]:
+    net_dual = np.array(start.net_dual, dtype=np.float64)
+    if start.margin is not None:
+        margin = np.array(start.margin, dtype=np.float64)
     else:
         margin = problem.margins(net_dual) if np.any(net_dual) else np.zeros_like(net_dual)
-    monitor.latest = net_dual
-    target, best_gap = SAFETY * monitor.tol, np.inf
+    history.latest = Duals(net_dual)  # the native loop updates it in place
+    target, best_gap = SAFETY * budget.tol, np.inf
     while True:
-        ended = _descend(problem, net_dual, margin, target, progress, monitor, sizes)
+        ended = _descend(problem, net_dual, margin, target, progress, budget, history, sizes)
         margin = problem.margins(net_dual)
         certificate = problem.certificate(net_dual, margin)
         gap = certificate.relative_gap
         passes = progress.entries / problem.n_rows**2
-        monitor.record(
-            progress.iterations,
-            certificate.primal,
-            certificate.dual,
-            problem.n_rows,
-            problem.n_rows,
-            passes,
-        )
-        if gap <= monitor.tol:
+        primal, dual = certificate.primal, certificate.dual
+        record_iteration(history, problem, progress.iterations, primal, dual, passes=passes)
+        if gap <= budget.tol:
             outcome = Outcome.CONVERGED
         elif ended == "stopped":
             outcome = Outcome.TIME
         elif ended == "iterations":
-            progress.iterations = monitor.max_iter
+            progress.iterations = budget.max_iter
             outcome = Outcome.ITERATIONS
         elif not gap <= 0.9 * best_gap:  # a whole unshrunk round won nothing, or overflow
             outcome = Outcome.STALLED
         else:
             target, best_gap = 0.5 * target, gap
             continue
-        return KernelSolution(net_dual, margin, certificate, outcome, progress.iterations)
+        return Solution(Duals(net_dual, margin), certificate, outcome, progress.iterations)
 
 
 def least_memory(rows: int, item: int, keep_rows: bool) -> int:
@@ -192,7 +182,8 @@ def _descend(
     margin: Array,
     target: float,
     progress: _Progress,
-    monitor: Monitor,
+    budget: Budget,
+    history: History,
     sizes: _Sizes,
 ) -> str:
     """Run the native loop in place; return how it ended."""
@@ -202,17 +193,19 @@ def _descend(
         progress.iterations = before.iterations + iteration
         progress.entries = before.entries + entries
         passes = progress.entries / n**2
-        return monitor.record(progress.iterations, primal, dual, active, n, passes)
+        iteration = progress.iterations
+        record_iteration(history, problem, iteration, primal, dual, active=active, passes=passes)
+        return budget.out_of_time
 
     options = _native.DescentOptions(
         relative_gap=target,
-        max_iterations=monitor.max_iter - before.iterations,
+        max_iterations=budget.max_iter - before.iterations,
         block=sizes.block,
         working_set=sizes.working_set,
         cache_bytes=sizes.cache_bytes,
         shrinking=True,
         threads=problem.threads,
-        seed=monitor.seed,
+        seed=budget.seed,
     )
     terms = problem.terms
     return _native.descend(

@@ -1,6 +1,6 @@
 r"""Block descent, started from clusters that were solved on their own.
 
-Rows far apart in the kernel's space hardly know of each other, so a large problem is divided into
+Rows far apart in the kernel's space hardly affect each other, so a large problem is divided into
 clusters of about ``CLUSTER_ROWS`` rows, the clusters are solved in parallel as blocks of the one
 problem, and :mod:`block_descent` starts from their duals put together (or the best multiple of
 them). That saves most of the work where the kernel is local, and little where it is not; so it is
@@ -21,55 +21,55 @@ from functools import partial
 
 import numpy as np
 
-from ...core.arrays import Array
+from ...core.budget import Budget
+from ...core.history import History
 from ...core.losses import Hinge
+from ...core.outcome import Solution
 from ...engines import LocalEngine
 from ..divide.starts import best_on_ray
 from ..partition import Clusters, Divided
 from ..partition.division import Drawn
 from ..partition.kernel_kmeans import cluster_rows, clustering_kernel
-from ..problem import KernelProblem
+from ..problem import COLUMNS, Duals, KernelProblem
 from ..samples import Part, Samples, whole_set
 from . import block_descent
 from .kernel_products import KernelProducts
-from .monitor import Monitor
-from .solution import KernelSolution
 
 # Below the first number of rows the loop is as fast without a start. Clusters hold the second
 # number on average and at most twice that, which is one block.
 FEWEST_ROWS, CLUSTER_ROWS, MOST_CLUSTERS = 10_000, 2_048, 512
-# Of the kernel's mass: see above; judged on so many rows.
+# Share of the kernel's mass within clusters that makes it local, estimated on so many rows.
 LOCAL, SAMPLED_ROWS = 0.8, 500
 
 
 def solve(
-    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> KernelSolution:
+    problem: KernelProblem, start: Duals, budget: Budget, history: History
+) -> Solution[Duals]:
     """Solve from ``start``, or from clusters where it is zero and the problem is large."""
     entries = 0
-    if problem.n_rows >= FEWEST_ROWS and not np.any(start):
+    if problem.n_rows >= FEWEST_ROWS and not np.any(start.net_dual):
         engine = LocalEngine(problem.threads)
-        clusters = _clusters(problem, engine, monitor)
+        clusters = _clusters(problem, engine, budget.seed)
         if clusters is not None:
-            start, margin, entries = _glued(problem, clusters, engine, monitor)
-    return block_descent.solve(problem, start, monitor, margin, entries)
+            start, entries = _joined_duals(problem, clusters, engine, budget, history)
+    return block_descent.solve(problem, start, budget, history, entries)
 
 
-def _clusters(problem: KernelProblem, engine: LocalEngine, monitor: Monitor) -> Divided | None:
+def _clusters(problem: KernelProblem, engine: LocalEngine, seed: int) -> Divided | None:
     """Divide the rows, once for all problems of a fit; None if the kernel is not local."""
-    for rows, found in monitor.clusters:
+    for rows, found in problem.clusters:
         if rows is problem.X:
             known: Divided | None = found
             return known
-    n, random = problem.n_rows, np.random.default_rng(monitor.seed)
+    n, random = problem.n_rows, np.random.default_rng(seed)
     n_clusters = min(-(-n // CLUSTER_ROWS), MOST_CLUSTERS)
     divided = None
     if mass_within_clusters(problem, n_clusters, random) >= LOCAL:
-        # The division asks for rows and labels only: the loss is in the problem.
+        # The division uses rows and labels only: the loss is in the problem.
         samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
         whole = engine.scatter([whole_set(samples)])
         divided = Clusters()(engine, whole, 1, n_clusters, random)
-    monitor.clusters[:] = [(problem.X, divided)]
+    problem.clusters[:] = [(problem.X, divided)]
     return divided
 
 
@@ -92,46 +92,34 @@ def mass_within_clusters(
     return float(values[within].sum() / max(values.sum(), 1e-300))
 
 
-def _glued(
-    problem: KernelProblem, clusters: Divided, engine: LocalEngine, monitor: Monitor
-) -> tuple[Array, Array, int]:
-    """Return the duals of the clusters put together, their margins, and kernel values spent."""
+def _joined_duals(
+    problem: KernelProblem,
+    clusters: Divided,
+    engine: LocalEngine,
+    budget: Budget,
+    history: History,
+) -> tuple[Duals, int]:
+    """Return the duals of all clusters, and the kernel values that they took."""
     n, share = problem.n_rows, engine.share(clusters.n_parts)
-    one = partial(
-        _solve_cluster,
-        problem=problem,
-        threads=share.threads,
-        memory=monitor.memory // share.sharers,
-        monitor=monitor,
-        engine=engine,
-    )
+    own = budget.share(sharers=share.sharers, threads=share.threads, stopping=engine.stopping)
+    one = partial(_solve_cluster, problem=problem, budget=own)
+
+    def report(done: int, of: int) -> None:
+        history.report(counted="clusters", done=done, of=of)
+
     net_dual, entries = np.zeros(n), n * Clusters().n_sample
-    for part, spent in engine.map(clusters.parts, one, partial(monitor.count, "clusters")):
+    for part, spent in engine.map(clusters.parts, one, report):
         net_dual[part.rows] = part.net_dual
         entries += spent
     products, support = KernelProducts(problem), np.flatnonzero(net_dual)
     margin = products.all_rows(support, net_dual[support])
-    return *best_on_ray(problem.terms, net_dual, margin), entries + products.entries
+    return best_on_ray(problem.terms, net_dual, margin), entries + products.entries
 
 
-def _solve_cluster(
-    part: Part,
-    problem: KernelProblem,
-    threads: int,
-    memory: int,
-    monitor: Monitor,
-    engine: LocalEngine,
-) -> tuple[Part, int]:
+def _solve_cluster(part: Part, problem: KernelProblem, budget: Budget) -> tuple[Part, int]:
     """Solve a cluster as if there were no other; return it with the kernel values it took."""
-    alone = replace(problem.only(part.rows), threads=threads)
-    budget = Monitor(
-        tol=monitor.tol,
-        max_iter=monitor.max_iter,
-        max_time=monitor.time_left,
-        memory=memory,
-        seed=monitor.seed,
-        stopping=engine.stopping,
-    )
-    solution = block_descent.solve(alone, part.net_dual, budget)
-    spent = float(budget.history()["passes"][-1]) * part.n_rows**2
-    return replace(part, net_dual=solution.net_dual), int(spent)
+    alone = replace(problem.only(part.rows), threads=budget.threads)
+    history = History(COLUMNS)
+    solution = block_descent.solve(alone, Duals(part.net_dual), budget, history)
+    spent = float(history.rows[-1]["passes"]) * part.n_rows**2
+    return replace(part, net_dual=solution.iterate.net_dual), int(spent)

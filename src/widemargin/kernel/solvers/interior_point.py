@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.arrays import Array
+from ..cholesky import CholeskyFactor, damped_cholesky
 from ..problem import KernelProblem
-from .dense import CholeskyFactor, damped_cholesky
 
 STEPS = 80
 # Complementarity to reach, relative to the objective; an active-set polish does the rest.
@@ -29,7 +29,7 @@ ENOUGH = 1e-10
 
 
 @dataclass
-class _Point:
+class _InteriorPoint:
     """An iterate. Invariant: net dual, room and both multipliers are positive."""
 
     net_dual: Array
@@ -41,15 +41,15 @@ class _Point:
     def complementarity(self) -> float:
         return float(self.low @ self.net_dual + self.high @ self.room)
 
-    def moved(self, step: _Point, t: float) -> _Point:
-        return _Point(
+    def moved(self, step: _InteriorPoint, t: float) -> _InteriorPoint:
+        return _InteriorPoint(
             self.net_dual + t * step.net_dual,
             self.room + t * step.room,
             self.low + t * step.low,
             self.high + t * step.high,
         )
 
-    def longest(self, step: _Point, fraction: float) -> float:
+    def longest(self, step: _InteriorPoint, fraction: float) -> float:
         """Return how far one may go, at most 1, keeping a fraction of the way to the border."""
         reach = 1.0 / fraction
         for name in ("net_dual", "room", "low", "high"):
@@ -87,26 +87,26 @@ def solve_box(problem: KernelProblem, q: Array) -> Array:
     return point.net_dual
 
 
-def _start(hessian: Array, margin: float, upper: Array) -> _Point:
+def _start(hessian: Array, margin: float, upper: Array) -> _InteriorPoint:
     """Begin in the middle of the box with multipliers that satisfy the first condition."""
     net_dual = 0.5 * upper
     gradient = hessian @ net_dual - margin
     low = 1.0 + np.maximum(gradient, 0.0)
-    return _Point(net_dual, upper - net_dual, low, low - gradient)
+    return _InteriorPoint(net_dual, upper - net_dual, low, low - gradient)
 
 
 def _direction(
-    point: _Point,
+    point: _InteriorPoint,
     residual: Array,
     factor: CholeskyFactor,
     centre_low: Array | float,
     centre_high: Array | float,
-) -> _Point:
+) -> _InteriorPoint:
     """Solve the linearised conditions for the wanted products of bounds and multipliers."""
     to_low = centre_low / point.net_dual - point.low
     to_high = centre_high / point.room - point.high
     step = factor.solve(-residual + to_low - to_high)
-    return _Point(
+    return _InteriorPoint(
         step,
         -step,
         to_low - point.low / point.net_dual * step,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.rows import as_rows
-from ..matrices import weighted_sums
+from ..kernels import weighted_sums
 from ..problem import KernelProblem
 
 # Rows of a user's kernel matrix that are copied at a time.

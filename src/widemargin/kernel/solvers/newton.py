@@ -19,34 +19,36 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.budget import Budget
 from ...core.certificates import certify
+from ...core.history import History
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ..problem import KernelProblem
-from .dense import damped_cholesky
-from .monitor import Monitor
-from .solution import KernelSolution
+from ..cholesky import damped_cholesky
+from ..problem import Duals, KernelProblem, record_iteration
 
 
 def solve(
-    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> KernelSolution:
+    problem: KernelProblem, start: Duals, budget: Budget, history: History
+) -> Solution[Duals]:
     """Solve from ``start``; the result is exact to rounding unless stopped before.
 
-    A known ``margin`` saves nothing here: the dense matrix gives it for free.
+    Known margins save nothing here: the dense matrix gives them for free.
     """
     with single_threaded_blas():  # the number of BLAS threads must not change the result
-        return _solve(problem, problem.dense_q(), start, monitor)
+        return _solve(problem, problem.dense_q(), start.net_dual, budget, history)
 
 
-def _solve(problem: KernelProblem, q: Array, start: Array, monitor: Monitor) -> KernelSolution:
-    terms, n = problem.terms, problem.n_rows
+def _solve(
+    problem: KernelProblem, q: Array, start: Array, budget: Budget, history: History
+) -> Solution[Duals]:
+    terms = problem.terms
     net_dual = np.array(start, dtype=np.float64)
     margin = q @ net_dual
     outcome, previous = Outcome.ITERATIONS, np.inf
     step = 0
-    for step in range(monitor.max_iter):
+    for step in range(budget.max_iter):
         wanted, penalised = newton_point(q, terms, margin)
         wanted_margin = q @ wanted
         if np.array_equal(penalised, penalised_side(terms, wanted_margin)):
@@ -55,7 +57,7 @@ def _solve(problem: KernelProblem, q: Array, start: Array, monitor: Monitor) -> 
         t = exact_line_search(terms, net_dual, margin, wanted - net_dual, wanted_margin - margin)
         net_dual = net_dual + t * (wanted - net_dual)
         margin = margin + t * (wanted_margin - margin)
-        monitor.latest = net_dual
+        history.latest = Duals(net_dual)
         primal = 0.5 * float(net_dual @ margin) + float(np.sum(terms.primal(margin)))
         if primal >= previous * (1 - 1e-15):  # rounding decides: no smaller primal is to be had
             outcome = Outcome.STALLED
@@ -63,10 +65,11 @@ def _solve(problem: KernelProblem, q: Array, start: Array, monitor: Monitor) -> 
         previous = primal
         dual_point = terms.implied_dual(margin)
         dual = certify(terms, dual_point, q @ dual_point).dual
-        if monitor.record(step, primal, dual, n, n, 1.0):
+        record_iteration(history, problem, step, primal, dual)
+        if budget.out_of_time:
             outcome = Outcome.TIME
             break
-    return finish(problem, q, net_dual, outcome, step + 1, monitor)
+    return finish(problem, q, net_dual, outcome, step + 1, budget, history)
 
 
 def newton_point(q: Array, terms: LossTerms, margin: Array) -> tuple[Array, Array]:
@@ -95,7 +98,7 @@ def exact_line_search(
     """Minimise the primal over t ∈ (0, 1] along a direction.
 
     The derivative is increasing and piecewise linear, with a kink wherever a row's margin meets one
-    of the wanted ones: the kinks in order, and the slope at each, tell the piece of its root.
+    of the wanted ones: the slope at each kink, in order, brackets the root.
     """
 
     def slope(t: float) -> float:
@@ -131,15 +134,16 @@ def finish(
     net_dual: Array,
     outcome: Outcome,
     steps: int,
-    monitor: Monitor,
-) -> KernelSolution:
+    budget: Budget,
+    history: History,
+) -> Solution[Duals]:
     """Certify a net dual, after moving it into the loss's domain."""
     net_dual = problem.terms.nearest(net_dual)
     margin = q @ net_dual
     certificate = problem.certificate(net_dual, margin)
-    if certificate.relative_gap <= monitor.tol:
+    if certificate.relative_gap <= budget.tol:
         outcome = Outcome.CONVERGED
     elif outcome is Outcome.CONVERGED:  # on paper; rounding or overflow says otherwise
         outcome = Outcome.STALLED
-    monitor.record(steps, certificate.primal, certificate.dual, problem.n_rows, problem.n_rows, 1.0)
-    return KernelSolution(net_dual, margin, certificate, outcome, steps)
+    record_iteration(history, problem, steps, certificate.primal, certificate.dual)
+    return Solution(Duals(net_dual, margin), certificate, outcome, steps)

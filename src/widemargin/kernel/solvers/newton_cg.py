@@ -6,11 +6,11 @@ The step is that of :mod:`~widemargin.kernel.solvers.newton`: on the rows the lo
 
 then an exact search of the line to its solution. Here the system is solved by conjugate gradients
 preconditioned by a low-rank factor (:mod:`~widemargin.kernel.solvers.preconditioner`), from the
-present
-duals on, until :math:`r^\top P^{-1} r` is 1e-4 of its start. Nothing of Q is kept: a product costs
-:math:`|A|^2` kernel values in the precision of the data, a step :math:`M|A|` more for the margins.
+present duals on, until :math:`r^\top P^{-1} r` is 1e-4 of its start. Nothing of Q is kept: a
+product costs :math:`|A|^2` kernel values in the precision of the data, a step :math:`M|A|` more for
+the margins.
 
-Stops when :math:`(P - D) / P \le` ``tol``, with margins computed anew in float64. Where float32
+Stops when :math:`(P - D) / P \le` ``tol``, with margins recomputed in float64. Where float32
 fails that, the next steps start from the float64 margins and correct what is left of the error.
 Memory is :math:`O(Mr)` for a factor of rank r.
 
@@ -37,16 +37,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.budget import Budget
 from ...core.certificates import Certificate, certify
+from ...core.history import History
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ..problem import KernelProblem
+from ..problem import Duals, KernelProblem, record_iteration
 from .kernel_products import KernelProducts
-from .monitor import Monitor
 from .newton import exact_line_search, penalised_side
 from .preconditioner import Preconditioner, build_preconditioner
-from .solution import KernelSolution
 
 # Of rᵀP⁻¹r, relative to its start: for the first system from zero duals, and for the others. With
 # 1e-2 for all, twice the steps are needed.
@@ -64,7 +64,7 @@ GAIN = 0.9
 
 
 @dataclass(frozen=True)
-class _Point:
+class _State:
     """Net duals with margin = Q ``net_dual``, up to the precision it was computed in."""
 
     net_dual: Array
@@ -79,50 +79,55 @@ class _Point:
 
 
 def solve(
-    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> KernelSolution:
-    """Solve from ``start``, with its ``margin`` if known."""
+    problem: KernelProblem, start: Duals, budget: Budget, history: History
+) -> Solution[Duals]:
+    """Solve from ``start``."""
     if not problem.terms.smooth:
         raise ValueError(
             "Newton's method needs a loss with curvature (ODM or squared hinge); got the hinge."
         )
     with single_threaded_blas():  # the number of BLAS threads must not change the result
-        return _Iteration(problem, monitor).run(np.array(start, dtype=np.float64), margin)
+        return _Iteration(problem, budget, history).run(start)
 
 
 class _Iteration:
     """One solve. Invariant: ``lower`` is the feasible point with the best dual seen."""
 
-    def __init__(self, problem: KernelProblem, monitor: Monitor) -> None:
-        self.problem, self.terms, self.monitor = problem, problem.terms, monitor
+    def __init__(self, problem: KernelProblem, budget: Budget, history: History) -> None:
+        self.problem, self.terms = problem, problem.terms
+        self.budget, self.history = budget, history
         self.products = KernelProducts(problem)
         self.preconditioner: Preconditioner | None = None
         self.lower, self.best_dual = np.zeros(problem.n_rows), -np.inf
 
-    def run(self, start: Array, margin: Array | None) -> KernelSolution:
-        support, terms, monitor = np.flatnonzero(start), self.terms, self.monitor
+    def run(self, start: Duals) -> Solution[Duals]:
+        terms, budget = self.terms, self.budget
+        net_dual, margin = np.array(start.net_dual, dtype=np.float64), start.margin
+        support = np.flatnonzero(net_dual)
         if margin is None:
-            margin = self.products.all_rows(support, start[support])
-        point = candidate = _Point(start, margin)
+            margin = self.products.all_rows(support, net_dual[support])
+        point = candidate = _State(net_dual, margin)
         reduction = REDUCTION if support.size else FIRST_REDUCTION
         missed, failures = np.inf, 0
-        for step in range(monitor.max_iter + 1):
-            monitor.latest = point.net_dual
+        for step in range(budget.max_iter + 1):
+            self.history.latest = Duals(point.net_dual)
             feasible = self._feasible(candidate)
             certificate = feasible.certificate(terms)
             if certificate.dual > self.best_dual:
                 self.lower, self.best_dual = feasible.net_dual, certificate.dual
-            if certificate.relative_gap <= monitor.tol:
+            if certificate.relative_gap <= budget.tol:
                 point = self._exact(feasible)
                 certificate = point.certificate(terms)
-                if certificate.relative_gap <= monitor.tol:
+                if certificate.relative_gap <= budget.tol:
                     return self._solution(point, certificate, Outcome.CONVERGED, step)
                 if not certificate.relative_gap <= GAIN * missed and not self._more_precise():
                     return self._stopped(point, Outcome.STALLED, step)
                 missed = certificate.relative_gap
-            if step and self._record(step, point.primal(terms), self.best_dual):
+            if step:
+                self._record(step, point.primal(terms), self.best_dual)
+            if step and budget.out_of_time:
                 return self._stopped(point, Outcome.TIME, step)
-            if step == monitor.max_iter:
+            if step == budget.max_iter:
                 break
             candidate = self._newton_point(point, reduction, failures)
             moved = self._lowest_between(point, candidate)
@@ -134,9 +139,9 @@ class _Iteration:
             else:
                 self._more_precise()
                 point, failures = self._exact(point), failures + 1
-        return self._stopped(point, Outcome.ITERATIONS, monitor.max_iter)
+        return self._stopped(point, Outcome.ITERATIONS, budget.max_iter)
 
-    def _newton_point(self, point: _Point, reduction: float, failures: int) -> _Point:
+    def _newton_point(self, point: _State, reduction: float, failures: int) -> _State:
         """Solve the optimality conditions for the rows penalised now; further after failures."""
         side = penalised_side(self.terms, point.margin)
         rows = np.flatnonzero(side)
@@ -148,23 +153,23 @@ class _Iteration:
         change = net_dual - point.net_dual
         moving = np.flatnonzero(change)
         if moving.size <= MORE_COLUMNS * rows.size:  # rounding is relative to the change alone
-            return _Point(net_dual, point.margin + self.products.all_rows(moving, change[moving]))
-        return _Point(net_dual, self.products.all_rows(rows, net_dual[rows]))
+            return _State(net_dual, point.margin + self.products.all_rows(moving, change[moving]))
+        return _State(net_dual, self.products.all_rows(rows, net_dual[rows]))
 
-    def _lowest_between(self, point: _Point, other: _Point) -> _Point:
+    def _lowest_between(self, point: _State, other: _State) -> _State:
         """Go to the lowest primal between two points."""
         change, margin_change = other.net_dual - point.net_dual, other.margin - point.margin
         t = exact_line_search(self.terms, point.net_dual, point.margin, change, margin_change)
-        return _Point(point.net_dual + t * change, point.margin + t * margin_change)
+        return _State(point.net_dual + t * change, point.margin + t * margin_change)
 
     def _solve_system(
-        self, point: _Point, side: Array, reduction: float, most_products: int
+        self, point: _State, side: Array, reduction: float, most_products: int
     ) -> Array:
         """Solve the system of the penalised rows by preconditioned conjugate gradients."""
         problem, terms, products = self.problem, self.terms, self.products
         if self.preconditioner is None:
             self.preconditioner = build_preconditioner(
-                problem, self.monitor.memory, self.monitor.seed
+                problem, self.budget.memory, self.budget.seed
             )
             products.entries += problem.n_rows * self.preconditioner.rank
         rows = np.flatnonzero(side)
@@ -193,18 +198,18 @@ class _Iteration:
             preconditioned = self.preconditioner.solve(residual)
             previous, size = size, float(residual @ preconditioned)
             direction = preconditioned + (size / previous) * direction
-            if self.monitor.out_of_time:  # what there is of the step is still taken
+            if self.budget.out_of_time:  # what there is of the step is still taken
                 break
         return net_dual
 
-    def _feasible(self, point: _Point) -> _Point:
+    def _feasible(self, point: _State) -> _State:
         """Move a point into the loss's domain; its margins follow by the rows that moved."""
         net_dual = self.terms.nearest(point.net_dual)
         moved = np.flatnonzero(net_dual != point.net_dual)
         if moved.size == 0:
             return point
         change = (net_dual - point.net_dual)[moved]
-        return _Point(net_dual, point.margin + self.products.all_rows(moved, change))
+        return _State(net_dual, point.margin + self.products.all_rows(moved, change))
 
     def _more_precise(self) -> bool:
         """Turn to float64 products; false if they are exact already."""
@@ -216,29 +221,29 @@ class _Iteration:
         self.products.entries = entries
         return True
 
-    def _exact(self, point: _Point) -> _Point:
-        """Compute the margins anew, in float64."""
+    def _exact(self, point: _State) -> _State:
+        """Recompute the margins in float64."""
         self.products.entries += self.problem.n_rows * int(np.count_nonzero(point.net_dual))
-        return _Point(point.net_dual, self.problem.margins(point.net_dual))
+        return _State(point.net_dual, self.problem.margins(point.net_dual))
 
-    def _stopped(self, point: _Point, outcome: Outcome, steps: int) -> KernelSolution:
+    def _stopped(self, point: _State, outcome: Outcome, steps: int) -> Solution[Duals]:
         """End with the last primal and the best dual, each in float64."""
         point = self._exact(point)
         lower = point
         if not np.array_equal(self.lower, point.net_dual):
-            lower = self._exact(_Point(self.lower, self.lower))
+            lower = self._exact(_State(self.lower, self.lower))
         dual = lower.certificate(self.terms).dual
         certificate = Certificate(point.primal(self.terms), dual)
-        if certificate.relative_gap <= self.monitor.tol:
+        if certificate.relative_gap <= self.budget.tol:
             outcome = Outcome.CONVERGED
         return self._solution(point, certificate, outcome, steps)
 
     def _solution(
-        self, point: _Point, certificate: Certificate, outcome: Outcome, steps: int
-    ) -> KernelSolution:
+        self, point: _State, certificate: Certificate, outcome: Outcome, steps: int
+    ) -> Solution[Duals]:
         self._record(steps, certificate.primal, certificate.dual)
-        return KernelSolution(point.net_dual, point.margin, certificate, outcome, steps)
+        return Solution(Duals(point.net_dual, point.margin), certificate, outcome, steps)
 
-    def _record(self, step: int, primal: float, dual: float) -> bool:
-        n = self.problem.n_rows
-        return self.monitor.record(step, primal, dual, n, n, self.products.passes)
+    def _record(self, step: int, primal: float, dual: float) -> None:
+        passes = self.products.passes
+        record_iteration(self.history, self.problem, step, primal, dual, passes=passes)

@@ -1,11 +1,10 @@
 r"""Newton's method in the precision of the data, no further than ``tol``: for parts.
 
-The step is that of :mod:`~widemargin.kernel.solvers.newton`, on the rows the loss penalises. The
-system is
-evaluated and factorised anew for them, in float32 where the data are float32, and nothing else of
-Q is kept; margins are float64. The duals of a step, moved into the loss's domain, are certified
-with their own margins, and the first within ``tol`` are the solution. Where rounding leaves no
-lower primal, the dense method in float64 goes on.
+The step is that of :mod:`~widemargin.kernel.solvers.newton`, on the rows the loss penalises. Their
+system is evaluated and factorised at each step, in float32 where the data are float32, and nothing
+else of Q is kept; margins are float64. The duals of a step, moved into the loss's domain, are
+certified with their own margins, and the first within ``tol`` are the solution. Where rounding
+leaves no lower primal, the dense method in float64 goes on.
 
 A step costs :math:`O(|A|^3/3)` and :math:`|A|^2 + M|A|` kernel values, memory is
 :math:`O(|A|^2)`. On parts of 1,500 rows of cod-rna (C = 32, each row weighing 32 times that) it
@@ -21,35 +20,35 @@ import scipy.linalg.lapack as lapack
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome
+from ...core.budget import Budget
+from ...core.history import History
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ..problem import KernelProblem
+from ..problem import Duals, KernelProblem, record_iteration
 from . import newton
-from .monitor import Monitor
 from .newton import exact_line_search, penalised_side
-from .solution import KernelSolution
 
 # A primal must fall by this share to count as lower.
 ROUNDING = 1e-9
 
 
 def solve(
-    problem: KernelProblem, start: Array, monitor: Monitor, margin: Array | None = None
-) -> KernelSolution:
-    """Solve from ``start``, with its ``margin`` if known."""
+    problem: KernelProblem, start: Duals, budget: Budget, history: History
+) -> Solution[Duals]:
+    """Solve from ``start``."""
     with single_threaded_blas():  # the number of BLAS threads must not change the result
-        net_dual = np.array(start, dtype=np.float64)
-        return _solve(
-            problem, net_dual, problem.margins(start) if margin is None else margin, monitor
-        )
+        net_dual, margin = np.array(start.net_dual, dtype=np.float64), start.margin
+        if margin is None:
+            margin = problem.margins(net_dual)
+        return _solve(problem, net_dual, margin, budget, history)
 
 
 def _solve(
-    problem: KernelProblem, net_dual: Array, margin: Array, monitor: Monitor
-) -> KernelSolution:
-    terms, n = problem.terms, problem.n_rows
+    problem: KernelProblem, net_dual: Array, margin: Array, budget: Budget, history: History
+) -> Solution[Duals]:
+    terms = problem.terms
     lowest = np.inf
-    for step in range(1, monitor.max_iter + 1):
+    for step in range(1, budget.max_iter + 1):
         wanted = _newton_point(problem, margin)
         if wanted is None:
             break
@@ -58,20 +57,20 @@ def _solve(
         if not np.array_equal(feasible, wanted):
             feasible_margin = wanted_margin + problem.margins(feasible - wanted)
         certificate = problem.certificate(feasible, feasible_margin)
-        stop = monitor.record(step, certificate.primal, certificate.dual, n, n, 1.0)
-        if certificate.relative_gap <= monitor.tol or stop:
-            converged = certificate.relative_gap <= monitor.tol
+        record_iteration(history, problem, step, certificate.primal, certificate.dual)
+        converged = certificate.relative_gap <= budget.tol
+        if converged or budget.out_of_time:
             outcome = Outcome.CONVERGED if converged else Outcome.TIME
-            return KernelSolution(feasible, feasible_margin, certificate, outcome, step)
+            return Solution(Duals(feasible, feasible_margin), certificate, outcome, step)
         change, margin_change = wanted - net_dual, wanted_margin - margin
         t = exact_line_search(terms, net_dual, margin, change, margin_change)
         net_dual, margin = net_dual + t * change, margin + t * margin_change
-        monitor.latest = net_dual
+        history.latest = Duals(net_dual)
         primal = 0.5 * float(net_dual @ margin) + float(np.sum(terms.primal(margin)))
         if not primal < lowest * (1 - ROUNDING):
             break
         lowest = primal
-    return newton.solve(problem, terms.nearest(net_dual), monitor)
+    return newton.solve(problem, Duals(terms.nearest(net_dual)), budget, history)
 
 
 def _newton_point(problem: KernelProblem, margin: Array) -> Array | None:

@@ -18,39 +18,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome
+from ...core.budget import Budget
+from ...core.history import History
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ..problem import KernelProblem
+from ..cholesky import damped_cholesky
+from ..problem import Duals, KernelProblem
 from . import newton
-from .dense import damped_cholesky
 from .interior_point import solve_box
-from .monitor import Monitor
-from .solution import KernelSolution
 
 # A dual this close to its bounds, relative to them, is taken to be at the bound.
 EDGE = 1e-9
 # Above this many rows a polish costs more than it is worth.
 POLISH_ROWS = 1000
-# Started next to the solution, a few exchanges do; more means rounding has the last word.
+# Started next to the solution, a few exchanges do; more means that rounding leaves nothing to gain.
 EXCHANGES = 200
 
 
-def polish(problem: KernelProblem, solution: KernelSolution, monitor: Monitor) -> KernelSolution:
+def polish(
+    problem: KernelProblem, solution: Solution[Duals], budget: Budget, history: History
+) -> Solution[Duals]:
     """Refine a solution to rounding level; return it or the better of the two."""
     if problem.terms.smooth:
-        refined = newton.solve(problem, solution.net_dual, monitor)
+        refined = newton.solve(problem, solution.iterate, budget, history)
     else:
         with single_threaded_blas():
-            refined = _active_set(problem, solution, monitor)
+            refined = _active_set(problem, solution, budget, history)
     better = refined.certificate.relative_gap <= solution.certificate.relative_gap
     return refined if better else solution
 
 
 def _active_set(
-    problem: KernelProblem, solution: KernelSolution, monitor: Monitor
-) -> KernelSolution:
+    problem: KernelProblem, solution: Solution[Duals], budget: Budget, history: History
+) -> Solution[Duals]:
     q, terms = problem.dense_q(), problem.terms
-    bound, net_dual = terms.bound, solution.net_dual.copy()
+    bound, net_dual = terms.bound, solution.iterate.net_dual.copy()
     if not solution.outcome.converged:
         net_dual = solve_box(problem, q)
     edge = EDGE * bound
@@ -61,7 +63,7 @@ def _active_set(
     ridge = 1e-13 * float(q.diagonal().max(initial=1e-300))
     rounding = 1e-12 * (1.0 + float(np.abs(q @ net_dual).max(initial=0.0)))
     for _ in range(EXCHANGES):
-        if monitor.out_of_time:
+        if budget.out_of_time:
             break
         gradient = q @ net_dual + terms.below * net_dual - terms.lower_margin
         if np.abs(gradient[free]).max(initial=0.0) > rounding:
@@ -74,7 +76,8 @@ def _active_set(
         if violation[worst] == 0.0:
             break
         free[worst] = True
-    return newton.finish(problem, q, net_dual, Outcome.STALLED, solution.iterations, monitor)
+    steps = solution.iterations
+    return newton.finish(problem, q, net_dual, Outcome.STALLED, steps, budget, history)
 
 
 def _move(

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ..pivoted_cholesky import pivoted_cholesky
+from ..cholesky import damped_cholesky, pivoted_cholesky
 from ..problem import KernelProblem
-from .dense import damped_cholesky
 
 # Of the factor, where memory allows it.
 RANK = 1000

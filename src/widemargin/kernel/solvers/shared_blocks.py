@@ -8,9 +8,9 @@ what they share; the arithmetic of the descent is each problem's own.
 
 A problem that leaves a row out gives it no weight (:func:`leave_out`): its dual stays zero and it
 adds nothing to either objective, but its margin is kept up to date like any other. That margin is
-the decision on a row that was not trained on, which is what a cross-validation asks for.
+the decision on a row that was not trained on, which is what a cross-validation needs.
 
-Stops when :math:`(P - D) / P \le` ``tol`` for every problem, certified from margins computed anew
+Stops when :math:`(P - D) / P \le` ``tol`` for every problem, certified from margins recomputed
 in float64, as :mod:`.block_descent` does. A block of :math:`B` rows costs
 :math:`B^2 + B M` kernel values for all problems together.
 """
@@ -40,7 +40,7 @@ BLOCK, WORKING_SET, FEWEST_BLOCK_ROWS = 4096, 384, 256
 # Part of the memory that a block's matrix may take.
 SHARE_OF_MEMORY = 4
 # A problem is solved on a block until its gap there is the first fraction of what it was, or what
-# would leave the second fraction of the gap that is asked for.
+# would leave the second fraction of the target gap.
 REDUCTION, ENOUGH = 0.1, 0.3
 SETS_PER_BLOCK = 400
 # Part of a block that stays for the next one, so that what two blocks do to each other settles.
@@ -50,7 +50,7 @@ KEPT = 0.5
 PATIENCE, LEAST_PROGRESS = 50, 1e-3
 # Curvature of a row that is left out: the square of the step it wants is zero in any precision.
 LEFT_OUT = 1e300
-# The descent stops a little below `tol`, so that the certificate seldom asks for more.
+# The descent stops a little below `tol`, so that the certificate seldom fails.
 SAFETY = 0.9
 # Rows by columns of a piece of the kernel matrix that stays in the processor's cache.
 PIECE = (512, 1024)
@@ -128,7 +128,7 @@ class SharedBlocks:
         max_sets : int
             Working sets allowed to each problem.
         stop : callable
-            Told the largest gap after every block; true means give up.
+            Called with the largest gap after every block; true means stop.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class SharedBlocks:
                 np.maximum(REDUCTION, ENOUGH * target / np.maximum(relative, 1e-300)),
                 max_sets - sets,
             )
-            if not taken.any():  # rounding has the last word
+            if not taken.any():  # rounding leaves nothing to gain
                 return sets
             sets += taken
             number += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+from ...core.fit import train
 from ...engines.spark import SparkEngine
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
@@ -17,25 +18,25 @@ from ..params.kernel import (
 )
 from ..params.keywords import with_keywords
 from .fit import KernelFit
-from .model import KernelModel, SparkODMModel, SparkSVMModel
+from .model import SparkKernelModel, SparkODMModel, SparkSVMModel
 from .rows import facts_of
 
 
 class KernelClassifier(ClassifierStage, KernelParams):
     """A kernel classifier: all but its Params."""
 
-    def _fit(self, dataset: Any) -> KernelModel:
+    def _fit(self, dataset: Any) -> SparkKernelModel:
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as told, errors_in_spark_names():
+        with FitLog(dataset.sparkSession, name) as log, errors_in_spark_names():
             try:
                 n_parts = self._value("nParts")
                 rows = self._place(
                     engine,
                     dataset,
                     columns,
-                    told,
+                    log,
                     n_parts=n_parts,
                     sorted_rows=True,
                     facts_of=facts_of,
@@ -44,21 +45,19 @@ class KernelClassifier(ClassifierStage, KernelParams):
                     name,
                     local,
                     rows,
-                    told,
+                    log,
                     max_model_rows=self.getOrDefault("maxModelRows"),
                     checkpoint=self._value("checkpointDir"),
                 )
                 try:
-                    fit.fit_problems()
-                    large = fit.set_fitted()
+                    train(fit, fit.run, KernelFit.set_fitted, usable=lambda _: False)
                 except BaseException:
                     fit.discard()
                     raise
             finally:
                 engine.release()
-        fit.warn()
-        model: KernelModel = self._model(local, large)
-        told.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
+        model: SparkKernelModel = self._model(local, fit.large)
+        log.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
         return model
 
 

@@ -2,24 +2,22 @@
 
 All files of a fit are rows of one Parquet table, to which a write adds: what is there is never
 touched, and what a killed write left behind is never seen. A file is several chunks; one that
-lacks some is as good as none. The bytes are those of :mod:`widemargin.kernel.divide.checkpoints`,
-which hold
-numbers under a checksum: reading them runs no code.
+lacks some is skipped. The bytes are those of :mod:`widemargin.kernel.divide.checkpoints`, which
+hold numbers under a checksum: reading them runs no code.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-import warnings
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F
 
+from ...core.fit import warn
 from ...engines.spark_tasks import CHUNK_BYTES
-from ...kernel.divide.checkpoints import LevelStore
 
 log = logging.getLogger("widemargin.spark")
 
@@ -54,10 +52,6 @@ class ClusterCheckpoints:
 
     def __str__(self) -> str:
         return self.folder
-
-    def for_problem(self, k: int) -> LevelStore:
-        """Return the store of one binary problem."""
-        return LevelStore(self, k)
 
     def write(self, name: str, data: bytes) -> None:
         """Add a file, or say once why that is not possible."""
@@ -108,10 +102,9 @@ class ClusterCheckpoints:
     def _complain(self, error: PySparkException) -> None:
         if not self._complained:
             self._complained = True
-            warnings.warn(
+            warn(
                 f"Levels cannot be kept in {self.folder!r} ({_first_line(error)}); the fit goes on "
-                "without. Make room there, or name another folder with `checkpointDir`.",
-                stacklevel=2,
+                "without. Make room there, or name another folder with `checkpointDir`."
             )
 
 

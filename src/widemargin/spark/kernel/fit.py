@@ -3,56 +3,48 @@
 from __future__ import annotations
 
 import operator
-import time
 from functools import cached_property
 from functools import reduce as fold
 from typing import Any
 
 import numpy as np
 
+from ...core.budget import Budget
+from ...core.history import History
+from ...core.outcome import Solution
 from ...core.resources import memory_bytes
-from ...estimators.divided import (
-    SolvedLevels,
-    check_memory,
-    level_attributes,
-    resolve_strategy,
-    warn_of_levels,
-)
-from ...estimators.expansion import Expansion, set_expansion
-from ...estimators.resuming import shaping_settings
-from ...estimators.routing import routing_of
 from ...estimators.training_set import class_factors
-from ...kernel.divide.checkpoints import identity_of
-from ...kernel.divide.loop import DivideAndConquer, Level, Whole
-from ...kernel.divide.part_solver import PartSettings
+from ...kernel.divide.checkpoints import identity_of, shaping_settings
+from ...kernel.divide.driver import LevelFit, resolve_strategy
+from ...kernel.divide.levels import Level, SolvedLevels, Whole
 from ...kernel.divide.strategies import Strategy, Stratified
 from ...kernel.kernels import Kernel
+from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
 from ...kernel.partition.division import per_row
-from ...kernel.partition.kernel_kmeans import LARGEST
 from ...kernel.samples import Part
 from ..fit_log import FitLog
 from ..rows.blocks import PlacedRows
 from . import support_table
 from .cluster_checkpoints import ClusterCheckpoints
 from .large_expansion import LargeExpansion
-from .level_support import RightRows, Support, level_model, stacked, support_of
+from .level_support import CorrectRows, Support, level_model, stacked, support_of
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
-from .support_table import AsTable, Gathered, nothing_gathered
+from .support_table import AsTable, SupportVectors, no_support_vectors
 
 
-class KernelFit:
-    """Takes the binary problems one after another through the levels of a strategy.
+class KernelFit(LevelFit):
+    """The binary problems of a DataFrame, taken through the levels where its rows are.
 
     Parameters
     ----------
     name : str
-        Of the estimator, for messages.
+        Name of the estimator, for messages.
     local : ODMClassifier or SVMClassifier
         The settings; not fitted.
     rows : PlacedRows
         The training set.
-    told : FitLog
-        Told of what is done.
+    log : FitLog
+        Where progress is written.
     max_model_rows : int
         Support vectors that may come to the driver.
     checkpoint : str or None
@@ -60,8 +52,8 @@ class KernelFit:
 
     Attributes
     ----------
-    results : list of SolvedLevels
-        Of the problems that are solved.
+    large : LargeExpansion or None
+        The support vectors, if they stay on the cluster; set by :meth:`set_fitted`.
     """
 
     def __init__(
@@ -69,38 +61,57 @@ class KernelFit:
         name: str,
         local: Any,
         rows: PlacedRows,
-        told: FitLog,
+        log: FitLog,
         *,
         max_model_rows: int,
         checkpoint: str | None,
     ) -> None:
-        self.name, self.local, self.rows, self.told = name, local, rows, told
-        self.max_model_rows = max_model_rows
-        self.engine, self.n_rows = rows.engine, rows.summary.rows
-        self.n_classes = len(rows.summary.counts)
+        self.local, self.rows, self.max_model_rows = local, rows, max_model_rows
+        self.n_rows, self.n_classes = rows.summary.rows, len(rows.summary.counts)
         self.numbering = Numbering.of(rows.summary.blocks)
-        self.seed = local._seed()
-        found = resolve_strategy(local.strategy, self.n_rows, name)
-        self.exact = found is None
-        self.strategy: Strategy = Stratified(levels=0) if found is None else found
-        self.method = self.strategy.row(local._loss().name)
-        self.plan = self.strategy.plan(self.n_rows, self.method.last_level)
-        self.memory = memory_bytes(local.memory_limit)
-        self.results: list[SolvedLevels] = []
-        # Of each problem, one of these: what few rows there are, or a table on the cluster.
+        self.loss = local._loss()
+        # Of each problem one of these: its few support vectors, or a table on the cluster.
         self.may_be_large = self.n_rows > max_model_rows
         self.support: list[Support] = []
         self.tables: list[Any] = []
-        self.checkpoints = None if checkpoint is None else self._checkpoints(checkpoint)
+        self.large: LargeExpansion | None = None
 
-    def _checkpoints(self, folder: str) -> ClusterCheckpoints:
+        def announce(k: int, level: int, n_parts: int) -> None:
+            log.tell(f"problem {k}: level {level}, {n_parts} parts")
+            log.doing(f"problem {k}, level {level}, {n_parts} parts")
+
+        found = resolve_strategy(local.strategy, self.n_rows, name)
+        self.exact = found is None
+        strategy = Stratified(levels=0) if found is None else found
+        budget = Budget(
+            tol=local.tol,
+            max_iter=local.max_iter,
+            max_time=local.max_time,
+            memory=memory_bytes(local.memory_limit),
+            seed=local._seed(),
+        )
+        super().__init__(
+            name,
+            1 if self.n_classes == 2 else self.n_classes,
+            self._pose,
+            strategy,
+            self.loss.name,
+            rows.engine,
+            local.solver,
+            budget,
+            judge=None if rows.validation is None else self._score,
+            folder=None if checkpoint is None else self._checkpoints(checkpoint, strategy, budget),
+            announce=announce,
+        )
+
+    def _checkpoints(self, folder: str, strategy: Strategy, budget: Budget) -> ClusterCheckpoints:
         """Find the folder by all that shapes the levels: rows, settings, seed."""
-        settings = shaping_settings(self.local, self.strategy, self.seed)
+        settings = shaping_settings(self.local, strategy, budget.seed)
         beside = self.rows.validation
         marks = [self.rows.summary.blocks, () if beside is None else beside.summary.blocks]
         arrays = [np.array(each, dtype=np.int64).reshape(-1, 3) for each in marks]
         settings["features"], settings["classes"] = self.rows.n_features, self.n_classes
-        return ClusterCheckpoints(self.engine.session, folder, identity_of(arrays, settings))
+        return ClusterCheckpoints(self.rows.engine.session, folder, identity_of(arrays, settings))
 
     @cached_property
     def facts(self) -> RowFacts:
@@ -122,79 +133,46 @@ class KernelFit:
         dense = self.rows.summary.dense
         return RowForm.of(self.facts, self.kernel, self.n_rows, self.rows.n_features, dense)
 
-    def fit_problems(self) -> None:
-        """Solve the problems one after another, and bring here what their models need."""
+    def _positive(self, k: int) -> int:
+        """Return the class that is positive in a problem."""
+        return 1 if self.n_classes == 2 else k
+
+    def _pose(self, k: int) -> Whole:
+        """Make the blocks of rows the parts of a problem."""
         local, totals = self.local, self.rows.summary.weights
         factors = class_factors(local.class_weight, np.arange(self.n_classes), totals)
         row_weight = local._row_weight(float(totals.sum()))
-        size = self.form.size(self.n_rows, self.rows.n_features, self.facts.nonzero)
-        largest = LARGEST if self.method.routed else 1.0  # clusters are not of one size
-        check_memory(
-            self.plan,
-            self.n_rows,
-            size,
-            self.engine,
-            self.memory,
-            largest=largest,
-            setting="memoryLimit",
+        pose = AsPart(
+            self.numbering,
+            self.form,
+            self.kernel,
+            self.loss,
+            self._positive(k),
+            row_weight,
+            factors,
         )
-        settings = PartSettings(
-            total=float(row_weight * totals @ factors),
-            tol=local.tol,
-            max_iter=local.max_iter,
-            solver=local.solver,
-            seed=self.seed,
-            memory=self.memory,
-            threads=1,
-            root=False,
-            deadline=None if local.max_time is None else time.time() + local.max_time,
-        )
-        for k in range(1 if self.n_classes == 2 else self.n_classes):
-            positive = 1 if self.n_classes == 2 else k
-            pose = AsPart(
-                self.numbering,
-                self.form,
-                self.kernel,
-                local._loss(),
-                positive,
-                row_weight,
-                factors,
-            )
-            self._fit_problem(k, pose, settings)
-
-    def _fit_problem(self, k: int, pose: AsPart, settings: PartSettings) -> None:
         parts = self.engine.map(self.rows.parts, pose)
-        whole = Whole(parts, len(parts), self.n_rows)
+        size = self.form.size(self.n_rows, self.rows.n_features, self.facts.nonzero)
+        return Whole(parts, len(parts), self.n_rows, float(row_weight * totals @ factors), size)
 
-        def announce(number: int, n_parts: int) -> None:
-            self.told.tell(f"problem {k}: level {number}, {n_parts} parts")
-            self.told.doing(f"problem {k}, level {number}, {n_parts} parts")
-
-        loop = DivideAndConquer(
-            whole,
-            self.method,
-            self.plan,
-            self.engine,
-            settings,
-            judge=None if self.rows.validation is None else lambda at: self._score(at, pose),
-            store=None if self.checkpoints is None else self.checkpoints.for_problem(k),
-            announce=announce,
-        )
-        stop = loop.run()
-        assert loop.complete is not None
-        done = SolvedLevels(loop.complete, self.plan, self.n_rows, loop.records, stop)
-        self.results.append(done)
+    def _solve_levels(
+        self, k: int, whole: Whole, budget: Budget, history: History
+    ) -> Solution[SolvedLevels]:
+        """Solve a problem, and bring here what its model needs."""
+        solution = super()._solve_levels(k, whole, budget, history)
+        level = solution.iterate.level
         if self.may_be_large:
-            self.tables.append(self._table(k, done.level))
+            self.tables.append(self._table(k, level))
         else:
             mean = not self.method.routed
-            self.support.append(support_of(self.engine, done.level, mean=mean))
-        self.engine.release(done.level.parts)
-        self.engine.release(parts)
+            self.support.append(support_of(self.engine, level, mean=mean))
+        self.engine.release(level.parts)
+        self.engine.release(whole.parts)
+        return solution
 
     def _table(self, k: int, level: Level) -> Any:
         """Turn a level into a table of support vectors, which Spark keeps."""
-        order = {number: i for i, number in enumerate(self.engine.numbers(level.parts))}
+        order = {number: i for i, number in enumerate(self.rows.engine.numbers(level.parts))}
         total: float | None = None
         if not self.method.routed:
             total = self.engine.reduce(level.parts, _mass, operator.add)
@@ -206,7 +184,7 @@ class KernelFit:
         frame.count()  # made now, while the parts are there
         return frame
 
-    def _score(self, level: Level, pose: AsPart) -> float:
+    def _score(self, k: int, level: Level) -> float:
         """Score a level's model of a binary problem on the validation rows."""
         validation = self.rows.validation
         assert validation is not None
@@ -219,14 +197,13 @@ class KernelFit:
             )
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
-        question = RightRows(level_model(self.kernel, level, support), pose.positive)
+        question = CorrectRows(level_model(self.kernel, level, support), self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 
-    def set_fitted(self) -> LargeExpansion | None:
-        """Make the local estimator the fitted one; return its support vectors if they stay."""
-        large, found = self._gathered()
-        routers = [result.router for result in self.results]
+    def set_fitted(self) -> None:
+        """Make the local estimator the fitted one."""
+        self.large, found = self._gathered()
         expansion = Expansion(
             classes=np.arange(self.n_classes),
             support=found.rows,
@@ -235,40 +212,40 @@ class KernelFit:
             coef=found.coef,
             n_samples=self.n_rows,
         )
+        routers = [each.level.router for each in self.reached]
         routing = [
             None if router is None else routing_of(router, router.basis_rows, router.basis)
             for router in routers
         ]
         attributes = {
-            **level_attributes(self.results, len(self.results)),
+            **self.attributes(),
             "strategy_": "exact" if self.exact else self.method.name,
-            "support_part_": found.part if any(each.divided for each in self.results) else None,
-            "routing_": routing if any(each is not None for each in routing) else None,
+            "support_part_": found.part if any(each.divided for each in self.reached) else None,
+            "routing_": routing_or_none(routing),
         }
         set_expansion(self.local, self.kernel, expansion, attributes)
         self.local.n_features_in_ = self.rows.n_features
-        return large
 
-    def _gathered(self) -> tuple[LargeExpansion | None, Gathered]:
+    def _gathered(self) -> tuple[LargeExpansion | None, SupportVectors]:
         """Bring support vectors here; those of a large model stay, and none are here then."""
-        n_problems = len(self.results)
-        n_support = sum(result.level.summary.support for result in self.results)
+        n_problems = self.n_problems
+        n_support = sum(each.level.summary.support for each in self.reached)
         if not self.may_be_large:
             return None, self._with_vectors(self.support)
         frame = fold(lambda one, other: one.unionByName(other), self.tables)
         large = LargeExpansion(frame, n_support, self.tables)
         if n_support > self.max_model_rows:
             empty = np.zeros((0, self.rows.n_features), dtype=self.form.dtype)
-            return large, nothing_gathered(n_problems, empty)
+            return large, no_support_vectors(n_problems, empty)
         found = large.collected(n_problems)
         large.unpersist()
         return None, found
 
-    def _with_vectors(self, support: list[Support]) -> Gathered:
+    def _with_vectors(self, support: list[Support]) -> SupportVectors:
         """Bring the rows that have a dual in some problem here, as they were given."""
         rows = np.unique(np.concatenate([each.rows for each in support]))
         if rows.size == 0:
-            return nothing_gathered(len(support), np.zeros((0, self.rows.n_features)))
+            return no_support_vectors(len(support), np.zeros((0, self.rows.n_features)))
         coef = np.zeros((len(support), rows.size))
         part = np.full(coef.shape, -1, dtype=np.int32)
         for k, each in enumerate(support):
@@ -277,16 +254,12 @@ class KernelFit:
         question = RowsWanted(rows, self.numbering)
         found = self.engine.reduce(self.rows.parts, question, operator.add)
         codes = np.concatenate([own for _, own in found])
-        return Gathered(rows, codes, stacked([X for X, _ in found]), coef, part)
+        return SupportVectors(rows, codes, stacked([X for X, _ in found]), coef, part)
 
     def discard(self) -> None:
-        """Free the tables of a fit that came to nothing."""
+        """Free the tables of a fit that failed."""
         for table in self.tables:
             table.unpersist()
-
-    def warn(self) -> None:
-        """Say what time ended early, or did not converge."""
-        warn_of_levels(self.results, self.local.tol, self.name)
 
 
 def _mass(part: Part) -> float:

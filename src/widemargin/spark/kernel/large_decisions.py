@@ -1,8 +1,8 @@
 """Decisions of a model that stays on the cluster, as a column of a DataFrame.
 
-Rows are packed into blocks, and every block meets the support vectors: those of all parts, or of
-the cluster that is nearest to each row. What they say is brought back to the block by one shuffle,
-and added up there in a fixed order.
+Rows are packed into blocks, and every block is joined with the support vectors: those of all parts,
+or of the cluster that is nearest to each row. One shuffle brings the sums back to the block, where
+they are added in a fixed order.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..decisions import VectorChecks, listed
-from .large_expansion import Asker, LargeExpansion
+from .large_expansion import DecisionRule, LargeExpansion
 from .support_table import block_of
 
 # Rows of a block of the DataFrame.
 ROWS_OF_A_BLOCK = 4096
 
-# A block's rows, or what support vectors say to some of them; `mark` is their checksum.
+# A block's rows, or the sums of some support vectors for them; `mark` is their checksum.
 MESSAGES = pa.schema(
     [
         ("query", pa.int64()),
@@ -39,36 +39,36 @@ MESSAGES = pa.schema(
     ]
 )
 MESSAGES_DDL = "query long, mark long, problem int, part int, block int, message binary"
-# In place of a problem's number: the rows themselves, or those that all parts are asked about.
-ROWS, EVERYBODY = -2, -1
+# In place of a problem's number: the rows themselves, or rows that go to all parts.
+ROWS, ALL_PARTS = -2, -1
 
 
 def with_large_decisions(
-    dataset: Any, large: LargeExpansion, asker: Asker, checks: VectorChecks, name: str
+    dataset: Any, large: LargeExpansion, rule: DecisionRule, checks: VectorChecks, name: str
 ) -> Any:
     """Add a column of decisions, an array of one number per binary problem."""
-    # Where rows meet all support vectors, a task's number is not that of their partition.
+    # Where rows are joined with all support vectors, a task's number is not their partition's.
     placed = dataset.withColumn(f"{name}_partition", F.spark_partition_id())
     packed = placed.mapInArrow(partial(_packed, checks), MESSAGES_DDL)
-    asked = packed.mapInArrow(partial(_queries, asker, checks), MESSAGES_DDL).select(
+    queries = packed.mapInArrow(partial(_queries, rule, checks), MESSAGES_DDL).select(
         "query", "mark", F.col("problem").alias("to_problem"), F.col("part").alias("to"), "message"
     )
     support = large.frame
-    routed = [k for k, each in enumerate(asker.routing) if each is not None]
-    everybody = asked.where(F.col("to_problem") == EVERYBODY).crossJoin(
+    routed = [k for k, each in enumerate(rule.routing) if each is not None]
+    of_all_parts = queries.where(F.col("to_problem") == ALL_PARTS).crossJoin(
         support.where(~F.col("problem").isin(routed))
     )
-    nearest = asked.join(
+    nearest = queries.join(
         support, (F.col("to_problem") == F.col("problem")) & (F.col("to") == F.col("part"))
     )
-    pairs = nearest if len(routed) == asker.n_problems else everybody
-    if 0 < len(routed) < asker.n_problems:
-        pairs = everybody.unionByName(nearest)
-    answers = pairs.mapInArrow(partial(_answers, asker), MESSAGES_DDL)
+    pairs = nearest if len(routed) == rule.n_problems else of_all_parts
+    if 0 < len(routed) < rule.n_problems:
+        pairs = of_all_parts.unionByName(nearest)
+    answers = pairs.mapInArrow(partial(_answers, rule), MESSAGES_DDL)
     together = packed.unionByName(answers).repartition("query")
     together = together.sortWithinPartitions("query", "problem", "part", "block")
     fields = [*dataset.schema.fields, StructField(name, ArrayType(DoubleType()))]
-    finish = _Finish(asker.n_problems, checks, name)
+    finish = _Finish(rule.n_problems, checks, name)
     return together.mapInArrow(finish, StructType(fields))
 
 
@@ -102,18 +102,18 @@ def _unpacked(data: bytes) -> pa.RecordBatch:
 
 
 def _queries(
-    asker: Asker, checks: VectorChecks, batches: Iterable[pa.RecordBatch]
+    rule: DecisionRule, checks: VectorChecks, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Address the valid rows of blocks to those who decide about them."""
+    """Address the valid rows of blocks to the parts that decide about them."""
     for row in _rows(batches):
         vectors = checks.vectors(_unpacked(row["message"]).column(checks.name))
         valid = np.flatnonzero(vectors.valid)
         if valid.size == 0:
             continue
-        groups = asker.groups(vectors.X)
+        groups = rule.groups(vectors.X)
         mark = (row["query"], row["mark"])
         if any(group is None for group in groups):
-            yield _message(*mark, EVERYBODY, 0, 0, pickle.dumps((valid, vectors.X)))
+            yield _message(*mark, ALL_PARTS, 0, 0, pickle.dumps((valid, vectors.X)))
         for problem, group in enumerate(groups):
             for part in [] if group is None else np.unique(group).tolist():
                 own = np.flatnonzero(group == part)
@@ -121,19 +121,19 @@ def _queries(
                 yield _message(*mark, problem, part, 0, data)
 
 
-def _answers(asker: Asker, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Let support vectors decide about the rows they met."""
+def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Evaluate support vectors on the rows they are joined with."""
     for row in _rows(batches):
         positions, X = pickle.loads(row["message"])
         block = block_of(row)
-        data = pickle.dumps((positions, asker.decide(block, X)))
+        data = pickle.dumps((positions, rule.decide(block, X)))
         mark = (row["query"], row["mark"])
         yield _message(*mark, block.problem, block.part, block.block, data)
 
 
 @dataclass(frozen=True)
 class _Finish:
-    """Adds up what was said to the rows of a block, and puts it beside them."""
+    """Adds up the decisions about the rows of a block, and puts them into a column."""
 
     n_problems: int
     checks: VectorChecks

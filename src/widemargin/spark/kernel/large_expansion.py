@@ -1,4 +1,4 @@
-"""Kernel expansions that are too large for the driver: asked where they lie, or made smaller."""
+"""Kernel expansions too large for the driver: evaluated where they lie, or made smaller."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...estimators.expansion import Expansion, set_expansion
-from ...estimators.routing import router_of
 from ...kernel.kernels import Kernel
 from ...kernel.model.compression import POINTS
-from ...kernel.model.level_models import LevelModel
+from ...kernel.model.expansion import Expansion, router_of, set_expansion
+from ...kernel.model.level_model import LevelModel
+from ...kernel.model.prediction import fitted_kernel
 from . import support_table
-from .support_table import Gathered, SupportBlock, block_of, gathered
+from .support_table import SupportBlock, SupportVectors, block_of, gathered
 
 # Support vectors for each point of a compressed model that stand for all of them.
 SAMPLED = POINTS + 5
@@ -27,26 +27,26 @@ Groups = list[NDArray[np.int64] | None]
 
 
 @dataclass(frozen=True)
-class Asker:
-    """What decides, apart from the support vectors.
+class DecisionRule:
+    """Kernel and routing of a model: all that decides but its support vectors.
 
     Attributes
     ----------
     kernel : Kernel
         With its constant.
     routing : list of dict or None
-        Of every binary problem: how rows find their cluster; None asks all parts.
+        Of every binary problem: how rows find their cluster; None uses all parts.
     """
 
     kernel: Kernel
     routing: list[Any]
 
     @classmethod
-    def of(cls, fitted: Any) -> Asker:
+    def of(cls, fitted: Any) -> DecisionRule:
         """Take it from fitted attributes."""
         n_problems = len(fitted.dual_coef_)
         routing = [None] * n_problems if fitted.routing_ is None else fitted.routing_
-        return cls(fitted._fitted_kernel(constant=fitted.fit_intercept), routing)
+        return cls(fitted_kernel(fitted, constant=fitted.fit_intercept), routing)
 
     @property
     def n_problems(self) -> int:
@@ -83,11 +83,11 @@ class LargeExpansion:
     n_support: int
     kept: list[Any] = field(default_factory=list)
 
-    def decide(self, asker: Asker, X: Any) -> Array:
+    def decide(self, rule: DecisionRule, X: Any) -> Array:
         """Evaluate the decision function on a few rows, as (problems, rows)."""
-        question = partial(_asked, asker, X, asker.groups(X))
+        question = partial(_decided, rule, X, rule.groups(X))
         rows = self.frame.mapInArrow(question, "data binary").collect()
-        out = np.zeros((asker.n_problems, X.shape[0]))
+        out = np.zeros((rule.n_problems, X.shape[0]))
         for row in rows:
             out += np.frombuffer(bytes(row["data"])).reshape(out.shape)
         return out
@@ -99,7 +99,7 @@ class LargeExpansion:
             sums[row[0]] = row[1]
         return sums
 
-    def sampled(self, n_problems: int, size: int, seed: int) -> Gathered:
+    def sampled(self, n_problems: int, size: int, seed: int) -> SupportVectors:
         """Bring some support vectors here, drawn with equal chances; all if there are no more."""
         marks = self.frame.select("problem", "part", "block", "n").collect()
         marks.sort(key=lambda row: (row["problem"], row["part"], row["block"]))
@@ -114,7 +114,7 @@ class LargeExpansion:
         }
         return self._gathered(self.frame.mapInArrow(_Taken(wanted), support_table.DDL), n_problems)
 
-    def collected(self, n_problems: int) -> Gathered:
+    def collected(self, n_problems: int) -> SupportVectors:
         """Bring all support vectors here."""
         return self._gathered(self.frame, n_problems)
 
@@ -124,25 +124,25 @@ class LargeExpansion:
             frame.unpersist()
 
     @staticmethod
-    def _gathered(frame: Any, n_problems: int) -> Gathered:
+    def _gathered(frame: Any, n_problems: int) -> SupportVectors:
         blocks = [block_of(row) for row in frame.collect()]
         blocks.sort(key=lambda each: (each.problem, each.part, each.block))
         return gathered(blocks, n_problems)
 
 
-def _asked(
-    asker: Asker, X: Any, groups: Groups, batches: Iterable[pa.RecordBatch]
+def _decided(
+    rule: DecisionRule, X: Any, groups: Groups, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Sum what the blocks of a partition say to rows; those of a cluster to its own alone."""
-    out = np.zeros((asker.n_problems, X.shape[0]))
+    """Sum the decisions of blocks about rows; a cluster decides about its own rows alone."""
+    out = np.zeros((rule.n_problems, X.shape[0]))
     for block in support_table.blocks_of(batches):
         group = groups[block.problem]
         if group is None:
-            out[block.problem] += asker.decide(block, X)
+            out[block.problem] += rule.decide(block, X)
             continue
         own = np.flatnonzero(group == block.part)
         if own.size:
-            out[block.problem, own] += asker.decide(block, X[own])
+            out[block.problem, own] += rule.decide(block, X[own])
     yield pa.RecordBatch.from_arrays([pa.array([out.tobytes()], pa.binary())], names=["data"])
 
 
@@ -159,9 +159,9 @@ class _Taken:
                 yield block.take(positions).record()
 
 
-def with_support(fitted: Any, found: Gathered) -> Any:
+def with_support(fitted: Any, found: SupportVectors) -> Any:
     """Return a copy of a fitted estimator with some support vectors in place of its own."""
-    kernel: Kernel = fitted._fitted_kernel(constant=fitted.fit_intercept)
+    kernel: Kernel = fitted_kernel(fitted, constant=fitted.fit_intercept)
     expansion = Expansion(
         classes=fitted.classes_,
         support=found.rows,

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...engines import Engine
-from ...kernel.divide.loop import Level
+from ...kernel.divide.levels import Level
 from ...kernel.kernels import Kernel
-from ...kernel.model.level_models import LevelModel
+from ...kernel.model.level_model import LevelModel
 from ...kernel.samples import Part
 from ..rows.block_tasks import SourceBlock
 
@@ -32,7 +32,7 @@ class Support:
     part : array of int32 of shape (n_support,)
         Number of the part.
     vectors : array or CSR matrix, or None
-        The rows, if they were asked for.
+        The rows, if they were requested.
     """
 
     rows: NDArray[np.int64]
@@ -56,7 +56,7 @@ class _SupportOfPart:
 
 
 def support_of(engine: Engine, level: Level, *, mean: bool, with_vectors: bool = False) -> Support:
-    """Bring the rows with a dual here; ``mean`` tells that the model is the mean of its parts."""
+    """Bring the rows with a dual here; ``mean`` if the model is the mean of its parts."""
     found = engine.reduce(level.parts, _SupportOfPart(with_vectors), operator.add)
     total = sum(mass for mass, _, _, _ in found)
     coefs = [coef * (mass / total) if mean else coef for mass, _, coef, _ in found]
@@ -83,8 +83,8 @@ def level_model(kernel: Kernel, level: Level, support: Support) -> LevelModel:
 
 
 @dataclass(frozen=True)
-class RightRows:
-    """How many rows of a block a level's model gets right."""
+class CorrectRows:
+    """Count the rows of a block that a level's model gets right."""
 
     model: LevelModel
     positive: int

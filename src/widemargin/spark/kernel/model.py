@@ -10,39 +10,39 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ...core.arrays import Array
-from ...estimators.compressed import compressed
+from ...kernel.model.compression import compressed
+from ...kernel.model.prediction import decisions
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
 from ..params.kernel import KernelParams, ODMParams, SVMParams
 from .large_decisions import with_large_decisions
-from .large_expansion import SAMPLED, Asker, LargeExpansion, with_support
+from .large_expansion import SAMPLED, DecisionRule, LargeExpansion, with_support
 
 
 @dataclass(frozen=True)
 class KernelScore:
-    """Sums kernel values with the support vectors; of the nearest cluster where one is asked."""
+    """Decisions of a model whose support vectors are in this process."""
 
     fitted: Any
 
     def __call__(self, X: Any) -> Array:
         """Return decisions, as (rows, problems)."""
-        decisions: Array = self.fitted._decisions(X)
-        return decisions
+        return decisions(self.fitted, X)
 
 
 @dataclass(frozen=True)
 class LargeScore:
-    """The same, of support vectors on the cluster; for a few rows on the driver."""
+    """Decisions of support vectors on the cluster, for a few rows on the driver."""
 
     large: LargeExpansion
-    asker: Asker
+    rule: DecisionRule
 
     def __call__(self, X: Any) -> Array:
         """Return decisions, as (rows, problems)."""
-        return np.ascontiguousarray(self.large.decide(self.asker, X).T)
+        return np.ascontiguousarray(self.large.decide(self.rule, X).T)
 
 
-class KernelModel(ModelStage, KernelParams):
+class SparkKernelModel(ModelStage, KernelParams):
     """A fitted kernel machine: all but its Params.
 
     ``_large`` is None, or has the support vectors; those of ``_fitted`` are none then.
@@ -59,7 +59,7 @@ class KernelModel(ModelStage, KernelParams):
 
     def _score(self) -> KernelScore | LargeScore:
         if self._large is not None:
-            return LargeScore(self._large, Asker.of(self._fitted))
+            return LargeScore(self._large, DecisionRule.of(self._fitted))
         alone = copy(self._fitted)
         alone.n_jobs = 1  # tasks share the cores
         return KernelScore(alone)
@@ -68,7 +68,9 @@ class KernelModel(ModelStage, KernelParams):
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         checks = VectorChecks(self.numFeatures, features, skip)
-        return with_large_decisions(dataset, self._large, Asker.of(self._fitted), checks, name)
+        return with_large_decisions(
+            dataset, self._large, DecisionRule.of(self._fitted), checks, name
+        )
 
     def setMaxModelRows(self, value: int) -> Self:
         """Set how many support vectors may come to the driver."""
@@ -124,16 +126,16 @@ class KernelModel(ModelStage, KernelParams):
 
     def _compressed(self, large: LargeExpansion, n: int) -> Any:
         seed = int(check_random_state(self._fitted.random_state).randint(np.iinfo(np.int32).max))
-        asker = Asker.of(self._fitted)
+        rule = DecisionRule.of(self._fitted)
         size = SAMPLED * n if isinstance(n, int) and n > 0 else 1
-        sample = with_support(self._fitted, large.sampled(asker.n_problems, size, seed))
+        sample = with_support(self._fitted, large.sampled(rule.n_problems, size, seed))
         # That of all support vectors, not of the sample.
-        constant = asker.kernel.constant if sample.routing_ is None else 0.0
-        sample.intercept_ = constant * large.totals(asker.n_problems) + 0.0
+        constant = rule.kernel.constant if sample.routing_ is None else 0.0
+        sample.intercept_ = constant * large.totals(rule.n_problems) + 0.0
 
         def decide(rows: Any) -> Array:
-            decisions = large.decide(asker, sample.support_vectors_[rows])
-            return np.ascontiguousarray(decisions - sample.intercept_[:, None])
+            values = large.decide(rule, sample.support_vectors_[rows])
+            return np.ascontiguousarray(values - sample.intercept_[:, None])
 
         return compressed(sample, n, seed, decide=decide, n_support=large.n_support)
 
@@ -164,9 +166,9 @@ class KernelModel(ModelStage, KernelParams):
         return self
 
 
-class SparkODMModel(KernelModel, ODMParams):
+class SparkODMModel(SparkKernelModel, ODMParams):
     """A fitted :class:`SparkODMClassifier`."""
 
 
-class SparkSVMModel(KernelModel, SVMParams):
+class SparkSVMModel(SparkKernelModel, SVMParams):
     """A fitted :class:`SparkSVMClassifier`."""

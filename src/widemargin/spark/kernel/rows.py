@@ -18,9 +18,8 @@ from ...core.rows import (
     row_sums,
     squared_deviations,
 )
-from ...estimators.divided import RowSize
-from ...estimators.prediction import FLOAT32_ROUNDING
-from ...kernel.kernels import Kernel, scaled_gamma
+from ...kernel.divide.levels import RowSize
+from ...kernel.kernels import FLOAT32_ROUNDING, Kernel, scaled_gamma
 from ...kernel.samples import OwnedRows, Part, Samples
 from ..rows.block_summary import BlockMark
 from ..rows.block_tasks import SourceBlock

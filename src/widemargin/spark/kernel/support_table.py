@@ -1,7 +1,7 @@
 """Support vectors as rows of a plain table, for models that stay on the cluster.
 
 A row holds a block of support vectors of one part of one binary problem: their arrays as bytes, a
-checksum over these, and nothing that is code. So a table can be read that anybody wrote.
+checksum over these, and no code. So it is safe to read a table of any origin.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class AsTable:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class SupportVectors:
     """Support vectors of all binary problems, each row once.
 
     Attributes
@@ -208,7 +208,7 @@ class Gathered:
     part: NDArray[np.int32]
 
 
-def gathered(blocks: list[SupportBlock], n_problems: int) -> Gathered:
+def gathered(blocks: list[SupportBlock], n_problems: int) -> SupportVectors:
     """Put blocks together."""
     rows, first = np.unique(np.concatenate([each.rows for each in blocks]), return_index=True)
     coef = np.zeros((n_problems, rows.size))
@@ -217,11 +217,11 @@ def gathered(blocks: list[SupportBlock], n_problems: int) -> Gathered:
         at = np.searchsorted(rows, block.rows)
         coef[block.problem, at], part[block.problem, at] = block.coef, block.part
     codes = np.concatenate([each.codes for each in blocks])[first]
-    return Gathered(rows, codes, stacked([each.X for each in blocks])[first], coef, part)
+    return SupportVectors(rows, codes, stacked([each.X for each in blocks])[first], coef, part)
 
 
-def nothing_gathered(n_problems: int, empty: Any) -> Gathered:
+def no_support_vectors(n_problems: int, empty: Any) -> SupportVectors:
     """Return no support vectors; ``empty`` has no rows, but their columns."""
     rows = np.zeros(0, dtype=np.int64)
     part = np.zeros((n_problems, 0), dtype=np.int32)
-    return Gathered(rows, part[0], empty, np.zeros((n_problems, 0)), part)
+    return SupportVectors(rows, part[0], empty, np.zeros((n_problems, 0)), part)

@@ -1,6 +1,6 @@
-r"""Partial pivoted Cholesky factorisation of a kernel matrix, :math:`K \approx F F^\top`.
+r"""Cholesky factors: partial pivoted ones of a kernel matrix, and damped ones of a dense system.
 
-Two ways to pick the pivots:
+The partial factor, :math:`K \approx F F^\top`, has two ways to pick the pivots:
 
 - ``"greedy"``: the row with the largest residual :math:`\kappa(x,x) - \lVert F_x \rVert^2`. This is
   the landmark rule of SODM (Eqn. 8) and, where :math:`\kappa(x, x)` varies, of DiODM (Eqn. 5),
@@ -188,3 +188,38 @@ def _accept(corner: Array, uniform: Array) -> NDArray[np.int64]:
         column = corner[:, k] / np.sqrt(left)
         corner -= np.outer(column, column)
     return np.array(accepted, dtype=np.int64)
+
+
+class CholeskyFactor:
+    """A Cholesky factor to solve with, for one matrix and any number of right-hand sides."""
+
+    def __init__(self, factor: tuple[Array, bool]) -> None:
+        self._factor = factor
+
+    def solve(self, right: Array) -> Array:
+        """Solve for one right-hand side."""
+        return np.asarray(scipy.linalg.cho_solve(self._factor, right, check_finite=False))
+
+
+def damped_cholesky(matrix: Array, diagonal: Array) -> CholeskyFactor:
+    """Factorise ``matrix + diag(diagonal)``, adding just enough to the diagonal to succeed.
+
+    A matrix that is positive semi-definite on paper may miss it by rounding. What the damping
+    changes is rounding too; a later certificate shows whether it counted.
+    """
+    total = matrix.diagonal() + diagonal
+    scale = float(np.abs(total).max(initial=0.0)) or 1.0
+    for damping in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8):
+        # Symmetric, so its transpose is itself in the order that LAPACK works on without a copy.
+        system = matrix.copy().T
+        system[np.diag_indices_from(system)] = total + damping * scale
+        try:
+            return CholeskyFactor(
+                scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            )
+        except np.linalg.LinAlgError:
+            continue
+    raise ValueError(
+        "The kernel matrix is far from positive semi-definite, or not finite; check the kernel "
+        "and the scale of the features."
+    )

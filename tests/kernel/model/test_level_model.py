@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from parts_to_merge import two_clouds
 from reference import kernels as naive
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.model.level_models import LevelModel
+from widemargin.kernel.model.level_model import LevelModel
 from widemargin.kernel.partition.nearest_group import nearest_landmark
 
 N_BASIS, N_QUERIES = 30, 70

@@ -2,7 +2,7 @@ r"""Decision functions of a level, finished or not.
 
 Parts that look like the whole set have complete models each, and a level's model is their mean:
 one kernel expansion with the coefficients divided. Clusters know their own rows only, and a
-level's model asks the cluster nearest to a row (DC-SVM's early prediction). The root has one part,
+level's model uses the cluster nearest to a row (DC-SVM's early prediction). The root has one part,
 and both are the plain model.
 """
 
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.rows import as_rows, canonical, drop_unused_columns
-from ..kernels import Kernel
-from ..matrices import weighted_sums
+from ..kernels import Kernel, weighted_sums
 from ..partition import NearestGroup
 
 Numbers = NDArray[np.int64]
@@ -41,7 +40,7 @@ class LevelModel:
     part : array of shape (n_basis,) or None
         The part each belongs to.
     router : NearestGroup or None
-        Finds the part of a row; None asks all parts.
+        Finds the part of a row; None uses all parts.
     """
 
     kernel: Kernel
@@ -92,7 +91,7 @@ class LevelModel:
         n_groups = self.router.n_groups
         order = np.argsort(self.part, kind="stable")
         basis_start = np.searchsorted(self.part[order], np.arange(n_groups + 1))
-        order = order[: basis_start[-1]]  # parts beyond the router's are never asked
+        order = order[: basis_start[-1]]  # parts beyond the router's are never used
         query_rows = np.argsort(group, kind="stable")
         query_start = np.searchsorted(group[query_rows], np.arange(n_groups + 1))
         X, basis = _same_columns(X, self.basis)

@@ -1,15 +1,23 @@
-"""The fitted attributes of a kernel machine: its expansion in kernels, wherever it was trained."""
+"""The fitted attributes of a kernel machine: its expansion in kernels, wherever it was trained.
+
+Attributes are plain values, so that a model file can hold them. A router becomes a dictionary per
+binary problem with the arrays of :class:`~widemargin.kernel.partition.NearestGroup`, the kernel's
+width for distances, and the basis rows in the columns that the user's data have.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import Array
-from ..kernel.kernels import Kernel
+from ...core.arrays import Array
+from ..kernels import Kernel
+from ..partition import NearestGroup
+
+Routing = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class Expansion:
 def set_expansion(
     estimator: Any, kernel: Kernel, expansion: Expansion, attributes: dict[str, Any]
 ) -> None:
-    """Make an estimator a fitted one; ``attributes`` tell how the fit went."""
+    """Make an estimator a fitted one; ``attributes`` describe how the fit went."""
     codes = expansion.codes.astype(np.int32)
     estimator.classes_ = expansion.classes
     estimator.gamma_ = None if kernel.name == "precomputed" else kernel.gamma
@@ -54,7 +62,36 @@ def set_expansion(
     estimator.dual_coef_ = expansion.coef
     for name, value in attributes.items():
         setattr(estimator, name, value)
-    # Where clusters are asked alone, each has a constant of its own, which is in its kernel.
+    # Where clusters are used alone, each has a constant of its own, which is in its kernel.
     constant = 0.0 if attributes["routing_"] is not None else kernel.constant
     estimator.intercept_ = constant * expansion.coef.sum(axis=1) + 0.0  # no -0.0
     estimator.n_samples_fit_ = expansion.n_samples
+
+
+def routing_of(router: NearestGroup, rows: NDArray[np.int64], basis: Any) -> Routing:
+    """Return the attribute of a router, given the numbers and the values of its basis rows."""
+    return {
+        "rows": rows,
+        "basis": basis,
+        "coef": router.coef,
+        "group_start": router.group_start,
+        "offset": router.offset,
+        "gamma": float(router.kernel.gamma),
+    }
+
+
+def routing_or_none(routing: list[Routing | None]) -> list[Routing | None] | None:
+    """Return the routing of all problems; None if none of them has clusters."""
+    return routing if any(each is not None for each in routing) else None
+
+
+def router_of(routing: Routing, kernel: Kernel) -> NearestGroup:
+    """Return the router of an attribute, for a model with a kernel."""
+    return NearestGroup(
+        replace(kernel, gamma=routing["gamma"], constant=0.0),
+        routing["basis"],
+        routing["rows"],
+        routing["coef"],
+        routing["group_start"],
+        routing["offset"],
+    )

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from reference import kernels as naive
 from reference import pivoted_cholesky as reference
 from widemargin.core.rows import as_rows
+from widemargin.kernel.cholesky import _accept, pivoted_cholesky
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.pivoted_cholesky import _accept, pivoted_cholesky
 
 KERNELS = [
     (Kernel("rbf", 0.7), lambda X: naive.rbf(X, X, 0.7)),

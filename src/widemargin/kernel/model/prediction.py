@@ -1,0 +1,154 @@
+"""Decisions of a fitted kernel machine, from its parameters and fitted attributes alone."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Array
+from ...core.resources import thread_count
+from ...core.rows import as_rows, canonical, drop_unused_columns, sparse_if_faster
+from ..kernels import (
+    FLOAT32_ROUNDING,
+    Kernel,
+    evaluate_callable,
+    is_precomputed,
+    rounding_of_distances,
+    weighted_sums,
+)
+from .expansion import router_of
+from .level_model import LevelModel
+
+
+def fitted_kernel(model: Any, constant: bool = False) -> Kernel:
+    """Return the kernel as fitted; its constant is in ``intercept_`` unless asked for."""
+    extra = 1.0 if constant else 0.0
+    if not isinstance(model.kernel, str) or is_precomputed(model):
+        return Kernel("precomputed", constant=extra)
+    gamma = float(model.gamma_)
+    return Kernel(model.kernel, gamma, float(model.coef0), int(model.degree), extra)
+
+
+def decisions(model: Any, X: Any) -> Array:
+    """Evaluate every binary problem on checked rows, as (rows, problems)."""
+    if model.support_.size == 0:
+        values = np.zeros((len(model.dual_coef_), X.shape[0]))
+    elif getattr(model, "routing_", None) is not None:
+        values = _routed_decisions(model, X)
+    elif is_precomputed(model):
+        values = weighted_sums(X[:, model.support_], model.dual_coef_)
+    elif callable(model.kernel):
+        gram = evaluate_callable(model.kernel, X, model.support_vectors_)
+        values = weighted_sums(gram, model.dual_coef_)
+    else:
+        values = _kernel_decisions(model, X)
+    return np.asarray(values.T + model.intercept_)
+
+
+def labels(model: Any, values: Array) -> NDArray[Any]:
+    """Return the labels that decisions imply."""
+    if values.shape[1] == 1:
+        return np.asarray(model.classes_[(values[:, 0] > 0).astype(np.intp)])
+    if model.multi_class == "ovo":
+        values = votes(values, len(model.classes_))
+    return np.asarray(model.classes_[np.argmax(values, axis=1)])
+
+
+def level_model(model: Any, k: int) -> LevelModel:
+    """Return the decision function of one binary problem, without the plain intercept."""
+    used = np.flatnonzero(model.dual_coef_[k])
+    routing = getattr(model, "routing_", None)
+    part = getattr(model, "support_part_", None)
+    kernel = fitted_kernel(model, constant=routing is not None and model.fit_intercept)
+    named = isinstance(model.kernel, str) and not is_precomputed(model)
+    return LevelModel(
+        kernel,
+        sparse_if_faster(model.support_vectors_[used]) if named else None,
+        model.support_[used],
+        model.dual_coef_[k, used],
+        None if part is None else part[k, used],
+        None if routing is None or routing[k] is None else router_of(routing[k], kernel),
+    )
+
+
+def _kernel_decisions(model: Any, X: Any) -> Array:
+    X, basis = _comparable(model, X)
+    X, basis = drop_unused_columns(canonical(X), canonical(sparse_if_faster(basis)))
+    coef = model.dual_coef_
+    if model.multi_class == "ovo" and len(coef) > 1 and hasattr(model, "support_class_"):
+        # Neighbours of one class take part in the same few problems: the others are skipped.
+        # Model files of the first format do not know the classes.
+        by_class = np.argsort(model.support_class_, kind="stable")
+        basis, coef = basis[by_class], coef[:, by_class]
+    return fitted_kernel(model).product(
+        as_rows(X, X.dtype),
+        as_rows(basis, X.dtype),
+        coef,
+        threads=thread_count(model.n_jobs),
+    )
+
+
+def _routed_decisions(model: Any, X: Any) -> Array:
+    """Evaluate the nearest cluster, problem by problem."""
+    values = None
+    if is_precomputed(model):
+        values = X[:, model.support_]
+    elif callable(model.kernel):
+        values = evaluate_callable(model.kernel, X, model.support_vectors_)
+    else:
+        X, _ = _comparable(model, X)
+    out = np.zeros((len(model.dual_coef_), X.shape[0]))
+    for k in range(len(out)):
+        one = level_model(model, k)
+        if values is None:
+            out[k] = one.decide(X, thread_count(model.n_jobs))
+            continue
+        kept = model.routing_[k]
+        routing = None
+        if kept is not None and is_precomputed(model):
+            routing = X[:, kept["rows"]]
+        elif kept is not None:
+            routing = evaluate_callable(model.kernel, X, kept["basis"])
+        in_problem = np.flatnonzero(model.dual_coef_[k])
+        out[k] = one.decide_values(values[:, in_problem], routing)
+    return out
+
+
+def _comparable(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return rows and support vectors in one precision, high enough for their distances."""
+    basis = model.support_vectors_
+    single = X.dtype == basis.dtype == np.float32
+    if single and rounding_of_distances(fitted_kernel(model), basis) > FLOAT32_ROUNDING:
+        single = False
+    dtype = np.float32 if single else np.float64
+    return X.astype(dtype, copy=False), basis.astype(dtype, copy=False)
+
+
+def votes(pairwise: Array, n_classes: int) -> Array:
+    """Turn one-vs-one decisions into one column per class.
+
+    Each class scores a vote per pair it wins, plus its summed decisions squeezed into
+    (−1/3, 1/3), which break ties and never overturn a vote.
+
+    Parameters
+    ----------
+    pairwise : array of shape (n_rows, n_pairs)
+        Decisions, positive for the first class of a pair.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    array of shape (n_rows, n_classes)
+    """
+    score = np.zeros((pairwise.shape[0], n_classes))
+    confidence = np.zeros_like(score)
+    for column, (i, j) in zip(pairwise.T, combinations(range(n_classes), 2), strict=True):
+        score[:, i] += column > 0
+        score[:, j] += column <= 0
+        confidence[:, i] += column
+        confidence[:, j] -= column
+    return score + confidence / (3.0 * (np.abs(confidence) + 1.0))

@@ -1,0 +1,228 @@
+"""The binary problems that a kernel machine is trained on, and their solution as wholes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.fit import FEWEST_AT_ONCE, Fit, warn
+from ..core.history import History
+from ..core.losses import Loss
+from ..core.outcome import Solution
+from ..engines import LocalEngine
+from .divide.starts import best_multiple
+from .kernels import Kernel
+from .problem import Duals, KernelProblem, take_rows
+from .samples import Samples
+from .solvers.binary import choose, solve_binary
+
+# Several problems of up to this many rows are solved at the same time, each on one thread, which
+# wastes less than one after another on all threads.
+LARGEST_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True)
+class BinaryTask:
+    """Which rows take part in a binary problem, and on which side.
+
+    Attributes
+    ----------
+    rows : array of int or None
+        The rows that take part; None means all.
+    label : array
+        +1.0 or −1.0 for each of them.
+    """
+
+    rows: NDArray[np.int64] | None
+    label: Array
+
+
+def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> list[BinaryTask]:
+    """Split a classification into binary problems.
+
+    Two classes are one problem, the second class positive. One-vs-rest gives a problem per class,
+    one-vs-one a problem per pair ``(i, j)``, i < j in lexicographic order, class i positive as in
+    scikit-learn.
+    """
+    if n_classes == 2:
+        return [BinaryTask(None, np.where(codes == 1, 1.0, -1.0))]
+    if scheme == "ovr":
+        return [BinaryTask(None, np.where(codes == k, 1.0, -1.0)) for k in range(n_classes)]
+    tasks = []
+    for i, j in combinations(range(n_classes), 2):
+        rows = np.flatnonzero((codes == i) | (codes == j))
+        tasks.append(BinaryTask(rows, np.where(codes[rows] == i, 1.0, -1.0)))
+    return tasks
+
+
+@dataclass(frozen=True)
+class KernelProblems:
+    """All binary problems of a fit.
+
+    Attributes
+    ----------
+    tasks : list of BinaryTask
+        Rows and labels of each problem.
+    kernel : Kernel
+        The kernel, resolved.
+    rows : array or CSR matrix
+        Training rows as the kernel sees them.
+    weights : array of shape (n_rows,)
+        Weight of each row's loss.
+    loss : Loss
+        The loss.
+    previous : array of shape (n_problems, n_rows) or None
+        Coefficients to start from.
+    """
+
+    tasks: list[BinaryTask]
+    kernel: Kernel
+    rows: Any
+    weights: Array
+    loss: Loss
+    previous: Array | None = None
+    _clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of training rows."""
+        return len(self.weights)
+
+    def rows_of(self, k: int) -> NDArray[np.int64]:
+        """Return the training rows that take part in a problem."""
+        rows = self.tasks[k].rows
+        return np.arange(self.n_rows) if rows is None else rows
+
+    def samples(self, k: int) -> Samples:
+        """Return the training set of a problem."""
+        label = np.zeros(self.n_rows)
+        label[self.rows_of(k)] = self.tasks[k].label
+        everything = Samples(self.rows, self.kernel, label, self.weights, self.loss)
+        return everything.take(self.rows_of(k))
+
+    def problem(self, k: int, threads: int) -> KernelProblem:
+        """Pose a problem as a whole; problems on the same rows share their clusters."""
+        rows, label = self.tasks[k].rows, self.tasks[k].label
+        X = take_rows(self.rows, rows, self.kernel.name == "precomputed")
+        terms = self.loss.terms(self.weights if rows is None else self.weights[rows])
+        return KernelProblem(X, self.kernel, label, terms, threads, clusters=self._clusters)
+
+    def start(self, k: int) -> Array | None:
+        """Return the net duals to start a problem from, if there are any."""
+        if self.previous is None:
+            return None
+        return np.asarray(self.previous[k, self.rows_of(k)] * self.tasks[k].label)
+
+    def coefficients(self, k: int, net_dual: Array) -> Array:
+        """Return the coefficients of all training rows in a problem, from the duals of its own."""
+        coef = np.zeros(self.n_rows)
+        coef[self.rows_of(k)] = net_dual * self.tasks[k].label
+        return coef
+
+
+class ExactFit(Fit[Duals]):
+    """A fit whose problems are solved as wholes, several small ones at the same time.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimator, for messages.
+    problems : KernelProblems
+        The binary problems.
+    solver : str
+        Name of the solver, or "auto".
+    budget : Budget
+        For all problems together.
+    history : History
+        The record, of the columns in :data:`.problem.COLUMNS`.
+    neighbours : sequence of Duals, optional
+        Solutions of the same problems for another ``C``, to start from.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        problems: KernelProblems,
+        solver: str,
+        budget: Budget,
+        history: History,
+        neighbours: Sequence[Duals] | None = None,
+    ) -> None:
+        super().__init__(name, len(problems), self._solve, budget, history)
+        self.problems, self.solver, self.neighbours = problems, solver, neighbours
+
+    def run_all(self) -> None:
+        """Solve all problems."""
+        if self.n_problems < FEWEST_AT_ONCE or self.problems.n_rows > LARGEST_AT_ONCE:
+            self.run()
+            return
+        engine = LocalEngine(self.budget.threads)
+        share = engine.share(self.n_problems)
+        self.run(
+            engine,
+            at_once=engine.threads,
+            sharers=share.sharers,
+            threads=share.threads,
+            report=lambda done, of: self.history.report(
+                counted="binary problems", done=done, of=of
+            ),
+        )
+
+    def _solve(self, k: int, budget: Budget, history: History) -> Solution[Duals]:
+        problem = self.problems.problem(k, budget.threads)
+        return solve_binary(problem, self._start(k, problem), self.solver, budget, history)
+
+    def _start(self, k: int, problem: KernelProblem) -> Duals:
+        if self.neighbours is not None:
+            nearby = self.neighbours[k]
+            return best_multiple(problem, nearby.net_dual, nearby.margin)
+        start = self.problems.start(k)
+        if start is None:
+            return Duals(np.zeros(problem.n_rows))
+        return Duals(problem.terms.nearest(start))
+
+    def coefficients(self) -> Array:
+        """Return the coefficients as (problems, rows); where an interrupt left them, if one did."""
+        coef = np.zeros((self.n_problems, self.problems.n_rows))
+        for k in range(self.n_problems):
+            duals = self.iterate(k)
+            if duals is not None:
+                coef[k] = self.problems.coefficients(k, duals.net_dual)
+        return coef
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that describe how the fit went."""
+        attributes = super().attributes()
+        if not self.solved:  # an interrupt came first
+            problem = self.problems.problem(0, 1)
+            attributes["solver_"] = choose(self.solver, problem, self.budget.memory)
+        return attributes
+
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: every problem has been begun, if not finished."""
+        return bool(np.all(np.any(self.coefficients(), axis=1)))
+
+    def warn(self, left_out: Sequence[int] = ()) -> None:
+        """Say what did not converge, or carries no certificate; once for all problems."""
+        lowest = min(each.iterate.lowest_eigenvalue for each in self.solved)
+        if lowest < 0:
+            warn(
+                f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there "
+                "is no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal "
+                f"was shifted by {-2 * lowest:.3g} for training. Use a positive semi-definite "
+                "kernel (rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
+                ConvergenceWarning,
+            )
+        super().warn(left_out)
