@@ -8,7 +8,7 @@ model in the documentation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ...core.arrays import Array
 from ...gossip.methods import SiteSetting
 from .wire import FrameError
 
-__all__ = ["Limits"]
+__all__ = ["MessageLimits"]
 
 # Factor above what the problem allows.
 ROOM = 10.0
@@ -26,7 +26,7 @@ SHARES = 100.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class MessageLimits:
     """Limits on a message.
 
     Attributes
@@ -44,7 +44,7 @@ class Limits:
     mass: float
 
     @classmethod
-    def of(cls, setting: SiteSetting, method: Any, n_sites: int, norm: float | None) -> Limits:
+    def of(cls, setting: SiteSetting, method: Any, n_sites: int, norm: float | None) -> Self:
         """Return the limits of a problem, with the norm of the configuration if it has one."""
         constants, rows = setting.problem.constants, setting.total_rows
         length = float(np.sqrt(setting.row_square))

@@ -23,7 +23,7 @@ from ... import _native
 from ...core.arrays import Array
 from ..config import Neighbour
 from .gate import TokenBucket
-from .limits import Limits
+from .limits import MessageLimits
 from .wire import MOST_EPOCH, Frame, FrameError, Kind
 
 __all__ = ["Link", "Links"]
@@ -77,7 +77,7 @@ class Links:
         The native site.
     agreement, dimension : int
         Values that frames must carry.
-    limits : Limits
+    limits : MessageLimits
         Limits on the numbers of frames.
     listener : callable
         Called with events.
@@ -89,7 +89,7 @@ class Links:
         *,
         agreement: int,
         dimension: int,
-        limits: Limits,
+        limits: MessageLimits,
         listener: Listener,
     ) -> None:
         self.site, self.limits = site, limits

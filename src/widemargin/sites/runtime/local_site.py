@@ -16,7 +16,7 @@ from ...gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ...linear.problem import LinearProblem, LossConstants
 from ...linear.solution import fitted_attributes
 from ..config import ConfigError, SiteConfig
-from ..protocol.limits import Limits
+from ..protocol.limits import MessageLimits
 from ..protocol.transport import QUEUED
 from ..protocol.wire import HEADER_BYTES
 from .data import LocalRows
@@ -61,10 +61,10 @@ class LocalSite:
         return self.method.site(self._setting(links))
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> MessageLimits:
         """Limits on what is accepted from neighbours."""
         config = self.config
-        return Limits.of(self._setting(0), self.method, config.n_sites, config.max_norm)
+        return MessageLimits.of(self._setting(0), self.method, config.n_sites, config.max_norm)
 
     @property
     def mean_square(self) -> float:
