@@ -34,6 +34,7 @@ from ..kernel.solvers.shared_blocks import (
     leave_out,
     rows_of_block,
 )
+from .kernel_machine import KernelMachine
 from .search_folds import Folds, FoldScores
 from .training_set import TrainingSet, class_weights
 
