@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
 from sklearn.exceptions import ConvergenceWarning
+from widemargin.linear.divided_fit import DividedFit
 
 from spark.frames import array_frame, sparse_frame, three_classes, two_classes, vector_frame
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.engines import LocalEngine
 from widemargin.engines.spark import SparkEngine
-from widemargin.linear.divided_fit import DividedFit
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearODMModel,

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from .. import _native
 from ..core.arrays import Array
 from ..linear.problem import LinearProblem, LossConstants
-from ..linear.solvers.stages import smoothness
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
@@ -313,7 +312,7 @@ def _offset(problem: LinearProblem, batch_size: int | None) -> float:
     """Bound the curvature that a batch may show: where steps 1/(offset + t) begin."""
     if not problem.constants.smooth:
         return 0.0
-    each = smoothness(problem)
+    each = problem.smoothness()
     if batch_size is None:
         return float(each.sum())
     single = problem.n_rows * float(each.max(initial=0.0))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...linear.solution import fitted_attributes
+from ...linear.model import split_weights
 from ..config import SiteConfig
 
 __all__ = ["classifier_of"]
@@ -45,8 +45,12 @@ def classifier_of(
         model = LinearODMClassifier(upsilon=config.upsilon, theta=config.theta, **given)
     else:
         model = LinearSVMClassifier(loss=config.loss, **given)
+    coef, intercept = split_weights(w[np.newaxis], parameters._constant)
     fitted = {
-        **fitted_attributes(w[np.newaxis], parameters._constant, [], config.tol),
+        "coef_": coef,
+        "intercept_": intercept,
+        "dual_gap_": np.nan,
+        "relative_gap_": np.nan,
         "converged_": agreed,
         "classes_": np.array(config.classes),
         "n_features_in_": config.n_features,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...estimators.linear_divided import bytes_of
+from ...core.blocks import bytes_of
 from .block_tasks import SourceBlock
 from .columns import Columns
 from .feature_spread import Spread, joined_spread, spread_of

@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
-from ...estimators.linear_divided import BLOCK_BYTES, BLOCK_ROWS
-from ...linear.row_blocks import RowBlock
 from .checked_rows import RowChecks, ValidRows
 from .columns import PARTITION, VALIDATION, Columns
 from .vector_arrays import ColumnError

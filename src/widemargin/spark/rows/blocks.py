@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import scipy.sparse as sp
 from pyspark.sql import functions as F
 
+from ...core.blocks import RowBlock
 from ...engines import spark_tasks
 from ...engines.spark import SparkEngine, SparkParts
-from ...linear.row_blocks import RowBlock
 from .block_summary import Summary, check_rows, summary_of
 from .block_tasks import HELD_OUT, BlocksOfPartition, SourceBlock
 from .columns import IDENTITY, PARTITION, Columns
