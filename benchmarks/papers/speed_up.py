@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from widemargin.core.budget import Budget
-from widemargin.core.losses import MarginDistribution
+from widemargin.core.losses import LossConstants, MarginDistribution
 from widemargin.linear.history import LinearHistory
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers import dsvrg, svrg
 
 from . import preparation, scoring

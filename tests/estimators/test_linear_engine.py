@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.core import blocks
 from widemargin.engines import LocalEngine
-from widemargin.linear import block_problem, fit
+from widemargin.linear import block_problem, problems
 from widemargin.linear import blocks as linear_blocks
 from widemargin.linear.solvers import starts
 
@@ -107,7 +107,7 @@ def test_solvers_that_need_all_rows_in_one_task_say_so(rows, monkeypatch):
     model = LinearODMClassifier(solver="dual", engine=LocalEngine(1), memory_limit=1000)
     with pytest.raises(ValueError, match="needs all rows in one task"):
         model.fit(X, y)
-    monkeypatch.setattr(fit, "GATHERED_BYTES", 1000)
+    monkeypatch.setattr(problems, "GATHERED_BYTES", 1000)
     assert model.set_params(solver="auto").fit(X, y).solver_ == "newton"
 
 

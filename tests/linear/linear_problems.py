@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from oracle import solve_with_clarabel
 from widemargin.core.budget import Budget
-from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from widemargin.core.losses import Hinge, Loss, LossConstants, MarginDistribution, SquaredHinge
 from widemargin.linear.history import LinearHistory
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.linear.problem import LinearProblem
 
 LOSSES: dict[str, Loss] = {
     "odm": MarginDistribution(upsilon=0.5, theta=0.2),

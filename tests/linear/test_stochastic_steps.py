@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from linear_problems import LOSSES, Case, dense, problem_of
 
 from widemargin import _native
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.core.losses import LossConstants
+from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers.svrg import safe_step
 
 

@@ -16,9 +16,9 @@ from ..core.outcome import Solution
 from ..gossip import NetworkFaults, Simulation, Stopping, Talking, Topology
 from ..gossip.methods import Method
 from ..gossip.simulation import HISTORY
-from ..linear.fit import LinearProblems
 from ..linear.history import Score
 from ..linear.model import split_weights
+from ..linear.problems import LinearProblems
 from .gossip_outcomes import (
     Ending,
     NetworkOutcome,

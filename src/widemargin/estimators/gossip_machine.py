@@ -22,8 +22,8 @@ from ..core.rows import canonical
 from ..engines import LocalEngine
 from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.methods import METHODS, Method
-from ..linear.fit import LinearProblems
 from ..linear.model import Validation, decisions_of
+from ..linear.problems import LinearProblems
 from .earlier_fit import earlier_fit_kept
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .gossip_fit import COLUMNS, GossipFit, NetworkRules
@@ -33,7 +33,7 @@ from .linear_prediction import ACCEPTED, LinearModel
 from .training_set import TrainingSet, training_set
 from .validation import codes_of
 
-# Label skew from which on GADGET, with one exchange a step, stays far from the optimum.
+# Label skew above which GADGET, with one exchange a step, does not come near the optimum.
 SKEWED = 0.2
 
 
@@ -197,7 +197,7 @@ class GossipMachine(LinearModel):
     def _check_network(
         self, placement: Placement, problems: LinearProblems, rules: NetworkRules
     ) -> None:
-        """Refuse what does not fit into memory, and warn of what hardly converges."""
+        """Refuse what does not fit into memory, and warn of networks that converge poorly."""
         topology, memory = placement.topology, memory_bytes(self.memory_limit)
         rules.faults.check(topology.n_sites)
         rules.check_memory(topology, problems.size, problems.n_problems, memory)

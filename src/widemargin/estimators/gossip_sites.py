@@ -32,7 +32,7 @@ class Placement:
     labels : array of shape (n_sites,)
         Names of the sites.
     topology : Topology
-        Who talks to whom.
+        The links between sites.
     """
 
     training: TrainingSet
@@ -97,7 +97,7 @@ def placed(
 
 def warn_of_split_network(faults: NetworkFaults, topology: Topology, rounds: int) -> None:
     """Warn if the sites that are present at the end cannot reach each other."""
-    # What is apart until a site joins does no harm: nobody stops before the last event.
+    # Components that a later site joins do no harm: no site stops before the last event.
     members = faults.members(topology.n_sites, rounds)
     parts = [] if members.all() else topology.parts_of(members)
     if len(parts) > 1:
@@ -126,7 +126,7 @@ def _check_enough_rows(n_sites: int | None, n_rows: int) -> None:
 
 
 def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:
-    """Return the names of sites that nobody but the graph names."""
+    """Return the names of sites that ``sites`` does not name: those of the graph, or numbers."""
     if graph is None or graph.labels is None:
         return np.arange(n_sites)
     return _array_of(graph.labels)

@@ -15,12 +15,14 @@ from ..core.arrays import Array
 from ..core.blocks import RowBlock, even_parts
 from ..core.budget import Budget
 from ..core.fit import train
+from ..core.losses import LossConstants
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..engines import Engine, LocalEngine, resolve
-from ..linear.fit import LinearFit, LinearProblems
+from ..linear.fit import LinearFit
 from ..linear.history import LinearHistory, Score
-from ..linear.problem import LinearProblem, LossConstants
+from ..linear.problem import LinearProblem
+from ..linear.problems import LinearProblems
 from ..linear.solvers import SolverOptions, dsvrg
 from .earlier_fit import COLUMNS
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates

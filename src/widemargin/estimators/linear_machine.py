@@ -13,11 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.losses import Loss
+from ..core.losses import Loss, LossConstants
 from ..core.rows import canonical
 from ..engines import Engine
 from ..linear.model import Validation
-from ..linear.problem import LossConstants
 from ..linear.solvers import SOLVERS, refuse
 from .earlier_fit import earlier_fit_kept
 from .linear_fit import constant_of, fit_path, posed, train_linear

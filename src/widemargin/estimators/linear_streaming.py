@@ -12,18 +12,17 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
 from ..core.budget import Budget
-from ..core.losses import NO_WEIGHT
+from ..core.losses import NO_WEIGHT, LossConstants
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, single_threaded_blas, thread_count
 from ..core.rows import canonical
 from ..data.spool import SpooledRows, spool
 from ..engines import LocalEngine
 from ..kernel.problem import take_rows
-from ..linear.fit import LinearProblems
 from ..linear.history import LinearHistory
 from ..linear.model import split_weights
 from ..linear.online import absorb
-from ..linear.problem import LossConstants
+from ..linear.problems import LinearProblems
 from ..linear.solvers.newton import DIRECT_SIZE
 from .feature_scales import UNEVEN_PENALTY, warn_if_one_feature_dominates
 from .linear_fit import constant_of, loss_of, train_linear
@@ -43,7 +42,7 @@ def fit_stream(estimator: Any, batches: Any, classes: Any, **options: Any) -> No
 
 
 def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
-    """Write rows to disk in blocks that the memory limit allows, and show how far that is."""
+    """Write rows to disk in blocks that the memory limit allows, and show the progress."""
     block_bytes = min(LARGEST_BLOCK, memory_bytes(estimator.memory_limit) // BLOCKS_IN_MEMORY)
     with FitProgress(f"{type(estimator).__name__}, reading", estimator.tol) as progress:
 
@@ -186,7 +185,7 @@ def _refuse_other_constant(estimator: Any, constant: float) -> None:
     size = estimator.n_features_in_ + (constant != 0)
     if size != estimator.curvature_.shape[1]:
         changed = "fit_intercept"
-    # Models saved by older versions do not tell.
+    # Models saved by older versions do not hold it.
     elif getattr(estimator, "_learnt_constant", constant) != constant:
         changed = "intercept_scaling"
     else:

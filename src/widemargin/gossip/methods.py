@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 
 from .. import _native
 from ..core.arrays import Array
-from ..linear.problem import LinearProblem, LossConstants
+from ..core.losses import LossConstants
+from ..linear.problem import LinearProblem
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"

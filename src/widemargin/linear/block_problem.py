@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..core.arrays import Array
+from ..core.losses import LossConstants
 from ..engines import Engine
 from .blocks import CurvatureProduct, EvaluatedAt, LossesAlong, Point, Pose, Rounds, Sums, added
-from .problem import Curvature, Evaluation, LinearProblem, LossConstants, penalties_along
+from .problem import Curvature, Evaluation, LinearProblem, penalties_along
 
 # Up to this many weights blocks send their part of the Hessian: half a megabyte each.
 SENT_SIZE = 256

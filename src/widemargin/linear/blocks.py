@@ -1,4 +1,4 @@
-"""Questions about a binary problem that blocks of rows answer, wherever they are.
+"""Questions about a binary problem that blocks of rows answer, on any engine.
 
 A block knows its rows and nothing of the problem; a :class:`Pose` says which class is positive and
 what the loss is. Questions are small objects that travel to the blocks: they hold weights, never
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Array
 from ..core.blocks import BlockMemory, RowBlock
-from .problem import Labels, LinearProblem, LossConstants
+from ..core.losses import LossConstants
+from .problem import Labels, LinearProblem
 
 # Rows whose state a process remembers: some 30 bytes each.
 MOST_REMEMBERED = 4_000_000

@@ -30,8 +30,8 @@ Score: TypeAlias = Callable[[Array, int], float]
 class LinearHistory(History):
     """What a linear solver reports to.
 
-    With a score, every iterate is scored: the best one is kept, and ``ended`` tells that none
-    better has come for a while.
+    With a score, every iterate is scored: the best one is kept, and ``ended`` is set when no better
+    one has come for a while.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LinearHistory(History):
     best_w : array or None
         Weights of the best score; of several the last, which are nearest to the optimum.
     ended : bool
-        Whether the solver should stop for want of a better score.
+        Whether the solver should stop because scores no longer improve.
     """
 
     def __init__(

@@ -29,62 +29,11 @@ from numpy.typing import NDArray
 from .. import _native
 from ..core.arrays import Array
 from ..core.certificates import Certificate
-from ..core.losses import Loss
+from ..core.losses import LossConstants
 from ..core.rows import Rows, as_rows
 
 Labels: TypeAlias = NDArray[np.int8]
 NativeProblem: TypeAlias = "_native.LinearProblem32 | _native.LinearProblem64"
-
-
-@dataclass(frozen=True)
-class LossConstants:
-    """The constants of :mod:`widemargin.core.losses` for a row of weight 1.
-
-    A row of weight ``v`` has ``below / v``, ``above / v`` and ``bound * v``.
-    """
-
-    lower_margin: float
-    upper_margin: float
-    below: float
-    above: float
-    bound: float
-
-    @classmethod
-    def of(cls, loss: Loss, C: float) -> LossConstants:
-        """Take the constants of a loss whose rows weigh ``C``."""
-        terms = loss.terms(np.array([C], dtype=np.float64))
-        return cls(
-            terms.lower_margin,
-            terms.upper_margin,
-            float(terms.below[0]),
-            float(terms.above[0]),
-            float(terms.bound[0]),
-        )
-
-    def times(self, factor: float) -> LossConstants:
-        """Return the constants of rows that each stand for ``factor`` rows."""
-        return replace(
-            self,
-            below=self.below / factor,
-            above=self.above / factor,
-            bound=self.bound * factor,
-        )
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the loss has a continuous derivative."""
-        return self.below > 0
-
-    @property
-    def smoothed_hinge(self) -> bool:
-        """Whether this is a round of the hinge's augmented Lagrangian: curved, then linear."""
-        return self.below > 0 and bool(np.isfinite(self.bound))
-
-    @property
-    def steepest(self) -> float:
-        """Largest second derivative of the loss of a row of weight 1."""
-        above = 1.0 / self.above if np.isfinite(self.upper_margin) and self.above > 0 else 0.0
-        return max(1.0 / self.below if self.below > 0 else np.inf, above)
 
 
 @dataclass(frozen=True)
@@ -94,11 +43,11 @@ class Evaluation:
     Attributes
     ----------
     objective : float
-        What a solver descends on: the primal objective, or a smoothed one.
+        The primal objective, or the smoothed one that a solver minimises.
     gradient : array of shape (size,)
         Its gradient, w − Σ γᵢ yᵢ xᵢ.
     certificate : Certificate
-        Of ``w`` and of the duals that its margins imply.
+        Proof of the gap between ``w`` and the duals that its margins imply.
     curved : int
         Rows whose loss has curvature there.
     """
@@ -312,7 +261,7 @@ class LinearProblem:
         return float(np.sum(value))
 
     def first_multipliers(self) -> Array:
-        """Return the middle of what duals of the hinge may be: quadratics astride its kink."""
+        """Return the middle of the range of the hinge's duals: quadratics centred on its kink."""
         middle = np.full(self.n_rows, 0.5 * self.constants.bound)
         return middle if self.weight is None else middle * self.weight
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
 from ..engines import Engine
-from ..linear.fit import GATHERED_BYTES
+from ..linear.problems import GATHERED_BYTES
 from .problem import MulticlassProblem
 from .solvers import newton
 from .solvers.weston_watkins import dealt

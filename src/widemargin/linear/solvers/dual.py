@@ -38,7 +38,7 @@ def solve(
     dual: Array | None = None,
     most_evaluations: float = np.inf,
 ) -> Solution[Array]:
-    """Minimise the dual from ``dual`` (zero if None), which is updated; ``w`` is not looked at.
+    """Minimise the dual from ``dual`` (zero if None), which is updated; ``w`` is ignored.
 
     After ``most_evaluations`` gradients of single rows it gives up, as after ``max_iter`` epochs.
     """
@@ -56,21 +56,21 @@ def solve(
         active, slack, gap = problem.native.dual_epoch(
             squares, slack, budget.seed + epochs, order, active, net_dual, w
         )
-        tired = epochs >= budget.max_iter or problem.evaluations >= most_evaluations
+        used_up = epochs >= budget.max_iter or problem.evaluations >= most_evaluations
         near = gap <= budget.tol * certificate.primal or active == 0
         late = budget.out_of_time
-        if not (near or tired or late or problem.evaluations >= next_check):
+        if not (near or used_up or late or problem.evaluations >= next_check):
             continue
         next_check = 2 * problem.evaluations
         w = problem.weights_of(net_dual)  # without the rounding of many small steps
         certificate = _certificate(problem, w, net_dual)
         history.note(w, certificate, problem.evaluations, epochs + 1 - history.iterations)
-        if near:  # rows that were set aside are looked at again
+        if near:  # rows that were set aside are visited again
             active, slack = problem.n_rows, np.inf
         if certificate.relative_gap <= budget.tol:
             outcome = Outcome.CONVERGED
-        elif tired or late:
-            outcome = Outcome.ITERATIONS if tired else Outcome.TIME
+        elif used_up or late:
+            outcome = Outcome.ITERATIONS if used_up else Outcome.TIME
     return Solution(w, certificate, outcome, epochs)
 
 
@@ -90,5 +90,5 @@ def solve_then_newton(
     newton_may_help = problem.constants.smooth and problem.n_rows > problem.size
     allowed = EPOCHS_BEFORE_NEWTON * problem.n_rows if newton_may_help else np.inf
     found = solve(problem, w, budget, history, dual, most_evaluations=allowed)
-    tired = found.outcome is Outcome.ITERATIONS and found.iterations < budget.max_iter
-    return newton.solve(problem, found.iterate, budget, history, dual) if tired else found
+    slow = found.outcome is Outcome.ITERATIONS and found.iterations < budget.max_iter
+    return newton.solve(problem, found.iterate, budget, history, dual) if slow else found

@@ -6,8 +6,8 @@ The objective is piecewise quadratic with a continuous gradient. Its generalised
 
 has curvature :math:`\kappa_i` from the rows whose margin is on a curved piece of the loss.
 
-1. One pass over the rows gives objective, gradient and certificate, and tells which rows changed
-   their piece.
+1. One pass over the rows gives objective, gradient and certificate, and shows which rows
+   changed their piece.
 2. Up to ``DIRECT_SIZE`` weights, H is kept as a matrix to which the changed rows are added, and
    factorised. Above, the step is found by preconditioned conjugate gradients, to a tolerance that
    tightens with the gradient.
@@ -132,7 +132,7 @@ def _step(
 
 
 def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
-    """Whether a step keeps what the quadratic model promised, as far as rounding lets one see."""
+    """Whether a step keeps what the quadratic model promised, up to rounding."""
     promised = -0.5 * float(at.gradient @ direction)
     fall = at.objective - there.objective
     if fall >= SUFFICIENT * promised:

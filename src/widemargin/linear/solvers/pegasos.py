@@ -8,7 +8,7 @@ With :math:`\lambda = 1 / \sum_i C_i` the problem is Pegasos's, :math:`\tfrac\la
           \gamma_i(w)\, y_i x_i, \qquad \eta_t = \frac{1}{t_0 + t}
 
 with :math:`\gamma_i(w) = -\ell_i'`. The hinge has :math:`t_0 = 0`. The slope of the smooth losses
-is not bounded, and their first steps would throw ``w`` far away: :math:`t_0` is their smoothness,
+is not bounded, and their first steps would be far too long: :math:`t_0` is their smoothness,
 and the method is no longer called Pegasos but SGD.
 
 ``batch_size`` 1 gives single steps, ``None`` full (sub-)gradients. Batches are consecutive rows of

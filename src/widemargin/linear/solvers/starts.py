@@ -31,7 +31,7 @@ from ..problem import LinearProblem
 
 # One row in so many. Drawn, not every eighth: files have an order (ijcnn1 needs twice the passes).
 ONE_IN = 8
-# Samples of fewer rows, or fewer per weight, tell too little to be worth solving.
+# Samples of fewer rows, or fewer per weight, are not worth solving.
 LEAST_ROWS, ROWS_PER_WEIGHT = 5000, 20
 # Most rows of a sample from blocks, and most bytes of any sample.
 SAMPLE_ROWS, SAMPLE_BYTES = 100_000, 64 * 2**20
@@ -44,7 +44,7 @@ Solve: TypeAlias = Callable[[Any, Array, Budget, LinearHistory], Solution[Array]
 
 
 def from_sample(problem: AnyProblem, solve: Solve, budget: Budget) -> Array | None:
-    """Solve a sample of the rows; None if it would be too small to be of use."""
+    """Solve a sample of the rows; None if it would be too small."""
     budget = replace(budget, tol=max(SAMPLE_TOL, budget.tol))
     if isinstance(problem, BlockProblem):
         return _from_blocks(problem, solve, replace(budget, max_iter=SAMPLE_STEPS))

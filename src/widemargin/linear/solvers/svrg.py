@@ -56,7 +56,7 @@ def solve(
 
 
 class Stages(Protocol):
-    """The two halves of a stage, wherever the rows are."""
+    """The two halves of a stage, on rows in one place or on parts."""
 
     @property
     def evaluations(self) -> float:

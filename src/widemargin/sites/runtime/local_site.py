@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import cast
 
 from ... import _native
+from ...core.losses import LossConstants
 from ...core.resources import memory_bytes
 from ...gossip.methods import NativeSite, SiteMethod, SiteSetting
-from ...linear.problem import LinearProblem, LossConstants
+from ...linear.problem import LinearProblem
 from ..config import ConfigError, SiteConfig
 from ..protocol.limits import Limits
 from ..protocol.transport import QUEUED

@@ -12,9 +12,10 @@ from ...core.resources import memory_bytes
 from ...engines.spark import SparkEngine
 from ...estimators.linear_fit import constant_of, loss_of
 from ...estimators.training_set import class_factors
-from ...linear.fit import LinearFit, LinearProblems
+from ...linear.fit import LinearFit
 from ...linear.history import LinearHistory
 from ...linear.model import Validation
+from ...linear.problems import LinearProblems
 from ...linear.solvers import ON_BLOCKS
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
@@ -111,7 +112,7 @@ class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):
     predictionCol, rawPredictionCol : str
         Columns that the model adds: the label, and a vector of the decision for each class.
     weightCol, validationIndicatorCol, idCol : str, optional
-        Columns of weights, of rows to choose the best iterate by, and of what tells rows apart.
+        Columns of weights, of marks of validation rows, and of ids that are different in every row.
     handleInvalid : {'error', 'skip'}, default='error'
         What to do with rows that hold null, NaN or infinity.
     C, lam, upsilon, theta, fitIntercept, interceptScaling, solver, tol, maxIter, maxTime
@@ -186,7 +187,7 @@ class SparkLinearSVMClassifier(LinearClassifier, LinearSVMParams):
     predictionCol, rawPredictionCol : str
         Columns that the model adds: the label, and a vector of the decision for each class.
     weightCol, validationIndicatorCol, idCol : str, optional
-        Columns of weights, of rows to choose the best iterate by, and of what tells rows apart.
+        Columns of weights, of marks of validation rows, and of ids that are different in every row.
     handleInvalid : {'error', 'skip'}, default='error'
         What to do with rows that hold null, NaN or infinity.
     loss, C, fitIntercept, interceptScaling, solver, tol, maxIter, maxTime
