@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
+from engines_under_test import CarryingEngine
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.core import blocks
 from widemargin.engines import LocalEngine
@@ -157,3 +158,25 @@ def test_options_of_single_solvers_count(rows):
     alone = LinearSVMClassifier(**settings, batch_size=50).fit(X, y)
     assert not np.allclose(single.coef_, batch.coef_)
     np.testing.assert_array_equal(batch.coef_, alone.coef_)
+
+
+def test_given_validation_rows_choose_the_iterate(rows):
+    X, y = rows
+    engine = CarryingEngine()
+    model = LinearODMClassifier(C=10.0, tol=1e-9, engine=engine)
+    model.fit(X[:2000], y[:2000], X_val=X[2000:], y_val=y[2000:])
+    assert model.solver_ == "newton"
+    assert len(model.history_["validation_score"]) == len(model.history_["primal"])
+    with pytest.raises(ValueError, match="are for the solvers 'auto', 'newton' and 'dsvrg'"):
+        model.set_params(solver="dual").fit(X, y, X_val=X, y_val=y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "dsvrg", "dual"])
+def test_an_engine_that_shares_nothing(solver, rows):
+    X, y = rows
+    settings = {"solver": solver, "random_state": 0, "tol": 1e-4}
+    here = LinearODMClassifier(**settings, engine=LocalEngine(1)).fit(X, y)
+    there = LinearODMClassifier(**settings, engine=CarryingEngine()).fit(X, y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9, atol=1e-12)
+    assert there.history_.keys() == here.history_.keys()
+    assert (there.n_iter_, there.solver_) == (here.n_iter_, here.solver_)

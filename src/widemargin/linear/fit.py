@@ -74,7 +74,8 @@ class LinearFit(Fit[Array]):
     ) -> None:
         super().__init__(name, problems.n_problems, self._solve_one, budget, history)
         self.problems, self.options = problems, options or SolverOptions()
-        self.solver, self.together = problems.choose(solver, budget.memory)
+        validated = history.score is not None
+        self.solver, self.together = problems.choose(solver, budget.memory, validated=validated)
         self.start = start if neighbour is None else neighbour.w
         self.keep_duals = keep_duals
         self.duals: dict[int, Array] = {}

@@ -125,15 +125,25 @@ class LinearProblems:
         affordable = max(1, budget.memory // (BYTES_OF_ROW * self.n_rows + matrices))
         return int(min(budget.threads, self.n_problems, MOST_SHARERS, affordable))
 
-    def choose(self, solver: str, memory: int) -> tuple[str, bool]:
-        """Return the solver's name, and whether all rows are brought together for it."""
+    def choose(self, solver: str, memory: int, *, validated: bool = False) -> tuple[str, bool]:
+        """Return the solver's name, and whether all rows are brought together for it.
+
+        Where the fit is validated, they are not brought to another process: validation rows would
+        have to come along.
+        """
         chosen = choose(solver, self.size, on_disk=self.on_disk)
         if self.whole is not None:
             return chosen, True
         if solver in ON_BLOCKS:
             return solver, False
-        if solver == "auto" and self.stored_bytes > min(GATHERED_BYTES, memory):
+        stay = validated and not self.engine.in_process
+        if solver == "auto" and (stay or self.stored_bytes > min(GATHERED_BYTES, memory)):
             return "newton", False
+        if stay:
+            raise ValueError(
+                "Validation rows on an engine are for the solvers 'auto', 'newton' and 'dsvrg', "
+                f"which leave rows where they are; got solver={solver!r}."
+            )
         if self.stored_bytes > memory:
             raise ValueError(
                 f"solver={solver!r} needs all rows in one task: {self.stored_bytes / 1e6:,.0f} "

@@ -74,7 +74,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         check_classes(rows.summary, columns)
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)
-        warn_if_one_dominates(rows.summary.spread, columns.features, stacklevel=5)
+        warn_if_one_dominates(rows.summary.spread, columns.features)
         told.tell(
             f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
             f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "

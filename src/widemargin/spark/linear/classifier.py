@@ -49,14 +49,12 @@ class LinearClassifier(ClassifierStage, LinearParams):
 
     def _posed(self, local: Any, rows: PlacedRows, log: FitLog) -> LinearFit:
         """Pose the problems on placed rows, with the parameters of a local estimator."""
-        problems, solver, score = self._problems(local, rows), local.solver, None
+        problems, score = self._problems(local, rows), None
         if rows.validation is not None:
-            # Rows brought together would have to bring the validation rows along.
-            solver = "newton" if solver == "auto" else solver
-            if solver not in ON_BLOCKS:
+            if local.solver not in ("auto", *ON_BLOCKS):
                 raise ValueError(
                     f"`validationIndicatorCol` is for the solvers 'auto', 'newton' and 'dsvrg'; "
-                    f"got solver={solver!r}."
+                    f"got solver={local.solver!r}."
                 )
             score = Validation(
                 rows.engine,
@@ -78,7 +76,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
             log.iteration(row["problem"], row["begun"], row["relative_gap"])
 
         history = LinearHistory(started=budget.started, listener=listener, score=score)
-        return LinearFit(type(self).__name__, problems, solver, budget, history)
+        return LinearFit(type(self).__name__, problems, local.solver, budget, history)
 
     @staticmethod
     def _problems(local: Any, rows: PlacedRows) -> LinearProblems:

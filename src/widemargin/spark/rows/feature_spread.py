@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core.arrays import Array
+from ...core.fit import warn
 from ...estimators.feature_scales import DOMINANT_SHARE, UNEVEN_PENALTY
 
 # Evenly spaced rows of a block that stand for all of them.
@@ -71,17 +71,15 @@ def spread_of(X: Any) -> Spread | None:
     return Spread(n_rows, mean, n_rows * variance)
 
 
-def warn_if_one_dominates(spread: Spread | None, column: str, stacklevel: int) -> None:
+def warn_if_one_dominates(spread: Spread | None, column: str) -> None:
     """Warn if the scales of features let only one of them count."""
     if spread is None or np.count_nonzero(spread.squares) < 2:
         return
     total, top = float(spread.squares.sum()), int(spread.squares.argmax())
     if not np.isfinite(total) or spread.squares[top] <= DOMINANT_SHARE * total:
         return
-    warnings.warn(
+    warn(
         f"Feature {top} of column {column!r} carries {100 * spread.squares[top] / total:.4g} % of "
         f"the variance of all {len(spread.mean)} features, so {UNEVEN_PENALTY}. Scale the features "
-        "first, for example with pyspark.ml.feature.StandardScaler in a Pipeline.",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+        "first, for example with pyspark.ml.feature.StandardScaler in a Pipeline."
     )
