@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin.core.losses import Hinge, Loss, MarginDistribution
+from widemargin.core.losses import Hinge, Loss, LossConstants, MarginDistribution
 from widemargin.core.resources import thread_count
 from widemargin.gossip import NetworkFaults, Simulation, Stopping, Talking, graph_of
 from widemargin.gossip.methods import METHODS
 from widemargin.gossip.simulation import Checkpoint
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.linear.problem import LinearProblem
 
 from .divided_problem import THETA, UPSILON, DividedProblem
 from .outcome import Outcome

@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
+from engines_under_test import CarryingEngine
 from widemargin import LinearODMClassifier, LinearSVMClassifier
+from widemargin.core import blocks
 from widemargin.engines import LocalEngine
-from widemargin.estimators import linear_divided
-from widemargin.linear import divided_fit, row_blocks
-from widemargin.linear.solvers import divided_newton
+from widemargin.linear import block_problem, problems
+from widemargin.linear import blocks as linear_blocks
+from widemargin.linear.solvers import starts
 
 MACHINES = [
     LinearODMClassifier(C=0.3),
@@ -28,7 +30,7 @@ def rows(request):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(linear_divided, "BLOCK_ROWS", 700)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 700)
 
 
 def objectives(model):
@@ -63,16 +65,14 @@ def test_what_a_process_remembers_only_saves_time(machine, rows, monkeypatch):
     X, y = rows
     settings = {"solver": "newton", "engine": LocalEngine(1), "tol": 1e-7}
     remembering = clone(machine).set_params(**settings).fit(X, y)
-    monkeypatch.setattr(row_blocks, "MOST_REMEMBERED", 0)
+    monkeypatch.setattr(linear_blocks._states, "capacity", 0)
     forgetting = clone(machine).set_params(**settings).fit(X, y)
     np.testing.assert_array_equal(forgetting.coef_, remembering.coef_)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
 def test_many_features_are_solved_by_products(machine, monkeypatch):
-    from widemargin.linear import divided_problem
-
-    monkeypatch.setattr(divided_problem, "DIRECT_SIZE", 4)
+    monkeypatch.setattr(block_problem, "SENT_SIZE", 4)
     X, y = make_classification(2000, 15, flip_y=0.1, random_state=1)
     settings = {"solver": "newton", "tol": 1e-5}
     alone = clone(machine).set_params(**settings).fit(X, y)
@@ -84,11 +84,11 @@ def test_many_features_are_solved_by_products(machine, monkeypatch):
 
 def test_a_start_from_a_sample(monkeypatch):
     X, y = make_classification(9000, 6, flip_y=0.1, random_state=1)
-    monkeypatch.setattr(divided_newton, "SAMPLE_ROWS", 5500)
+    monkeypatch.setattr(starts, "SAMPLE_ROWS", 5500)
     settings = {"solver": "newton", "engine": LocalEngine(1)}
     model = LinearODMClassifier(**settings).fit(X, y)
     assert model.converged_
-    monkeypatch.setattr(divided_newton, "LEAST_ROWS", 10**9)
+    monkeypatch.setattr(starts, "LEAST_ROWS", 10**9)
     cold = LinearODMClassifier(**settings).fit(X, y)
     assert model.n_iter_ < cold.n_iter_
 
@@ -108,7 +108,7 @@ def test_solvers_that_need_all_rows_in_one_task_say_so(rows, monkeypatch):
     model = LinearODMClassifier(solver="dual", engine=LocalEngine(1), memory_limit=1000)
     with pytest.raises(ValueError, match="needs all rows in one task"):
         model.fit(X, y)
-    monkeypatch.setattr(divided_fit, "GATHERED_BYTES", 1000)
+    monkeypatch.setattr(problems, "GATHERED_BYTES", 1000)
     assert model.set_params(solver="auto").fit(X, y).solver_ == "newton"
 
 
@@ -158,3 +158,25 @@ def test_options_of_single_solvers_count(rows):
     alone = LinearSVMClassifier(**settings, batch_size=50).fit(X, y)
     assert not np.allclose(single.coef_, batch.coef_)
     np.testing.assert_array_equal(batch.coef_, alone.coef_)
+
+
+def test_given_validation_rows_choose_the_iterate(rows):
+    X, y = rows
+    engine = CarryingEngine()
+    model = LinearODMClassifier(C=10.0, tol=1e-9, engine=engine)
+    model.fit(X[:2000], y[:2000], X_val=X[2000:], y_val=y[2000:])
+    assert model.solver_ == "newton"
+    assert len(model.history_["validation_score"]) == len(model.history_["primal"])
+    with pytest.raises(ValueError, match="are for the solvers 'auto', 'newton' and 'dsvrg'"):
+        model.set_params(solver="dual").fit(X, y, X_val=X, y_val=y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "dsvrg", "dual"])
+def test_an_engine_that_shares_nothing(solver, rows):
+    X, y = rows
+    settings = {"solver": solver, "random_state": 0, "tol": 1e-4}
+    here = LinearODMClassifier(**settings, engine=LocalEngine(1)).fit(X, y)
+    there = LinearODMClassifier(**settings, engine=CarryingEngine()).fit(X, y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9, atol=1e-12)
+    assert there.history_.keys() == here.history_.keys()
+    assert (there.n_iter_, there.solver_) == (here.n_iter_, here.solver_)

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from oracle import solve_with_clarabel
 from widemargin import LinearODMClassifier, LinearSVMClassifier
 from widemargin.core.progress import FitProgress
-from widemargin.estimators import linear_fit
+from widemargin.linear.fit import LinearFit
 
 pytestmark = pytest.mark.usefixtures("warnings_are_errors")
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -91,23 +91,23 @@ def test_single_precision_rows_are_not_copied(
         np.save(tmp_path / "X.npy", X)
         X = np.load(tmp_path / "X.npy", mmap_mode="r")
     seen = []
-    whole = linear_fit.LinearFit.fit_problems
+    whole = LinearFit.solve_all
 
-    def watched(fit: linear_fit.LinearFit) -> None:
-        seen.append(fit.inputs)
-        whole(fit)
+    def watched(fit: LinearFit, report: object) -> None:
+        seen.append(fit.problems)
+        whole(fit, report)
 
-    monkeypatch.setattr(linear_fit.LinearFit, "fit_problems", watched)
+    monkeypatch.setattr(LinearFit, "solve_all", watched)
     model = clone(LOSSES[loss]).fit(X, y)
-    (inputs,) = seen
+    (posed,) = seen
     parts = [X.data, X.indices, X.indptr] if form == "sparse" else [X]
-    given = inputs.X
+    given = posed.whole.X
     taken = [given.data, given.indices, given.indptr] if form == "sparse" else [given]
     assert all(np.shares_memory(a, b) for a, b in zip(parts, taken, strict=True))
     assert taken[0].dtype == np.float32
     assert model.coef_.dtype == np.float64
-    problems = [inputs.problem(k, 1) for k in range(inputs.n_problems)]
-    assert all(problem.rows is inputs.rows for problem in problems)
+    problems = [posed.in_one_place(k, 1) for k in range(posed.n_problems)]
+    assert all(problem.rows is posed.whole.rows for problem in problems)
 
 
 @losses

@@ -8,13 +8,14 @@ from scipy.optimize import minimize
 from sklearn.datasets import make_classification
 
 from reference import gossip as reference
-from widemargin.core.losses import Hinge, MarginDistribution, SquaredHinge
+from widemargin.core.budget import Budget
+from widemargin.core.losses import Hinge, LossConstants, MarginDistribution, SquaredHinge
 from widemargin.gossip.faults import NetworkFaults
 from widemargin.gossip.methods import Consensus, Gadget, Tracking
 from widemargin.gossip.simulation import Simulation, Stopping, Talking
 from widemargin.gossip.topology import graph_of
-from widemargin.linear.monitor import LinearMonitor
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.linear.history import LinearHistory
+from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers import solve
 
 LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge(), "odm": MarginDistribution(0.5, 0.2)}
@@ -51,9 +52,9 @@ def simulate(problem, method, topology="ring", *, rule="never", tol=1e-3, **sett
 
 def optimum(problem):
     name = "newton" if problem.constants.smooth else "dual"
-    monitor = LinearMonitor(tol=1e-8, max_iter=100_000)
+    budget = Budget(tol=1e-8, max_iter=100_000)
     dual = None if name == "newton" else np.zeros(problem.n_rows)
-    return solve(name, problem, np.zeros(problem.size), monitor, dual).certificate
+    return solve(name, problem, np.zeros(problem.size), budget, LinearHistory(), dual).certificate
 
 
 def parts_of(problem):

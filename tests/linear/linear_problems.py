@@ -1,14 +1,16 @@
 """Small linear problems, with the answer of an outside solver."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from oracle import solve_with_clarabel
-from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.core.budget import Budget
+from widemargin.core.losses import Hinge, Loss, LossConstants, MarginDistribution, SquaredHinge
+from widemargin.linear.history import LinearHistory
+from widemargin.linear.problem import LinearProblem
 
 LOSSES: dict[str, Loss] = {
     "odm": MarginDistribution(upsilon=0.5, theta=0.2),
@@ -42,6 +44,18 @@ CASES = [
         (True, "float32", False, 1.0),
     ]
 ]
+
+
+class Run(NamedTuple):
+    """What a solver is given beside a problem and a start."""
+
+    budget: Budget
+    history: LinearHistory
+
+
+def run_of(listener: Any = None, **limits: Any) -> Run:
+    """Begin a run with these limits."""
+    return Run(Budget(**limits), LinearHistory(listener=listener))
 
 
 def problem_of(case: Case) -> LinearProblem:

@@ -5,24 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linear_problems import CASES, LOSSES, SMOOTH, Case, dense, optimum, problem_of
+from linear_problems import CASES, LOSSES, SMOOTH, Case, dense, optimum, problem_of, run_of
 
-from widemargin.linear.monitor import LinearMonitor
-from widemargin.linear.solution import LinearSolution
+from widemargin.core.outcome import Solution
 from widemargin.linear.solvers import (
     augmented_lagrangian,
     csvrg,
     dsvrg,
     dual,
-    dual_then_newton,
     newton,
     svrg,
 )
 
-SOLVERS: dict[str, Callable[..., LinearSolution]] = {
+SOLVERS: dict[str, Callable[..., Solution]] = {
     "newton": newton.solve,
     "dual": dual.solve,
-    "dual_then_newton": dual_then_newton.solve,
+    "dual_then_newton": dual.solve_then_newton,
     "svrg": svrg.solve,
     "dsvrg": lambda *a, **k: dsvrg.solve(*a, n_parts=4, n_strata=4, **k),
     "dsvrg_random": lambda *a, **k: dsvrg.solve(*a, n_parts=4, partition="random", **k),
@@ -43,27 +41,26 @@ SOLVER_AND_LOSS = [
 @pytest.mark.parametrize(("solver", "loss"), SOLVER_AND_LOSS)
 def test_objective_is_the_oracles_and_certified(solver: str, loss: str, case: Case) -> None:
     case = case._replace(loss=loss)
-    problem, monitor = problem_of(case), LinearMonitor(tol=5e-7, max_iter=3000)
+    problem, run = problem_of(case), run_of(tol=5e-7, max_iter=3000)
     net_dual = np.zeros(problem.n_rows)
-    found = SOLVERS[solver](problem, np.zeros(problem.size), monitor, net_dual)
+    found = SOLVERS[solver](problem, np.zeros(problem.size), *run, net_dual)
     assert found.outcome.converged
     best = optimum(case)
     assert found.certificate.primal == pytest.approx(best, rel=1e-6)
     assert found.certificate.dual <= best * (1 + 1e-9)
     # What is claimed of w and of the duals is true of them.
-    assert objective(case, found.w) == pytest.approx(found.certificate.primal, rel=1e-12)
-    proof = problem.certificate(found.w, net_dual)
+    assert objective(case, found.iterate) == pytest.approx(found.certificate.primal, rel=1e-12)
+    proof = problem.certificate(found.iterate, net_dual)
     assert proof.relative_gap <= 1e-6
-    assert monitor.latest is found.w
-    assert monitor.best is not None
-    assert monitor.best.relative_gap <= monitor.tol
+    assert run.history.latest is found.iterate
+    assert run.history.best.relative_gap <= run.budget.tol
 
 
 @pytest.mark.parametrize("solver", [s for s, loss in SOLVER_AND_LOSS if loss == "odm"])
 def test_large_C(solver: str) -> None:
     case = Case(C=10.0)
-    problem, monitor = problem_of(case), LinearMonitor(tol=5e-7, max_iter=5000)
-    found = SOLVERS[solver](problem, np.zeros(problem.size), monitor)
+    problem, run = problem_of(case), run_of(tol=5e-7, max_iter=5000)
+    found = SOLVERS[solver](problem, np.zeros(problem.size), *run)
     assert found.outcome.converged
     assert found.certificate.primal == pytest.approx(optimum(case), rel=1e-6)
 
@@ -75,8 +72,8 @@ def test_dense_and_sparse_rows_and_any_number_of_threads_give_the_same(
     answers = []
     for sparse, threads in [(False, 1), (False, 2), (True, 1), (True, 2)]:
         case = Case(loss, sparse=sparse, threads=threads, n_rows=600, dtype="float32")
-        problem, monitor = problem_of(case), LinearMonitor(tol=1e-7, max_iter=3000, seed=5)
-        answers.append(SOLVERS[solver](problem, np.zeros(problem.size), monitor).w)
+        problem, run = problem_of(case), run_of(tol=1e-7, max_iter=3000, seed=5)
+        answers.append(SOLVERS[solver](problem, np.zeros(problem.size), *run).iterate)
     np.testing.assert_array_equal(answers[0], answers[1])
     np.testing.assert_array_equal(answers[2], answers[3])
     # The same steps, their sums added up in another order.
@@ -103,11 +100,11 @@ def test_warm_start_at_the_optimum_does_next_to_nothing(loss: str) -> None:
             continue
         problem = problem_of(Case(loss))
         net_dual = np.zeros(problem.n_rows)
-        first = LinearMonitor(tol=1e-7, max_iter=5000)
-        w = SOLVERS[solver](problem, np.zeros(problem.size), first, net_dual).w
-        again = LinearMonitor(tol=1e-5, max_iter=5000)
-        assert SOLVERS[solver](problem, w, again, net_dual).outcome.converged
-        assert again.iterations <= 2, solver
+        first = run_of(tol=1e-7, max_iter=5000)
+        w = SOLVERS[solver](problem, np.zeros(problem.size), *first, net_dual).iterate
+        again = run_of(tol=1e-5, max_iter=5000)
+        assert SOLVERS[solver](problem, w, *again, net_dual).outcome.converged
+        assert again.history.iterations <= 2, solver
 
 
 def test_rows_without_weight_are_refused() -> None:

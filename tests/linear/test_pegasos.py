@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from linear_problems import CASES, LOSSES, Case, optimum, problem_of
+from linear_problems import CASES, LOSSES, Case, optimum, problem_of, run_of
 
-from widemargin.core.outcome import Outcome
-from widemargin.linear.monitor import LinearMonitor, history_of
+from widemargin.core.outcome import Outcome, Solution
 from widemargin.linear.problem import LinearProblem
-from widemargin.linear.solution import LinearSolution
 from widemargin.linear.solvers import pegasos
 
 # Errors of objective and bound that 500 epochs leave (1,500 full gradients), with three times to
@@ -30,9 +28,9 @@ OPTIONS: list[dict[str, Any]] = [
 
 def solved(
     problem: LinearProblem, epochs: int = 500, tol: float = 1e-9, **options: Any
-) -> LinearSolution:
-    monitor = LinearMonitor(tol=tol, max_iter=epochs, seed=1)
-    return pegasos.solve(problem, np.zeros(problem.size), monitor, **options)
+) -> Solution:
+    run = run_of(tol=tol, max_iter=epochs, seed=1)
+    return pegasos.solve(problem, np.zeros(problem.size), *run, **options)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.sparse=} {c.dtype} {c.weighted=}")
@@ -68,9 +66,9 @@ def test_it_stops_within_tol_and_says_when_it_could_not() -> None:
 def test_duals_that_are_handed_over_prove_the_bound() -> None:
     for loss in LOSSES:
         problem, net_dual = problem_of(Case(loss, weighted=True)), np.full(90, 7.0)
-        monitor = LinearMonitor(tol=1e-9, max_iter=300)
-        found = pegasos.solve(problem, np.zeros(problem.size), monitor, net_dual)
-        proof = problem.certificate(found.w, net_dual)
+        run = run_of(tol=1e-9, max_iter=300)
+        found = pegasos.solve(problem, np.zeros(problem.size), *run, net_dual)
+        proof = problem.certificate(found.iterate, net_dual)
         assert proof.relative_gap < ERRORS[loss][1]
         if loss == "hinge":
             assert problem.weight is not None
@@ -82,13 +80,13 @@ def test_the_optimum_is_within_the_radius() -> None:
         for C in (0.01, 1.0, 100.0):
             problem = problem_of(Case(loss, C=C))
             found = solved(problem, epochs=1000)
-            assert np.linalg.norm(found.w) < pegasos._radius(problem)
+            assert np.linalg.norm(found.iterate) < pegasos._radius(problem)
 
 
 def test_only_steps_are_counted() -> None:
-    problem, monitor = problem_of(CASES[0]), LinearMonitor(tol=1e-9, max_iter=5)
-    pegasos.solve(problem, np.zeros(problem.size), monitor, project=True)
-    counted = history_of(monitor.records(0))["gradient_evaluations"]
+    problem, run = problem_of(CASES[0]), run_of(tol=1e-9, max_iter=5)
+    pegasos.solve(problem, np.zeros(problem.size), *run, project=True)
+    counted = run.history.table()["gradient_evaluations"]
     np.testing.assert_array_equal(counted[:-1], 90 * np.arange(counted.size - 1))
     assert problem.evaluations == counted[-1]
 
@@ -97,9 +95,9 @@ def test_seed_and_threads() -> None:
     answers = []
     for sparse, threads in [(False, 1), (False, 2), (True, 1)]:
         case = Case("hinge", sparse=sparse, n_rows=600, threads=threads)
-        answers.append(solved(problem_of(case), 20).w)
+        answers.append(solved(problem_of(case), 20).iterate)
     np.testing.assert_array_equal(answers[0], answers[1])
     np.testing.assert_allclose(answers[0], answers[2], atol=1e-8)
-    other = LinearMonitor(tol=1e-9, max_iter=20, seed=2)
+    other = run_of(tol=1e-9, max_iter=20, seed=2)
     problem = problem_of(Case("hinge", n_rows=600))
-    assert np.any(pegasos.solve(problem, np.zeros(problem.size), other).w != answers[0])
+    assert np.any(pegasos.solve(problem, np.zeros(problem.size), *other).iterate != answers[0])

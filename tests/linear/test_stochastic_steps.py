@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from linear_problems import LOSSES, Case, dense, problem_of
 
 from widemargin import _native
-from widemargin.linear.problem import LinearProblem, LossConstants
-from widemargin.linear.solvers.stages import safe_step, smoothness
+from widemargin.core.losses import LossConstants
+from widemargin.linear.problem import LinearProblem
+from widemargin.linear.solvers.svrg import safe_step
 
 
 def implied_dual(problem: LinearProblem, loss: str, i: int, w: np.ndarray) -> float:
@@ -24,7 +25,7 @@ def implied_dual(problem: LinearProblem, loss: str, i: int, w: np.ndarray) -> fl
 def test_svrg_steps(loss: str, sparse: bool, step_factor: float) -> None:
     problem = problem_of(Case(loss, sparse=sparse, weighted=True, n_rows=40))
     random = np.random.default_rng(0)
-    start, L = random.normal(size=problem.size), smoothness(problem)
+    start, L = random.normal(size=problem.size), problem.smoothness()
     step = safe_step(L.sum(), step_factor)
     net_dual = np.empty(problem.n_rows)
     gradient = problem.evaluate(start, dual=net_dual).gradient
@@ -50,7 +51,7 @@ def test_sgd_steps(loss: str, batch: int, radius: float) -> None:
     problem = problem_of(Case(loss, weighted=True, n_rows=40))
     random = np.random.default_rng(0)
     start, order, n = random.normal(size=problem.size), random.permutation(40), 40
-    offset = 0.0 if loss == "hinge" else float(smoothness(problem).sum())
+    offset = 0.0 if loss == "hinge" else float(problem.smoothness().sum())
 
     w, total, visited = start.copy(), np.zeros(problem.size), np.zeros(n)
     problem.native.sgd_steps(order, batch, 1.0, offset, radius, visited, w, total)
@@ -114,7 +115,7 @@ def test_a_step_costs_its_row_and_not_the_features() -> None:
         )
         label = np.where(random.random(n) < 0.5, 1, -1).astype(np.int8)
         problem = LinearProblem(X, label, LossConstants.of(LOSSES["odm"], 1.0))
-        L, w = smoothness(problem), np.zeros(n_features)
+        L, w = problem.smoothness(), np.zeros(n_features)
         total, order = np.zeros(n_features), random.permutation(n)
         net_dual = np.empty(n)
         v = w - problem.evaluate(w, dual=net_dual).gradient

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from linear_problems import Case, optimum, problem_of
+from linear_problems import Case, Run, optimum, problem_of, run_of
 
 from engines_under_test import CarryingEngine
 from widemargin.core.outcome import Outcome
 from widemargin.engines import LocalEngine
-from widemargin.linear.monitor import LinearMonitor, history_of
-from widemargin.linear.parts import divide
 from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers import csvrg, dsvrg, newton, pegasos, svrg
 
@@ -21,33 +19,33 @@ STAGED = {"svrg": svrg.solve, "dsvrg": dsvrg.solve}
 CASE = Case(n_rows=2000)
 
 
-def history(monitor: LinearMonitor) -> dict[str, Any]:
-    return history_of(monitor.records(0))
+def history(run: Run) -> dict[str, Any]:
+    return run.history.table()
 
 
 @pytest.mark.parametrize("solver", STAGED)
 @pytest.mark.parametrize("factor", [30.0, 1000.0])
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_steps_that_are_too_long_correct_themselves(solver: str, factor: float) -> None:
-    problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-6, max_iter=300)
-    found = STAGED[solver](problem, np.zeros(problem.size), monitor, step_factor=factor)
+    problem, run = problem_of(CASE), run_of(tol=1e-6, max_iter=300)
+    found = STAGED[solver](problem, np.zeros(problem.size), *run, step_factor=factor)
     assert found.outcome.converged
     assert found.certificate.primal == pytest.approx(optimum_of_newton(problem), rel=1e-6)
     # The first stages went wrong, or this would test nothing; none of them was kept.
-    primal = history(monitor)["primal"]
+    primal = history(run)["primal"]
     assert np.count_nonzero(np.diff(primal) == 0) >= 2
     assert np.all(np.diff(primal) <= 0)
 
 
 def optimum_of_newton(problem: LinearProblem) -> float:
-    monitor = LinearMonitor(tol=1e-9)
-    return newton.solve(problem, np.zeros(problem.size), monitor).certificate.primal
+    run = run_of(tol=1e-9)
+    return newton.solve(problem, np.zeros(problem.size), *run).certificate.primal
 
 
 def test_step_of_the_data_is_not_halved() -> None:
-    problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-6, max_iter=300)
-    svrg.solve(problem, np.zeros(problem.size), monitor)
-    assert np.all(np.diff(history(monitor)["primal"]) < 0)
+    problem, run = problem_of(CASE), run_of(tol=1e-6, max_iter=300)
+    svrg.solve(problem, np.zeros(problem.size), *run)
+    assert np.all(np.diff(history(run)["primal"]) < 0)
 
 
 def test_rows_of_very_different_lengths_take_few_more_stages() -> None:
@@ -57,18 +55,18 @@ def test_rows_of_very_different_lengths_take_few_more_stages() -> None:
         # One row in a hundred is longer, and seldom wrong: uniform draws would need smaller steps.
         problem.X[::100] *= longest
         problem = LinearProblem(problem.X, problem.label, problem.constants, constant=1.0)
-        monitor = LinearMonitor(tol=1e-4, max_iter=1000)
-        assert svrg.solve(problem, np.zeros(problem.size), monitor).outcome.converged
-        stages.append(monitor.iterations)
+        run = run_of(tol=1e-4, max_iter=1000)
+        assert svrg.solve(problem, np.zeros(problem.size), *run).outcome.converged
+        stages.append(run.history.iterations)
     # The mean smoothness grows thirtyfold, the largest a thousandfold.
     assert stages[1] < 60 * stages[0]
 
 
 @pytest.mark.parametrize("solver", STAGED)
 def test_evaluations_are_counted(solver: str) -> None:
-    problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-6, max_iter=300)
-    STAGED[solver](problem, np.zeros(problem.size), monitor, steps_per_row=0.5)
-    counted = history(monitor)["gradient_evaluations"]
+    problem, run = problem_of(CASE), run_of(tol=1e-6, max_iter=300)
+    STAGED[solver](problem, np.zeros(problem.size), *run, steps_per_row=0.5)
+    counted = history(run)["gradient_evaluations"]
     np.testing.assert_array_equal(counted, 2000 + 3000 * np.arange(counted.size))
     assert problem.evaluations == counted[-1]
 
@@ -79,9 +77,9 @@ def test_fewer_evaluations_than_plain_sgd() -> None:
     best = optimum(case)
 
     def needed(solve: Any, **options: Any) -> float:
-        problem, monitor = problem_of(case), LinearMonitor(tol=1e-6, max_iter=150)
-        solve(problem, np.zeros(problem.size), monitor, **options)
-        told = history(monitor)
+        problem, run = problem_of(case), run_of(tol=1e-6, max_iter=150)
+        solve(problem, np.zeros(problem.size), *run, **options)
+        told = history(run)
         reached = np.flatnonzero(told["primal"] <= best * (1 + 1e-4))
         return float(told["gradient_evaluations"][reached[0]]) if reached.size else np.inf
 
@@ -94,16 +92,17 @@ class TestParts:
     @pytest.mark.parametrize("partition", ["stratified", "random"])
     def test_every_row_is_in_one_part_and_classes_keep_their_shares(self, partition: str) -> None:
         problem = problem_of(Case(n_rows=1001, sparse=True, weighted=True))
-        parts = divide(problem, 7, partition, 8, seed=0)
-        rows = np.concatenate([rows for rows, _ in parts])
-        np.testing.assert_array_equal(np.sort(rows), np.arange(1001))
-        positive = [np.count_nonzero(part.label == 1) for _, part in parts]
+        parts = dsvrg.divide(problem, 7, partition, 8, seed=0)
+        np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(1001))
+        blocks = dsvrg.on_engine(problem, parts, LocalEngine()).blocks
+        positive = [np.count_nonzero(block.codes == 1) for block in blocks]
         assert max(positive) - min(positive) <= (8 if partition == "stratified" else 1)
-        for rows, part in parts:
-            assert abs(part.n_rows - 143) <= 1
-            assert abs(part.X - problem.X[rows]).nnz == 0
+        for rows, block in zip(parts, blocks, strict=True):
+            assert abs(block.n_rows - 143) <= 1
+            assert abs(block.X - problem.X[rows]).nnz == 0
+            np.testing.assert_array_equal(block.codes == 1, problem.label[rows] == 1)
             assert problem.weight is not None
-            np.testing.assert_array_equal(part.weight, problem.weight[rows])
+            np.testing.assert_array_equal(block.weight, problem.weight[rows])
 
     def test_strata_keep_their_shares(self) -> None:
         # Three directions: each is a stratum, and rare ones would be missing from random parts.
@@ -112,38 +111,38 @@ class TestParts:
         X = np.eye(3)[which] * (5 + random.random((200, 1)))
         label = np.where(np.arange(200) % 2, 1, -1).astype(np.int8)
         problem = LinearProblem(X, label, problem_of(CASE).constants)
-        for rows, _ in divide(problem, 5, "stratified", 3, seed=0):
+        for rows in dsvrg.divide(problem, 5, "stratified", 3, seed=0):
             np.testing.assert_array_equal(np.bincount(which[rows]), [36, 2, 2])
 
     def test_bad_options(self) -> None:
-        problem, monitor, w = problem_of(CASE), LinearMonitor(), np.zeros(7)
+        problem, run, w = problem_of(CASE), run_of(), np.zeros(7)
         with pytest.raises(ValueError, match="`partition` must be 'stratified' or 'random'; got"):
-            dsvrg.solve(problem, w, monitor, partition="clusters")
+            dsvrg.solve(problem, w, *run, partition="clusters")
         with pytest.raises(ValueError, match="`n_parts` must be at least 1; got 0"):
-            dsvrg.solve(problem, w, monitor, n_parts=0)
+            dsvrg.solve(problem, w, *run, n_parts=0)
 
     def test_more_parts_than_rows(self) -> None:
         case = Case(n_rows=20)
-        problem, monitor = problem_of(case), LinearMonitor(tol=1e-7, max_iter=3000)
-        found = dsvrg.solve(problem, np.zeros(problem.size), monitor, n_parts=50)
+        problem, run = problem_of(case), run_of(tol=1e-7, max_iter=3000)
+        found = dsvrg.solve(problem, np.zeros(problem.size), *run, n_parts=50)
         assert found.certificate.primal == pytest.approx(optimum(case), rel=1e-6)
 
     @pytest.mark.parametrize("steps_per_row", [0.1, 1.0, 2.5])
     def test_an_engine_that_shares_nothing_gives_the_same(self, steps_per_row: float) -> None:
         answers = []
         for engine in (LocalEngine(1), LocalEngine(2), CarryingEngine()):
-            problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-6, max_iter=300)
+            problem, run = problem_of(CASE), run_of(tol=1e-6, max_iter=300)
             net_dual = np.zeros(problem.n_rows)
             found = dsvrg.solve(
                 problem,
                 np.zeros(problem.size),
-                monitor,
+                *run,
                 net_dual,
                 engine=engine,
                 steps_per_row=steps_per_row,
             )
             assert found.outcome.converged
-            answers.append(np.concatenate([found.w, net_dual]))
+            answers.append(np.concatenate([found.iterate, net_dual]))
         np.testing.assert_array_equal(answers[0], answers[1])
         np.testing.assert_array_equal(answers[0], answers[2])
 
@@ -155,11 +154,11 @@ class TestParts:
                 visited.append(i)
                 return super().visit(parts, i, fn, value)
 
-        problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-8, max_iter=10)
+        problem, run = problem_of(CASE), run_of(tol=1e-8, max_iter=10)
         dsvrg.solve(
             problem,
             np.zeros(problem.size),
-            monitor,
+            *run,
             n_parts=8,
             partition="random",
             steps_per_row=0.1,
@@ -189,13 +188,13 @@ class TestCoresets:
 
         coreset = csvrg.coreset
         monkeypatch.setattr(csvrg, "coreset", watching)
-        problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-6, max_iter=100)
-        found = csvrg.solve(problem, np.zeros(problem.size), monitor, coreset_size=10)
+        problem, run = problem_of(CASE), run_of(tol=1e-6, max_iter=100)
+        found = csvrg.solve(problem, np.zeros(problem.size), *run, coreset_size=10)
         assert found.outcome.converged
         assert set(sizes) == {10, 80, 640}
         assert sizes == sorted(sizes)
         # Looks at all rows that no coreset would have needed are counted too.
-        assert problem.evaluations == history(monitor)["gradient_evaluations"][-1] > 4 * 2000
+        assert problem.evaluations == history(run)["gradient_evaluations"][-1] > 4 * 2000
 
 
 ALL = {"svrg": svrg.solve, "dsvrg": dsvrg.solve, "csvrg": csvrg.solve, "pegasos": pegasos.solve}
@@ -204,28 +203,28 @@ ALL = {"svrg": svrg.solve, "dsvrg": dsvrg.solve, "csvrg": csvrg.solve, "pegasos"
 @pytest.mark.parametrize("solver", ALL)
 class TestBudgets:
     def test_iterations(self, solver: str) -> None:
-        problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-12, max_iter=3)
-        found = ALL[solver](problem, np.zeros(problem.size), monitor)
+        problem, run = problem_of(CASE), run_of(tol=1e-12, max_iter=3)
+        found = ALL[solver](problem, np.zeros(problem.size), *run)
         assert found.outcome is Outcome.ITERATIONS
         assert found.certificate.primal < problem.evaluate(np.zeros(problem.size)).objective
 
     def test_time(self, solver: str) -> None:
-        problem, monitor = problem_of(CASE), LinearMonitor(tol=1e-12, stopping=lambda: True)
-        assert ALL[solver](problem, np.zeros(problem.size), monitor).outcome is Outcome.TIME
+        problem, run = problem_of(CASE), run_of(tol=1e-12, stopping=lambda: True)
+        assert ALL[solver](problem, np.zeros(problem.size), *run).outcome is Outcome.TIME
 
     def test_interrupt_leaves_the_last_state(self, solver: str) -> None:
-        def interrupt(iteration: int, gap: float) -> None:
-            if iteration == 3:
+        def interrupt(row: Any) -> None:
+            if row["begun"] == 3:
                 raise KeyboardInterrupt
 
         problem = problem_of(CASE)
-        monitor = LinearMonitor(tol=1e-12, max_iter=1000, listener=interrupt)
+        run = run_of(tol=1e-12, max_iter=1000, listener=interrupt)
         with pytest.raises(KeyboardInterrupt):
-            ALL[solver](problem, np.zeros(problem.size), monitor)
-        assert monitor.latest is not None
-        assert monitor.best is not None
-        again = problem.evaluate(monitor.latest).certificate.primal
-        assert again == pytest.approx(history(monitor)["primal"][-1], rel=1e-12)
+            ALL[solver](problem, np.zeros(problem.size), *run)
+        assert run.history.latest is not None
+        assert run.history.best is not None
+        again = problem.evaluate(run.history.latest).certificate.primal
+        assert again == pytest.approx(history(run)["primal"][-1], rel=1e-12)
 
     def test_ctrl_c_in_native_code(self, solver: str) -> None:
         """Steps that would take many seconds end at once."""
@@ -237,33 +236,33 @@ class TestBudgets:
 
         timer = threading.Timer(0.1, send)
 
-        def start(iteration: int, gap: float) -> None:
-            if iteration == 1:
+        def start(row: Any) -> None:
+            if row["begun"] == 1:
                 timer.start()
 
         problem = problem_of(Case(n_rows=2000, n_features=2000))
-        monitor = LinearMonitor(tol=0.0, max_iter=10**6, listener=start)
+        run = run_of(tol=0.0, max_iter=10**6, listener=start)
         long = {} if solver == "pegasos" else {"steps_per_row": 2000.0}
         with pytest.raises(KeyboardInterrupt):
-            ALL[solver](problem, np.zeros(problem.size), monitor, **long)
+            ALL[solver](problem, np.zeros(problem.size), *run, **long)
         waited = time.perf_counter() - sent[0]
         timer.join()
         assert waited < 1
-        assert monitor.latest is not None
-        assert np.all(np.isfinite(monitor.latest))
+        assert run.history.latest is not None
+        assert np.all(np.isfinite(run.history.latest))
 
 
 @pytest.mark.parametrize("solver", ["svrg", "dsvrg", "csvrg"])
 def test_hinge_is_refused_with_advice(solver: str) -> None:
     problem = problem_of(Case("hinge"))
     with pytest.raises(ValueError, match=r"continuous derivative.*'dual' or 'pegasos'"):
-        ALL[solver](problem, np.zeros(problem.size), LinearMonitor())
+        ALL[solver](problem, np.zeros(problem.size), *run_of())
 
 
 def test_rows_without_anything_in_them() -> None:
     X = np.zeros((30, 3))
     problem = LinearProblem(X, np.resize([1, -1], 30).astype(np.int8), problem_of(CASE).constants)
     for solve in ALL.values():
-        found = solve(problem, np.zeros(3), LinearMonitor())
+        found = solve(problem, np.zeros(3), *run_of())
         assert found.outcome.converged
-        np.testing.assert_array_equal(found.w, 0.0)
+        np.testing.assert_array_equal(found.iterate, 0.0)

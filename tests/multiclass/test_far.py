@@ -47,9 +47,9 @@ def both(formulation, solver, X, y, weight=None, **more):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Let few rows be several blocks."""
-    from widemargin.estimators import linear_divided
+    from widemargin.core import blocks
 
-    monkeypatch.setattr(linear_divided, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 50)
 
 
 @pytest.mark.parametrize(("formulation", "solver"), SOLVERS)

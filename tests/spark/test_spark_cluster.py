@@ -21,9 +21,9 @@ from spark import driver_to_be_killed
 from spark.frames import array_frame
 from spark.standalone import standalone
 from widemargin import LinearODMClassifier, LinearSVMClassifier
+from widemargin.core import blocks
 from widemargin.engines import LocalEngine
 from widemargin.engines.spark import SparkEngine
-from widemargin.estimators import linear_divided
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearSVMClassifier,
@@ -73,7 +73,7 @@ def rows():
 
 @pytest.fixture(autouse=True)
 def several_blocks(monkeypatch):
-    monkeypatch.setattr(linear_divided, "BLOCK_ROWS", 2500)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2500)
 
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "dsvrg"])

@@ -1,6 +1,7 @@
 """Linear classifiers on a local Spark session."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from spark.frames import array_frame, sparse_frame, three_classes, two_classes, vector_frame
 from widemargin import LinearODMClassifier, LinearSVMClassifier
+from widemargin.core.budget import Budget
 from widemargin.engines import LocalEngine
 from widemargin.engines.spark import SparkEngine
-from widemargin.linear.divided_fit import DividedFit
+from widemargin.linear.fit import LinearFit
+from widemargin.linear.history import LinearHistory
 from widemargin.spark import (
     SparkLinearODMClassifier,
     SparkLinearODMModel,
@@ -97,15 +100,14 @@ def test_the_same_blocks_give_the_same_iterates_here_and_there(spark, binary, so
     rows = place(SparkEngine(spark), binary, columns, skip=False, n_parts=2)
     blocks = rows.engine.reduce(rows.parts, lambda block: [block], lambda a, b: a + b)
     local = classifier._local_estimator()
-    inputs = classifier._inputs(local, rows)
+    problems = classifier._problems(local, rows)
     rows.engine.release()
     assert len(blocks) == 2
     engine = LocalEngine(1)
-    here = DividedFit(
-        type(inputs)(**{**vars(inputs), "engine": engine, "blocks": engine.scatter(blocks)}),
-        classifier._settings(local, type("Quiet", (), {"iteration": None})),
-    )
-    here.fit_problems()
+    problems = replace(problems, engine=engine, blocks=engine.scatter(blocks))
+    budget = Budget(tol=0.5, seed=local.random_state)
+    here = LinearFit("here", problems, solver, budget, LinearHistory())
+    here.solve_all()
     np.testing.assert_allclose(there.coefficientMatrix.toArray()[0], here.w[0, :-1], rtol=1e-10)
 
 

@@ -201,7 +201,7 @@ def train(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and point at the line outside this library that the warning is about."""
+    """Warn, and point at the line of the caller outside this library and those that call it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

@@ -169,3 +169,54 @@ class MarginDistribution:
             1.0 / (self.upsilon * weights),
             np.full_like(weights, np.inf),
         )
+
+
+@dataclass(frozen=True)
+class LossConstants:
+    """The constants of a loss, for a row of weight 1.
+
+    A row of weight ``v`` has ``below / v``, ``above / v`` and ``bound * v``.
+    """
+
+    lower_margin: float
+    upper_margin: float
+    below: float
+    above: float
+    bound: float
+
+    @classmethod
+    def of(cls, loss: Loss, C: float) -> LossConstants:
+        """Take the constants of a loss whose rows weigh ``C``."""
+        terms = loss.terms(np.array([C], dtype=np.float64))
+        return cls(
+            terms.lower_margin,
+            terms.upper_margin,
+            float(terms.below[0]),
+            float(terms.above[0]),
+            float(terms.bound[0]),
+        )
+
+    def times(self, factor: float) -> LossConstants:
+        """Return the constants of rows that each stand for ``factor`` rows."""
+        return replace(
+            self,
+            below=self.below / factor,
+            above=self.above / factor,
+            bound=self.bound * factor,
+        )
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss has a continuous derivative."""
+        return self.below > 0
+
+    @property
+    def smoothed_hinge(self) -> bool:
+        """Whether this is a round of the hinge's augmented Lagrangian: curved, then linear."""
+        return self.below > 0 and bool(np.isfinite(self.bound))
+
+    @property
+    def steepest(self) -> float:
+        """Largest second derivative of the loss of a row of weight 1."""
+        above = 1.0 / self.above if np.isfinite(self.upper_margin) and self.above > 0 else 0.0
+        return max(1.0 / self.below if self.below > 0 else np.inf, above)

@@ -1,27 +1,48 @@
-"""Run the network of every binary problem, and say what came of it."""
+"""Run the network of every binary problem, and keep what came of it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.budget import LEAST_SHARE as LEAST_TIME
-from ..gossip import NetworkFaults, Simulation, Stopping, Talking
+from ..core.budget import Budget
+from ..core.fit import Fit
+from ..core.history import Columns, History
+from ..core.outcome import Solution
+from ..gossip import NetworkFaults, Simulation, Stopping, Talking, Topology
 from ..gossip.methods import GossipMethod
-from ..gossip.simulation import HISTORY, Checkpoint
-from .gossip_outcomes import Ending, NetworkOutcome, ending_of
+from ..gossip.simulation import HISTORY
+from ..linear.history import Score
+from ..linear.model import split_weights
+from ..linear.problems import LinearProblems
+from .gossip_outcomes import (
+    Ending,
+    NetworkOutcome,
+    ending_of,
+    warn_of_missing_sites,
+    warn_of_outcomes,
+)
 from .gossip_sites import Placement
-from .linear_fit import LinearInputs
+
+COLUMNS: Columns = {
+    "problem": int,
+    **{name: int if name in ("round", "messages", "bytes") else float for name in HISTORY},
+}
+# Vectors of a model's length, for every one that a message carries: on a link, beside messages that
+# are late; at a site; and for a site's models of all binary problems as they become attributes.
+# Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
+PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
+PER_SITE = 10
+PER_PROBLEM = 3
 
 
 @dataclass(frozen=True)
-class GossipSettings:
-    """How the sites learn and talk, and for how long.
+class NetworkRules:
+    """How the sites learn, talk and stop.
 
     Attributes
     ----------
@@ -29,116 +50,137 @@ class GossipSettings:
         How they learn.
     talking, faults, stopping
         As the simulation takes them.
-    max_iter, max_time
-        Rounds per binary problem, and seconds of all or None.
-    seed : int
-        Decides what is drawn.
-    listener : callable
-        Told (round, relative gap, disagreement) at checkpoints.
-    counter : callable
-        Told (problems done, problems) where there are several.
     """
 
     method: GossipMethod
     talking: Talking
     faults: NetworkFaults
     stopping: Stopping
-    max_iter: int
-    max_time: float | None
-    seed: int
-    listener: Callable[[int, float, float], None]
-    counter: Callable[[int, int], None]
+
+    def check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
+        """Raise if sites and links would need more bytes than allowed, before they are built."""
+        late = self.talking.exchanges * self.faults.delay * (1.0 + self.faults.duplication)
+        if self.method.name != "consensus":
+            late *= 2  # remembered at the sender, too
+        per_link = PER_LINK[self.method.name] + late
+        vectors = self.method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
+        needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
+        if needed > limit:
+            raise ValueError(
+                f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
+                f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than "
+                f"`memory_limit`, {limit / 2**30:.2g} GiB. Take a topology with fewer links, such "
+                "as 'ring' or ('random_regular', {'degree': 4}), or fewer sites, or raise "
+                "`memory_limit`."
+            )
 
 
-class GossipFit:
-    """Runs one network after the other.
+class GossipFit(Fit[NetworkOutcome]):
+    """Runs one network after the other; the iterates are what networks leave.
 
-    Attributes
+    Parameters
     ----------
-    outcomes : list of NetworkOutcome
-        Of the problems that were begun, in order; the last may have been interrupted.
+    name : str
+        Name of the estimator, for messages.
+    problems : LinearProblems
+        The binary problems, on all sites' rows.
+    placement : Placement
+        The rows over the sites.
+    rules : NetworkRules
+        How the sites learn, talk and stop.
+    budget, history
+        As in :class:`~widemargin.core.fit.Fit`; a round is an iteration.
+    score : callable, optional
+        Scores models by other rows than those trained on.
+    report : callable, optional
+        Receives (problems done, problems) where there are several.
     """
 
     def __init__(
-        self, inputs: LinearInputs, placement: Placement, settings: GossipSettings
+        self,
+        name: str,
+        problems: LinearProblems,
+        placement: Placement,
+        rules: NetworkRules,
+        budget: Budget,
+        history: History,
+        *,
+        score: Score | None = None,
+        report: Callable[[int, int], None] | None = None,
     ) -> None:
-        self.inputs, self.placement, self.settings = inputs, placement, settings
-        self.outcomes: list[NetworkOutcome] = []
+        super().__init__(name, problems.n_problems, self._simulate, budget, history)
+        self.problems, self.placement, self.rules = problems, placement, rules
+        self.score, self.report = score, report
 
-    def fit_problems(self) -> None:
-        """Run all networks."""
-        n_problems, started = self.inputs.n_problems, time.perf_counter()
-        for k in range(n_problems):
-            if n_problems > 1:
-                self.settings.counter(k, n_problems)
-            simulation = self._simulation(k)
-            ending = Ending.INTERRUPTED
-            stopping = self._clock(started, n_problems - k)
-            try:
-                self._run(simulation, stopping)
-                ending = ending_of(simulation, self.settings.max_iter)
-            finally:  # the network itself is let go: many may follow
-                if simulation.last is not None:
-                    self.outcomes.append(NetworkOutcome.of(simulation, simulation.last, ending))
+    def _simulate(self, k: int, budget: Budget, history: History) -> Solution[NetworkOutcome]:
+        if self.report is not None and self.n_problems > 1:
+            self.report(k, self.n_problems)
+        simulation = self._simulation(k, budget)
 
-    def _simulation(self, k: int) -> Simulation:
-        inputs, placement, settings = self.inputs, self.placement, self.settings
-        validation = inputs.validation
-        accuracy: Callable[[Array], Array] | None = None
-        if validation is not None:
+        def record(_: Any = None) -> None:
+            for row in simulation.records[len(history.rows) :]:
+                left = NetworkOutcome.of(simulation, Ending.INTERRUPTED)
+                history.record(left, **dict(zip(HISTORY, row, strict=True)))
 
-            def accuracy(models: Array) -> Array:
-                return np.array([validation.score(w, k) for w in models])
-
-        return Simulation(
-            inputs.problem(k, inputs.threads),
-            placement.start,
-            placement.topology,
-            settings.method,
-            settings.talking,
-            settings.faults,
-            settings.stopping,
-            settings.seed,
-            accuracy,
-        )
-
-    def _run(self, simulation: Simulation, stopping: Callable[[], bool] | None) -> None:
-        def listener(checkpoint: Checkpoint) -> None:
-            disagreement = simulation.records[-1][HISTORY.index("disagreement")]
-            gap = simulation.certificate.relative_gap
-            self.settings.listener(checkpoint.round, gap, disagreement)
-
-        last = simulation.run(self.settings.max_iter, stopping, listener)
+        stopping = None if budget.max_time is None else (lambda: budget.out_of_time)
+        last = simulation.run(budget.max_iter, stopping, record)
         if not np.isfinite(last.models).all():  # not even the first round's
             raise ValueError(
                 "Models must stay finite; they overflowed in the first round. Scale the features, "
                 "or lower `C`."
             )
+        record()
+        ending = ending_of(simulation, budget.max_iter)
+        outcome = NetworkOutcome.of(simulation, ending)
+        return Solution(
+            outcome,
+            outcome.certificate,
+            outcome.outcome(budget.tol),
+            outcome.rounds,
+            self.rules.method.name,
+        )
 
-    def _clock(self, started: float, waiting: int) -> Callable[[], bool] | None:
-        """Return what tells a problem that its share of the time is over."""
-        if self.settings.max_time is None:
-            return None
-        now = time.perf_counter()
-        left = started + self.settings.max_time - now
-        least = LEAST_TIME / self.inputs.n_problems * self.settings.max_time
-        deadline = now + max(left / waiting, least)
-        return lambda: time.perf_counter() >= deadline
+    def _simulation(self, k: int, budget: Budget) -> Simulation:
+        placement, rules, score = self.placement, self.rules, self.score
+        accuracy: Callable[[Array], Array] | None = None
+        if score is not None:
+
+            def accuracy(models: Array) -> Array:
+                return np.array([score(w, k) for w in models])
+
+        return Simulation(
+            self.problems.in_one_place(k, budget.threads),
+            placement.start,
+            placement.topology,
+            rules.method,
+            rules.talking,
+            rules.faults,
+            rules.stopping,
+            budget.seed,
+            accuracy,
+        )
+
+    @property
+    def outcomes(self) -> list[NetworkOutcome]:
+        """What is left of the networks that were begun, in order."""
+        found = [self.iterate(k) for k in range(self.n_problems)]
+        return [each for each in found if each is not None]
 
     @property
     def usable(self) -> bool:
         """Whether an interrupt leaves a model: every problem has been begun."""
-        return len(self.outcomes) == self.inputs.n_problems
+        return len(self.outcomes) == self.n_problems
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes."""
-        outcomes, placement = self.outcomes, self.placement
-        models = np.stack([each.models for each in outcomes])
-        means = np.stack([each.mean for each in outcomes])
+        outcomes, placement, constant = self.outcomes, self.placement, self.problems.constant
         certificates = [each.certificate for each in outcomes]
         gap = max(each.relative_gap for each in certificates)
-        coef, intercept = self._split(means)
-        site_coef, site_intercept = self._split(models)
+        coef, intercept = split_weights(np.stack([each.mean for each in outcomes]), constant)
+        site_coef, site_intercept = split_weights(
+            np.stack([each.models for each in outcomes]), constant
+        )
+        talking = self.rules.talking
         return {
             "coef_": coef,
             "intercept_": intercept,
@@ -146,27 +188,22 @@ class GossipFit:
             "site_intercept_": site_intercept,
             "sites_": placement.labels,
             "topology_": placement.topology,
-            "mixing_time_": float(placement.topology.mixing_time(self.settings.talking.weights)),
+            "mixing_time_": float(placement.topology.mixing_time(talking.weights)),
             "label_skew_": placement.label_skew,
             "dual_gap_": float(sum(each.gap for each in certificates)),
             "relative_gap_": float(gap),
             "estimated_gap_": float(max(each.estimated_gap for each in outcomes)),
-            "converged_": bool(gap <= self.settings.stopping.tol),
+            "converged_": bool(gap <= self.budget.tol),
             "n_iter_": max(each.rounds for each in outcomes),
             "n_messages_": sum(each.messages for each in outcomes),
             "n_bytes_": sum(each.n_bytes for each in outcomes),
-            "history_": self._history(),
-            "solver_": self.settings.method.name,
+            "history_": self.history.table(),
+            "solver_": self.rules.method.name,
         }
 
-    def _split(self, w: Array) -> tuple[Array, Array]:
-        """Split weights, the last axis, into those of features and intercepts."""
-        n_features, constant = int(self.inputs.X.shape[1]), self.inputs.constant
-        intercept = constant * w[..., n_features] if constant else np.zeros(w.shape[:-1])
-        return np.ascontiguousarray(w[..., :n_features]), intercept + 0.0  # no -0.0
-
-    def _history(self) -> dict[str, Any]:
-        histories = [each.history for each in self.outcomes]
-        problem = [np.full(len(each["round"]), k) for k, each in enumerate(histories)]
-        columns = {name: np.concatenate([each[name] for each in histories]) for name in HISTORY}
-        return {"problem": np.concatenate(problem), **columns}
+    def warn(self, left_out: Sequence[int] = ()) -> None:
+        """Say which sites are missing at the end, and what did not converge."""
+        outcomes = self.outcomes
+        rounds = max(each.rounds for each in outcomes)
+        warn_of_missing_sites(self.rules.faults, rounds, self.name)
+        warn_of_outcomes(outcomes, self.budget.tol, self.name)

@@ -1,46 +1,46 @@
-"""What the classifier of a network does: the fit, and the scores of its sites."""
+"""The fit of a simulated network, and the scores of its sites."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Array
+from ..core.blocks import RowBlock
+from ..core.budget import Budget
+from ..core.fit import train, warn
+from ..core.history import History
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
-from ..core.rows import as_rows, canonical
+from ..core.rows import canonical
+from ..engines import LocalEngine
 from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.methods import METHODS, GossipMethod
-from ..linear.problem import LossConstants
-from .gossip_fit import GossipFit, GossipSettings
-from .gossip_memory import check_memory
-from .gossip_outcomes import warn_of_missing_sites, warn_of_outcomes
+from ..linear.model import Validation, decisions_of
+from ..linear.problems import LinearProblems
+from .gossip_fit import COLUMNS, GossipFit, NetworkRules
 from .gossip_sites import Placement, placed, warn_of_split_network
-from .linear_fit import LinearInputs
-from .linear_prediction import ACCEPTED, LinearModel, decisions_of
-from .linear_validation import LinearValidation
+from .linear_fit import loss_of, row_weights
+from .linear_prediction import ACCEPTED, LinearModel
 from .parameters import ConstantFeature, Limits, WeightedMarginDistributionLoss
 from .training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
-    class_weights,
     earlier_fit_kept,
     training_set,
     warn_if_one_feature_dominates,
 )
 from .validation import codes_of
 
-# Label skew from which on GADGET, with one exchange a step, stays far from the optimum.
+# Label skew above which GADGET, with one exchange a step, does not come near the optimum.
 SKEWED = 0.2
 
 
@@ -100,11 +100,10 @@ class GossipMachine(LinearModel, ConstantFeature, Limits, WeightedMarginDistribu
             training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             placement = placed(training, sites, self.n_sites, self.topology, seed)
-            inputs = self._inputs(placement, self._validation(training, X_val, y_val))
-            with FitProgress(name, self.tol) as progress:
-                settings = self._settings(seed, progress)
-                self._check_network(placement, inputs, settings)
-                self._run(GossipFit(inputs, placement, settings), training.classes)
+            score = self._validation(training, X_val, y_val)
+            problems, rules = self._problems(placement), self._rules()
+            self._check_network(placement, problems, rules)
+            self._train(problems, placement, rules, seed, score)
         return self
 
     def score_sites(self: Any, X: Any, y: Any) -> Array:
@@ -154,93 +153,92 @@ class GossipMachine(LinearModel, ConstantFeature, Limits, WeightedMarginDistribu
             return float(self.lam / (total_weight * (1.0 - self.theta) ** 2))
         return float(1.0 / (self.lam * total_weight))
 
-    def _inputs(self, placement: Placement, validation: LinearValidation | None) -> LinearInputs:
+    def _problems(self, placement: Placement) -> LinearProblems:
         training = placement.training
         warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
-        weights: Array | None = training.weights * class_weights(self.class_weight, training)
-        if np.all(weights == 1.0):
-            weights = None
-        row_weight = self._row_weight(float(training.weights.sum()))
-        return LinearInputs(
-            estimator=type(self).__name__,
-            X=training.X,
-            rows=as_rows(training.X),
-            codes=training.codes,
-            n_classes=len(training.classes),
-            constants=LossConstants.of(self._loss(), row_weight),
-            weights=weights,
-            constant=self._constant,
-            threads=thread_count(self.n_jobs),
-            memory=memory_bytes(self.memory_limit),
-            validation=validation,
+        codes, weights = training.codes.astype(np.int32), row_weights(self, training)
+        return LinearProblems.of_blocks(
+            LocalEngine(thread_count(self.n_jobs)),
+            [RowBlock("sites", training.X, codes, weights)],
+            len(training.classes),
+            loss_of(self, float(training.weights.sum())),
+            self._constant,
         )
 
-    def _validation(self, training: TrainingSet, X_val: Any, y_val: Any) -> LinearValidation | None:
+    def _validation(self, training: TrainingSet, X_val: Any, y_val: Any) -> Validation | None:
         if X_val is None and y_val is None:
             return None
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; got only one of them.")
         X_val, y_val = validate_data(self, X_val, y_val, reset=False, **ACCEPTED)
         codes = codes_of(y_val, training)
-        return LinearValidation(canonical(X_val), codes, len(training.classes), self._constant)
+        n_classes = len(training.classes)
+        return Validation.in_memory(canonical(X_val), codes, n_classes, self._constant)
 
-    def _settings(self, seed: int, progress: FitProgress) -> GossipSettings:
-        name = type(self).__name__
-
-        def listener(rounds: int, gap: float, disagreement: float) -> None:
-            progress.report(rounds, gap)
-            if self.verbose:
-                gaps = f"relative gap {gap:.2e}, disagreement {disagreement:.1e}"
-                print(f"[{name}] round {rounds}: {gaps}")
-
-        def counter(done: int, of: int) -> None:
-            progress.report_count("binary problems", done, of)
-            if self.verbose:
-                print(f"[{name}] binary problems: {done} of {of}")
-
-        return GossipSettings(
+    def _rules(self) -> NetworkRules:
+        return NetworkRules(
             method=self._method(),
             talking=Talking(self.partners, self.exchanges, self.weights, self.asynchronous),
             faults=NetworkFaults() if self.faults is None else self.faults,
             stopping=Stopping(self.stopping, self.tol, self.epsilon, self.quiet),
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            seed=seed,
-            listener=listener,
-            counter=counter,
         )
 
     def _check_network(
-        self, placement: Placement, inputs: LinearInputs, settings: GossipSettings
+        self, placement: Placement, problems: LinearProblems, rules: NetworkRules
     ) -> None:
-        """Refuse what does not fit into memory, and warn of what hardly converges."""
-        size = int(inputs.X.shape[1]) + (inputs.constant != 0)
-        settings.faults.check(placement.topology.n_sites)
-        check_memory(placement.topology, size, inputs.n_problems, settings, inputs.memory)
-        warn_of_split_network(settings.faults, placement.topology, self.max_iter)
+        """Refuse what does not fit into memory, and warn of networks that converge poorly."""
+        topology, memory = placement.topology, memory_bytes(self.memory_limit)
+        rules.faults.check(topology.n_sites)
+        rules.check_memory(topology, problems.size, problems.n_problems, memory)
+        warn_of_split_network(rules.faults, topology, self.max_iter)
         skew = placement.label_skew
-        if settings.method.name == "gadget" and self.exchanges == 1 and skew > SKEWED:
-            warnings.warn(
+        if rules.method.name == "gadget" and self.exchanges == 1 and skew > SKEWED:
+            warn(
                 f"Classes are spread unevenly over the sites (label skew {skew:.2g}), where GADGET "
                 "converges poorly with one exchange a step. Take solver='consensus', or "
-                "exchanges=20.",
-                UserWarning,
-                stacklevel=3,
+                "exchanges=20."
             )
 
-    def _run(self, fit: GossipFit, classes: NDArray[Any]) -> None:
-        """Run every network and keep what comes out, also of an interrupt."""
-        try:
-            fit.fit_problems()
-        except KeyboardInterrupt:
-            if fit.usable:  # else an earlier fit, or none, is better than nothing
-                self._set_fitted(fit, classes)
-            raise
-        self._set_fitted(fit, classes)
-        if self.faults is not None:
-            warn_of_missing_sites(self.faults, self.n_iter_, type(self).__name__)
-        warn_of_outcomes(fit.outcomes, self.tol, type(self).__name__)
+    def _train(
+        self,
+        problems: LinearProblems,
+        placement: Placement,
+        rules: NetworkRules,
+        seed: int,
+        score: Validation | None,
+    ) -> None:
+        """Run every network and keep what comes out, also after an interrupt."""
+        name, classes = type(self).__name__, placement.training.classes
+        with FitProgress(name, self.tol) as progress:
+            budget = Budget(
+                tol=self.tol,
+                max_iter=self.max_iter,
+                max_time=self.max_time,
+                memory=memory_bytes(self.memory_limit),
+                threads=thread_count(self.n_jobs),
+                seed=seed,
+            )
 
-    def _set_fitted(self, fit: GossipFit, classes: NDArray[Any]) -> None:
-        # All at once: an interrupt meanwhile must not leave half of a model.
-        self.__dict__.update({"classes_": classes, **fit.attributes()})
+            def listener(row: Any) -> None:
+                rounds, gap = row["round"], row["relative_gap"]
+                progress.report(rounds, gap)
+                if self.verbose:
+                    gaps = f"relative gap {gap:.2e}, disagreement {row['disagreement']:.1e}"
+                    print(f"[{name}] round {rounds}: {gaps}")
+
+            def report(done: int, of: int) -> None:
+                progress.report_count("binary problems", done, of)
+                if self.verbose:
+                    print(f"[{name}] binary problems: {done} of {of}")
+
+            history = History.of(COLUMNS, budget, listener)
+            fit = GossipFit(
+                name, problems, placement, rules, budget, history, score=score, report=report
+            )
+            # All attributes at once: an interrupt meanwhile must not leave half of a model.
+            train(
+                fit,
+                fit.run,
+                lambda fit: self.__dict__.update({"classes_": classes, **fit.attributes()}),
+                lambda fit: fit.usable,
+            )

@@ -1,19 +1,19 @@
-"""How the run of a network ended, and the words for it."""
+"""How the run of a network ended, and what is said of it."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
 from ..core.certificates import Certificate
+from ..core.fit import warn
+from ..core.outcome import Outcome
 from ..gossip import NetworkFaults, Simulation
-from ..gossip.simulation import HISTORY, Checkpoint
+from ..gossip.simulation import HISTORY
 
 UNKNOWN = Certificate(np.nan, np.nan)
 
@@ -84,9 +84,7 @@ class NetworkOutcome:
     ending : Ending
         Why it stopped.
     rounds, messages, n_bytes : int
-        How long it took and what was sent.
-    history : dict of arrays
-        What was noted on the way.
+        Rounds that it took, and what was sent.
     """
 
     models: Array
@@ -97,11 +95,12 @@ class NetworkOutcome:
     rounds: int
     messages: int
     n_bytes: int
-    history: dict[str, Any]
 
     @classmethod
-    def of(cls, simulation: Simulation, last: Checkpoint, ending: Ending) -> NetworkOutcome:
-        """Keep what the last checkpoint says."""
+    def of(cls, simulation: Simulation, ending: Ending) -> NetworkOutcome:
+        """Keep the state at the last checkpoint."""
+        last = simulation.last
+        assert last is not None
         record = dict(zip(HISTORY, simulation.records[-1], strict=True))
         return cls(
             last.models,
@@ -113,32 +112,38 @@ class NetworkOutcome:
             int(record["round"]),
             int(record["messages"]),
             int(record["bytes"]),
-            simulation.history(),
         )
 
     def within(self, tol: float) -> bool:
         """Tell whether every site is proved to be as near to the optimum as wanted."""
         return bool(self.certificate.relative_gap <= tol)
 
+    def outcome(self, tol: float) -> Outcome:
+        """Return the outcome in the terms of all solvers."""
+        if self.within(tol):
+            return Outcome.CONVERGED
+        known = {Ending.ROUNDS: Outcome.ITERATIONS, Ending.TIME: Outcome.TIME}
+        return known.get(self.ending, Outcome.STALLED)
+
 
 def warn_of_missing_sites(faults: NetworkFaults, rounds: int, estimator: str) -> None:
-    """Say which sites are not there at the end, since nobody else will."""
+    """Say which sites are missing at the end."""
     schedule = sorted(faults.schedule, key=lambda entry: entry[0])
     late = [tuple(entry) for entry in schedule if entry[0] >= rounds]
     last = {site: event for when, event, site in schedule if when < rounds}
     down = sorted(int(site) for site, event in last.items() if event == "crash")
-    said = []
+    messages = []
     if down:
-        said.append(
+        messages.append(
             f"Sites {down} crashed and did not return: their neighbours wait for them, and their "
             "models are not judged. Have them 'return', or 'leave'."
         )
     if late:
-        said.append(
+        messages.append(
             f"Events of `schedule` lie after the last round, {rounds}, and did not happen: {late}."
         )
-    if said:
-        warnings.warn(f"{estimator}: {' '.join(said)}", UserWarning, stacklevel=4)
+    if messages:
+        warn(f"{estimator}: {' '.join(messages)}")
 
 
 def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str) -> None:
@@ -149,9 +154,8 @@ def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str)
     worst = max(failed, key=lambda each: np.nan_to_num(each.certificate.relative_gap, nan=np.inf))
     count = f" in {len(failed)} of {len(outcomes)} binary problems" if len(outcomes) > 1 else ""
     advice = worst.ending.value.format(estimate=worst.estimated_gap)
-    warnings.warn(
+    warn(
         f"{estimator} did not converge{count}: relative gap of the worst site "
         f"{worst.certificate.relative_gap:.3g}, wanted tol={tol:g}. {advice}",
         ConvergenceWarning,
-        stacklevel=4,
     )

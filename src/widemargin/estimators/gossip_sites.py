@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.fit import warn
 from ..gossip.faults import NetworkFaults
 from ..gossip.given_graphs import GivenGraph, check_size, read_graph
 from ..gossip.topology import Topology, graph_of, listed
@@ -32,7 +32,7 @@ class Placement:
     labels : array of shape (n_sites,)
         Names of the sites.
     topology : Topology
-        Who talks to whom.
+        The links between sites.
     """
 
     training: TrainingSet
@@ -57,7 +57,7 @@ class Placement:
 def placed(
     training: TrainingSet, sites: Any, n_sites: int | None, topology: Any, seed: int
 ) -> Placement:
-    """Settle the sites, their neighbours and their rows.
+    """Decide which sites there are, who their neighbours are and which rows they have.
 
     Parameters
     ----------
@@ -96,19 +96,17 @@ def placed(
 
 
 def warn_of_split_network(faults: NetworkFaults, topology: Topology, rounds: int) -> None:
-    """Say so if the sites that are there in the end cannot reach each other."""
-    # What is apart until a site joins does no harm: nobody stops before the last event.
+    """Warn if the sites that are present at the end cannot reach each other."""
+    # Components that a later site joins do no harm: no site stops before the last event.
     members = faults.members(topology.n_sites, rounds)
     parts = [] if members.all() else topology.parts_of(members)
     if len(parts) > 1:
         gone = np.flatnonzero(~members).tolist()
-        warnings.warn(
+        warn(
             f"By `schedule` sites {gone} are not there in the end, and without them the network "
             f"falls into {len(parts)} components that never hear of each other: "
             f"{listed(parts, range(topology.n_sites))}. Their models will differ. Take a topology "
-            "with more links, or let other sites leave.",
-            UserWarning,
-            stacklevel=4,
+            "with more links, or let other sites leave."
         )
 
 
@@ -128,7 +126,7 @@ def _check_enough_rows(n_sites: int | None, n_rows: int) -> None:
 
 
 def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:
-    """Return the names of sites that nobody but the graph names."""
+    """Return the names of sites that ``sites`` does not name: those of the graph, or numbers."""
     if graph is None or graph.labels is None:
         return np.arange(n_sites)
     return _array_of(graph.labels)

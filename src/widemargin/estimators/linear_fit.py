@@ -1,296 +1,183 @@
-"""Fit every binary linear problem of a classification."""
+"""From a training set to a fitted linear classifier: pose, budget, run, set."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import uuid
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from ..core.arrays import Array
-from ..core.budget import LEAST_SHARE as LEAST_TIME
-from ..core.fit import FEWEST_AT_ONCE as FEWEST_TOGETHER
-from ..core.rows import Rows
-from ..engines import LocalEngine
-from ..engines.local import MOST_SHARERS
-from ..linear.monitor import LinearMonitor, history_of
-from ..linear.problem import LinearProblem, LossConstants
-from ..linear.solution import LinearSolution, fitted_attributes
-from ..linear.solvers import FROM_DUALS, SolverOptions, choose, solve
-from ..linear.solvers.newton import DIRECT_SIZE
-from ..linear.solvers.starts import best_multiple, implied_duals
-from .linear_validation import LinearValidation, ValidatingMonitor
-from .outcomes import warn_of_unconverged
+from ..core.blocks import RowBlock, even_parts
+from ..core.budget import Budget
+from ..core.fit import train
+from ..core.losses import LossConstants
+from ..core.progress import FitProgress
+from ..core.resources import memory_bytes, thread_count
+from ..engines import Engine, LocalEngine, resolve
+from ..linear.fit import LinearFit
+from ..linear.history import LinearHistory, Score
+from ..linear.problem import LinearProblem
+from ..linear.problems import LinearProblems
+from ..linear.solvers import SolverOptions, dsvrg
+from .path import checked_values
+from .training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    class_weights,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 
-# Bytes that a solver keeps of a row: label, piece, and up to three numbers.
-BYTES_OF_ROW = 26
+# What `partial_fit` sets, and another fit ends.
+LEARNT = ("curvature_", "n_samples_seen_", "_learnt_constant")
 
 
-@dataclass(frozen=True)
-class LinearInputs:
-    """What a fit of all binary problems starts from.
+def loss_of(estimator: Any, total_weight: float) -> LossConstants:
+    """Return the loss of a linear classifier whose rows have this total sample weight."""
+    return LossConstants.of(estimator._loss(), estimator._row_weight(total_weight))
 
-    Attributes
-    ----------
-    estimator : str
-        Name of the estimator, for messages.
-    X : array or CSR matrix
-        Training rows, float32 or float64.
-    rows : Rows
-        The native view of them, which all problems share.
-    codes : array of shape (n_rows,)
-        Position of each row's label in the classes.
-    n_classes : int
-        Number of classes.
-    constants : LossConstants
-        The loss, ``C`` included.
-    weights : array of shape (n_rows,) or None
-        Weights beside ``C``; None means 1.
-    constant : float
-        Value of the constant feature; 0 means no intercept.
-    threads : int
-        Threads.
-    memory : int
-        Bytes for what problems solved at the same time keep.
-    start : array of shape (n_problems, size) or None
-        Weights to start from.
-    validation : LinearValidation or None
-        Rows that choose among the iterates.
-    on_disk : bool
-        Whether the rows are read from disk.
+
+def constant_of(estimator: Any) -> float:
+    """Return the value of the constant feature; 0 without an intercept."""
+    return float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0
+
+
+def row_weights(estimator: Any, training: TrainingSet) -> Array | None:
+    """Return the weights of rows beside ``C``; None means 1."""
+    weights: Array = training.weights * class_weights(estimator.class_weight, training)
+    return None if np.all(weights == 1.0) else weights
+
+
+def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblems:
+    """Pose the problems of a training set on the engine of a classifier."""
+    X = training.X
+    warn_if_one_feature_dominates(X, UNEVEN_PENALTY)
+    # The row weight is per unit of sample weight: class weights change emphasis, not scale.
+    constants = loss_of(estimator, float(training.weights.sum()))
+    whole = RowBlock(
+        uuid.uuid4().hex, X, training.codes.astype(np.int32), row_weights(estimator, training)
+    )
+    threads = thread_count(estimator.n_jobs)
+    n_classes, constant = len(training.classes), constant_of(estimator)
+    if isinstance(estimator.engine, str) and estimator.engine == "local":
+        engine: Engine = LocalEngine(threads)
+        return LinearProblems.of_blocks(engine, [whole], n_classes, constants, constant)
+    if estimator.solver == "dsvrg":  # whose parts look like the whole
+        label = np.where(training.codes == (n_classes == 2), 1, -1).astype(np.int8)
+        problem = LinearProblem(X, label, constants, threads=threads, rows=whole.rows)
+        parts = dsvrg.divide(problem, estimator.n_parts, "stratified", dsvrg.N_STRATA, seed)
+    else:
+        parts = even_parts(X)
+    blocks = [_some(whole, rows, k) for k, rows in enumerate(parts)]
+    engine = resolve(estimator.engine, threads)
+    return LinearProblems.of_blocks(engine, blocks, n_classes, constants, constant)
+
+
+def _some(block: RowBlock, rows: NDArray[np.int64], number: int) -> RowBlock:
+    weight = None if block.weight is None else block.weight[rows]
+    return RowBlock(f"{block.name}-{number}", block.X[rows], block.codes[rows], weight)
+
+
+def train_linear(
+    estimator: Any,
+    problems: LinearProblems,
+    classes: NDArray[Any],
+    seed: int,
+    *,
+    label: str | None = None,
+    score: Score | None = None,
+    **options: Any,
+) -> LinearFit:
+    """Solve the problems and set the fitted attributes, also after an interrupt.
+
+    ``label`` names the fit in the progress line, ``score`` validates; the rest goes to
+    :class:`~widemargin.linear.fit.LinearFit`.
     """
-
-    estimator: str
-    X: Any
-    rows: Rows
-    codes: NDArray[Any]
-    n_classes: int
-    constants: LossConstants
-    weights: Array | None
-    constant: float
-    threads: int
-    memory: int
-    start: Array | None = None
-    validation: LinearValidation | None = None
-    on_disk: bool = False
-
-    @property
-    def n_problems(self) -> int:
-        """Two classes are one problem, more are one each."""
-        return 1 if self.n_classes == 2 else self.n_classes
-
-    def problem(self, k: int, threads: int) -> LinearProblem:
-        """Pose a binary problem: the second class of two, or class ``k``, against the rest."""
-        positive = 1 if self.n_classes == 2 else k
-        label = np.full(len(self.codes), -1, dtype=np.int8)
-        label[self.codes == positive] = 1
-        return LinearProblem(
-            self.X,
-            label,
-            self.constants,
-            self.weights,
-            self.constant,
-            threads,
-            rows=self.rows,
+    name = type(estimator).__name__
+    with FitProgress(label or name, estimator.tol) as progress:
+        budget = Budget(
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            max_time=estimator.max_time,
+            memory=memory_bytes(estimator.memory_limit),
+            threads=problems.engine.share(1).threads,
+            seed=seed,
         )
 
-    @property
-    def problem_bytes(self) -> int:
-        """Memory that solving one problem takes beside the rows."""
-        size = int(self.X.shape[1]) + 1
-        matrices = 3 * 8 * size**2 if size <= DIRECT_SIZE else 8 * 8 * size
-        return BYTES_OF_ROW * len(self.codes) + matrices
+        def listener(row: Any) -> None:
+            progress.report(row["begun"], row["relative_gap"])
+            if estimator.verbose:
+                problem = f"problem {row['problem']}, " if problems.n_problems > 1 else ""
+                gap = f"relative gap {row['relative_gap']:.2e}"
+                print(f"[{name}] {problem}iteration {row['begun']}: {gap}")
 
-    @property
-    def at_once(self) -> int:
-        """Problems to solve at the same time: three or more, as far as memory allows."""
-        if self.n_problems < FEWEST_TOGETHER:
-            return 1
-        affordable = max(1, self.memory // self.problem_bytes)
-        return min(self.threads, self.n_problems, MOST_SHARERS, affordable)
+        done_before = -1
 
+        def report(done: int, of: int) -> None:
+            nonlocal done_before
+            progress.report_count("binary problems", done, of)
+            if estimator.verbose and done != done_before:
+                print(f"[{name}] binary problems: {done} of {of}")
+                done_before = done
 
-@dataclass(frozen=True)
-class LinearSettings:
-    """How the problems are solved.
-
-    Attributes
-    ----------
-    solver : str
-        Name of the solver, or "auto".
-    options : SolverOptions
-        Settings of single solvers.
-    tol, max_iter, max_time
-        When to stop.
-    seed : int
-        For solvers that draw rows.
-    listener : callable
-        Told (iteration, relative gap) where one problem is solved at a time.
-    counter : callable
-        Told (problems done, problems) where there are several.
-    """
-
-    solver: str
-    options: SolverOptions
-    tol: float
-    max_iter: int
-    max_time: float | None
-    seed: int
-    listener: Callable[[int, float], None]
-    counter: Callable[[int, int], None]
+        fit = LinearFit(
+            name,
+            problems,
+            estimator.solver,
+            budget,
+            LinearHistory(started=budget.started, listener=listener, score=score),
+            options=SolverOptions(estimator.n_parts, estimator.batch_size),
+            **options,
+        )
+        train(
+            fit,
+            partial(fit.solve_all, report),
+            lambda fit: set_fitted(estimator, classes, fit.attributes()),
+            lambda fit: fit.usable,
+        )
+    return fit
 
 
-class LinearFit:
-    """Solves every binary problem.
-
-    Attributes
-    ----------
-    w : array of shape (n_problems, size)
-        Weights; also those of a problem that an interrupt cut short.
-    results : list of LinearSolution
-        In the order of the problems; those that are done.
-    keep_duals : bool
-        Whether others will start from this fit.
-    duals : dict
-        Duals of the problems, if they are kept and the solver has any.
-    neighbour : LinearFit or None
-        The same problems solved for another ``C``, to start from.
-    solver : str
-        Name of the solver that was taken.
-    """
-
-    def __init__(self, inputs: LinearInputs, settings: LinearSettings) -> None:
-        self.inputs, self.settings = inputs, settings
-        size = inputs.X.shape[1] + (inputs.constant != 0)
-        self.w = np.zeros((inputs.n_problems, size))
-        self.results: list[LinearSolution] = []
-        self.keep_duals = False
-        self.duals: dict[int, Array] = {}
-        self.neighbour: LinearFit | None = None
-        self.solver = settings.solver
-        self.monitors: dict[int, LinearMonitor] = {}
-
-    def fit_problems(self) -> None:
-        """Solve all problems."""
-        n_problems, inputs = self.inputs.n_problems, self.inputs
-        at_once = inputs.at_once
-        engine = LocalEngine(at_once)
-        started = time.perf_counter()
-        waiting = iter(range(n_problems, 0, -1))
-
-        def solve_one(k: int) -> LinearSolution:
-            # Each gets its share of the time, so that none is left without a solution.
-            share = min(1.0, at_once / next(waiting))
-            monitor = self._monitor(k, started, share, engine if at_once > 1 else None)
-            self.monitors[k] = monitor
-            try:
-                return self._fit_problem(k, monitor, inputs.threads // at_once)
-            finally:
-                if monitor.latest is not None and not self.w[k].any():
-                    self.w[k] = monitor.latest
-
-        self.results = engine.map(list(range(n_problems)), solve_one, self.settings.counter)
-
-    def _monitor(
-        self, k: int, started: float, share: float, engine: LocalEngine | None
-    ) -> LinearMonitor:
-        settings, deadline = self.settings, None
-        if settings.max_time is not None:
-            now = time.perf_counter()
-            left = started + settings.max_time - now
-            least = LEAST_TIME / self.inputs.n_problems * settings.max_time
-            deadline = now + max(share * left, least)
-        common: dict[str, Any] = {
-            "tol": settings.tol,
-            "max_iter": settings.max_iter,
-            "deadline": deadline,
-            "seed": settings.seed,
-            "started": started,
-            # Problems beside each other run in threads, which may not draw.
-            "listener": settings.listener if engine is None else None,
-            "stopping": None if engine is None else engine.stopping,
-        }
-        if self.inputs.validation is None:
-            return LinearMonitor(**common)
-        return ValidatingMonitor(self.inputs.validation, k, **common)
-
-    def _fit_problem(self, k: int, monitor: LinearMonitor, threads: int) -> LinearSolution:
-        problem = self.inputs.problem(k, threads)
-        name = choose(self.settings.solver, problem, on_disk=self.inputs.on_disk)
-        self.solver = name
-        w, dual = self._start(k, problem, name in FROM_DUALS)
-        result = solve(name, problem, w, monitor, dual, self.settings.options)
-        if dual is not None and self.keep_duals:
-            self.duals[k] = dual
-        if isinstance(monitor, ValidatingMonitor) and monitor.best_w is not None:
-            result = _with_weights(result, monitor.best_w, problem, monitor)
-        self.w[k] = result.w
-        return result
-
-    def _start(
-        self, k: int, problem: LinearProblem, from_duals: bool
-    ) -> tuple[Array, Array | None]:
-        """Return the weights to start from, with duals for solvers that go on from those."""
-        start = self.inputs.start if self.neighbour is None else self.neighbour.w
-        if start is None or not start[k].any():
-            w = np.zeros(problem.size)
-            return w, np.zeros(problem.n_rows) if from_duals else None
-        w = start[k].copy()
-        if not from_duals:
-            return w, None
-        if self.neighbour is None:
-            known = implied_duals(problem, w)
-            return w, best_multiple(problem, known, problem.weights_of(known))
-        return w, best_multiple(problem, self.neighbour.duals[k], w)
-
-    @property
-    def usable(self) -> bool:
-        """Whether an interrupt leaves a model: every problem has been begun, if not finished."""
-        return bool(np.all(np.any(self.w, axis=1)))
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes, those that tell how the fit went among them."""
-        begun = [monitor.iterations for monitor in self.monitors.values()]
-        iterations = [r.iterations for r in self.results] or begun
-        return {
-            **fitted_attributes(self.w, self.inputs.constant, self.results, self.settings.tol),
-            "history_": self._history(),
-            "n_iter_": max(iterations, default=0),
-            "solver_": self.solver,
-        }
-
-    def _history(self) -> dict[str, Any]:
-        records: list[tuple[float, ...]] = []
-        scores: list[float] = []
-        for k, monitor in sorted(self.monitors.items()):
-            records += monitor.records(k)
-            if isinstance(monitor, ValidatingMonitor):
-                scores += monitor.scores
-        history = history_of(records)
-        if self.inputs.validation is not None:
-            history["validation_score"] = np.array(scores)
-        return history
-
-    def warn(self) -> None:
-        """Say what did not converge, unless validation rows ended it."""
-        cut_short = [
-            result
-            for result, (_, monitor) in zip(
-                self.results, sorted(self.monitors.items()), strict=True
-            )
-            if not (isinstance(monitor, ValidatingMonitor) and monitor.ended)
-        ]
-        warn_of_unconverged(cut_short, self.settings.tol, self.inputs.estimator, stacklevel=5)
+def set_fitted(estimator: Any, classes: NDArray[Any], attributes: dict[str, Any]) -> None:
+    """Set the fitted attributes, in place of those of ``partial_fit``."""
+    estimator.classes_ = classes
+    for learnt in LEARNT:
+        vars(estimator).pop(learnt, None)
+    for name, value in attributes.items():
+        setattr(estimator, name, value)
 
 
-def _with_weights(
-    result: LinearSolution, w: Array, problem: LinearProblem, monitor: LinearMonitor
-) -> LinearSolution:
-    """Return a solution at another iterate, certified by the best bound of them all."""
-    certificate = problem.evaluate(w).certificate
-    if monitor.best is not None:
-        certificate = replace(certificate, dual=max(certificate.dual, monitor.best.dual))
-    return replace(result, w=w, certificate=certificate)
+def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Any]:
+    """Return fitted copies of a linear machine for ``Cs``, each from its neighbour's solution."""
+    values, name = checked_values(estimator, Cs), type(estimator).__name__
+    models = [clone(estimator).set_params(C=C) for C in values.tolist()]
+    first = models[0]
+    first._check_parameters()
+    X, y = first._checked_training_data(X, y)
+    training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
+    seed = first._seed()
+    columns = {name: vars(first)[name] for name in COLUMNS if name in vars(first)}
+    training, validation = first._validation(training, X, None, None, seed)
+    problems = posed(first, training)
+    neighbour = None
+    for k in np.argsort(values, kind="stable"):
+        model = models[k]
+        vars(model).update(columns)
+        if model.verbose:
+            print(f"[{name}] C={model.C:g}")
+        neighbour = train_linear(
+            model,
+            replace(problems, constants=LossConstants.of(model._loss(), model.C)),
+            training.classes,
+            seed,
+            label=f"{name}, C={model.C:g}",
+            score=validation,
+            neighbour=neighbour,
+            keep_duals=True,
+        )
+    return models

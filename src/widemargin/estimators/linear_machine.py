@@ -1,8 +1,7 @@
-"""What the linear classifiers share: parameters and the fit."""
+"""What the linear classifiers share: parameters, checks and the ways to train."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -12,26 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, thread_count
-from ..core.rows import as_rows, canonical
-from ..linear.problem import LossConstants
-from ..linear.solvers import SolverOptions, refuse
-from .linear_divided import fit_on_engine
-from .linear_fit import LinearFit, LinearInputs, LinearSettings
+from ..core.rows import canonical
+from ..linear.model import Validation
+from ..linear.solvers import refuse
+from .linear_fit import constant_of, fit_path, posed, train_linear
 from .linear_parameters import LinearMachineParameters
-from .linear_path import fit_path
 from .linear_prediction import ACCEPTED, LinearModel
 from .linear_streaming import fit_stream, partial_fit
-from .linear_validation import LinearValidation
-from .training_set import (
-    UNEVEN_PENALTY,
-    TrainingSet,
-    class_weights,
-    earlier_fit_kept,
-    training_set,
-    warn_if_one_feature_dominates,
-)
+from .training_set import TrainingSet, earlier_fit_kept, training_set
 from .validation import codes_of, hold_out
 
 
@@ -76,14 +63,13 @@ class LinearMachine(LinearModel, LinearMachineParameters):
             )
             seed = self._seed()
             training, validation = self._validation(training, X, X_val, y_val, seed)
-            inputs = replace(self._inputs(training), validation=validation)
-            if self.warm_start:
-                inputs = replace(inputs, start=self._previous_weights(training.classes))
-            if not self._local:
-                fit_on_engine(self, inputs, training.classes, seed)
-                return self
-            with FitProgress(type(self).__name__, self.tol) as progress:
-                self._run(LinearFit(inputs, self._settings(seed, progress)), training.classes)
+            problems = posed(self, training, seed)
+            start = self._previous_weights(training.classes) if self.warm_start else None
+            try:
+                train_linear(self, problems, training.classes, seed, score=validation, start=start)
+            finally:
+                if isinstance(self.engine, str):  # made for this fit, without others' parts
+                    problems.engine.release()
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
@@ -162,8 +148,8 @@ class LinearMachine(LinearModel, LinearMachineParameters):
         all rows seen, each weighing ``C``, but nothing certifies how far they are from it:
         ``relative_gap_`` is NaN. The hinge is smoothed. A row passed twice counts twice.
 
-        A first call, also after :meth:`fit`, begins anew. Larger batches learn better than single
-        rows, and faster; batches that each hold one class only learn worse.
+        A first call, also after :meth:`fit`, starts from nothing. Larger batches learn better than
+        single rows, and faster; batches that each hold one class only learn worse.
 
         Parameters
         ----------
@@ -211,8 +197,8 @@ class LinearMachine(LinearModel, LinearMachineParameters):
 
     def _validation(
         self, training: TrainingSet, X: Any, X_val: Any, y_val: Any, seed: int
-    ) -> tuple[TrainingSet, LinearValidation | None]:
-        """Settle the validation rows: given, kept out of the training rows, or none."""
+    ) -> tuple[TrainingSet, Validation | None]:
+        """Return the rows to train on, and those to validate by, if there are any."""
         if X_val is None and y_val is None:
             if self.validation_fraction is None:
                 return training, None
@@ -229,89 +215,9 @@ class LinearMachine(LinearModel, LinearMachineParameters):
         else:
             X_val, y_val = validate_data(self, X_val, y_val, reset=False, **ACCEPTED)
             codes = codes_of(y_val, training)
-        n_classes, constant = len(training.classes), self._constant
-        return training, LinearValidation(canonical(X_val), codes, n_classes, constant)
-
-    def _inputs(self, training: TrainingSet) -> LinearInputs:
-        warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
-        weights: Array | None = training.weights * class_weights(self.class_weight, training)
-        # The row weight is per unit of sample weight: class weights change emphasis, not scale.
-        row_weight = self._row_weight(float(training.weights.sum()))
-        if np.all(weights == 1.0):
-            weights = None
-        return self._inputs_of(training.X, training.codes, training.classes, weights, row_weight)
-
-    def _inputs_of(
-        self,
-        X: Any,
-        codes: NDArray[Any],
-        classes: NDArray[Any],
-        weights: Array | None,
-        row_weight: float,
-    ) -> LinearInputs:
-        return LinearInputs(
-            estimator=type(self).__name__,
-            X=X,
-            rows=as_rows(X),
-            codes=codes,
-            n_classes=len(classes),
-            constants=LossConstants.of(self._loss(), row_weight),
-            weights=weights,
-            constant=self._constant,
-            threads=thread_count(self.n_jobs),
-            memory=memory_bytes(self.memory_limit),
+        return training, Validation.in_memory(
+            canonical(X_val), codes, len(training.classes), constant_of(self)
         )
-
-    def _settings(self, seed: int, progress: FitProgress) -> LinearSettings:
-        name = type(self).__name__
-
-        def listener(iteration: int, gap: float) -> None:
-            progress.report(iteration, gap)
-            if self.verbose:
-                print(f"[{name}] iteration {iteration}: relative gap {gap:.2e}")
-
-        told = -1
-
-        def counter(done: int, of: int) -> None:
-            nonlocal told
-            progress.report_count("binary problems", done, of)
-            if self.verbose and done != told:
-                print(f"[{name}] binary problems: {done} of {of}")
-                told = done
-
-        return LinearSettings(
-            solver=self.solver,
-            options=SolverOptions(self.n_parts, self.batch_size),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            seed=seed,
-            listener=listener,
-            counter=counter,
-        )
-
-    def _run(self, fit: LinearFit, classes: NDArray[Any]) -> None:
-        """Solve every binary problem and keep what comes out, also of an interrupt."""
-        try:
-            fit.fit_problems()
-        except KeyboardInterrupt:
-            if fit.usable:  # else an earlier fit, or none, is better than nothing
-                self._set_fitted(fit, classes)
-            raise
-        self._set_fitted(fit, classes)
-        fit.warn()
-
-    def _set_fitted(self, fit: LinearFit, classes: NDArray[Any]) -> None:
-        self.classes_ = classes
-        for learnt in (
-            "curvature_",
-            "n_samples_seen_",
-            "_learnt_constant",
-        ):  # of `partial_fit`, which this ends
-            if hasattr(self, learnt):
-                delattr(self, learnt)
-        for name, value in fit.attributes().items():
-            setattr(self, name, value)
 
     def _previous_weights(self, classes: NDArray[Any]) -> Array | None:
         """Return the last fit's weights as (problems, size), if they fit the new data."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -15,35 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..core.arrays import Array
 from ..core.resources import thread_count
 from ..core.rows import canonical
-from ..engines import LocalEngine
+from ..linear.model import decisions_of
 from .saving import SavableModel
 
-# Stored values that are multiplied at a time: blocks in float64, whatever the rows are in.
-BLOCK_VALUES = 1 << 20
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr",
     "accept_large_sparse": True,
     "dtype": [np.float64, np.float32],
     "order": "C",
 }
-
-
-def decisions_of(X: Any, coef: Array, intercept: Array | float, threads: int = 1) -> Array:
-    """Multiply rows with the weights of every problem, block by block; as (rows, problems)."""
-    n_rows = X.shape[0]
-    out = np.empty((n_rows, len(coef)))
-    stored = X.nnz if sp.issparse(X) else X.size
-    step = max(1, BLOCK_VALUES * n_rows // max(1, int(stored)))
-    columns = np.ascontiguousarray(coef.T)
-
-    def fill(start: int) -> None:
-        # Sparse blocks are copies, and dense ones are where they are float32.
-        block = X[start : start + step].astype(np.float64, copy=False)
-        out[start : start + step] = block @ columns
-
-    LocalEngine(threads).map(list(range(0, n_rows, step)), fill)
-    out += intercept
-    return out
 
 
 class LinearModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,7 +78,7 @@ class LinearModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
         return canonical(X), np.asarray(y)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether a fit has come to an end, be it by an interrupt."""
+        """Tell whether a fit has left a model."""
         return hasattr(self, "coef_")
 
     def __sklearn_tags__(self) -> Tags:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..core.arrays import Array
-from ..core.losses import NO_WEIGHT
+from ..core.blocks import RowBlock
+from ..core.budget import Budget
+from ..core.losses import NO_WEIGHT, LossConstants
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, single_threaded_blas
+from ..core.resources import memory_bytes, single_threaded_blas, thread_count
 from ..core.rows import canonical
 from ..data import SpooledRows, spool
 from ..engines import LocalEngine
 from ..kernel.problem import take_rows
-from ..linear.monitor import history_of
+from ..linear.history import LinearHistory
+from ..linear.model import split_weights
 from ..linear.online import absorb
+from ..linear.problems import LinearProblems
 from ..linear.solvers.newton import DIRECT_SIZE
-from .linear_fit import LinearFit, LinearInputs
+from .linear_fit import constant_of, loss_of, train_linear
 from .linear_prediction import ACCEPTED
 from .training_set import UNEVEN_PENALTY, class_factors, warn_if_one_feature_dominates
 
@@ -38,7 +41,7 @@ def fit_stream(estimator: Any, batches: Any, classes: Any, **options: Any) -> No
 
 
 def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
-    """Write rows to disk in blocks that the memory limit allows, and show how far that is."""
+    """Write rows to disk in blocks that the memory limit allows, and show the progress."""
     block_bytes = min(LARGEST_BLOCK, memory_bytes(estimator.memory_limit) // BLOCKS_IN_MEMORY)
     with FitProgress(f"{type(estimator).__name__}, reading", estimator.tol) as progress:
 
@@ -51,22 +54,23 @@ def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
 
 def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     """Train on rows on disk."""
-    name = type(estimator).__name__
     warn_if_one_feature_dominates(rows.X, UNEVEN_PENALTY)
-    row_weight = estimator._row_weight(float(rows.class_totals.sum()))
     weights = rows.weights
     if estimator.class_weight is not None:
         factors = class_factors(estimator.class_weight, rows.classes, rows.class_totals)
         weights = factors[rows.codes] if weights is None else weights * factors[rows.codes]
-    inputs = estimator._inputs_of(rows.X, rows.codes, rows.classes, weights, row_weight)
-    inputs = replace(inputs, on_disk=True)
+    problems = LinearProblems.of_blocks(
+        LocalEngine(thread_count(estimator.n_jobs)),
+        [RowBlock("spooled", rows.X, rows.codes.astype(np.int32), weights)],
+        len(rows.classes),
+        loss_of(estimator, float(rows.class_totals.sum())),
+        constant_of(estimator),
+        on_disk=True,
+    )
     estimator.n_features_in_ = rows.n_features
     _set_names(estimator, rows.feature_names)
-    if estimator.warm_start:
-        inputs = replace(inputs, start=estimator._previous_weights(rows.classes))
-    with FitProgress(name, estimator.tol) as progress:
-        fit = LinearFit(inputs, estimator._settings(estimator._seed(), progress))
-        estimator._run(fit, rows.classes)
+    start = estimator._previous_weights(rows.classes) if estimator.warm_start else None
+    train_linear(estimator, problems, rows.classes, estimator._seed(), start=start)
 
 
 def _refuse_validation(estimator: Any) -> None:
@@ -94,8 +98,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
             "The first call of `partial_fit` needs `classes`, all labels that will ever come; got "
             "None."
         )
-    anew = first and classes is not None
-    known = None if anew else estimator.classes_
+    known = None if first and classes is not None else estimator.classes_
     X, y = validate_data(estimator, X, y, reset=first, **ACCEPTED)
     check_classification_targets(y)
     labels = _labels(classes, known)
@@ -108,25 +111,30 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     if estimator.class_weight is not None:
         totals = np.ones(len(labels))  # looked at for "balanced" only
         weights = weights * class_factors(estimator.class_weight, labels, totals)[codes]
-    inputs = estimator._inputs_of(
-        canonical(X), codes, labels, None if np.all(weights == 1.0) else weights, estimator.C
+    problems = LinearProblems.of_blocks(
+        LocalEngine(thread_count(estimator.n_jobs)),
+        [RowBlock("batch", canonical(X), codes, None if np.all(weights == 1.0) else weights)],
+        len(labels),
+        LossConstants.of(estimator._loss(), estimator.C),
+        constant_of(estimator),
     )
     if not first:
-        _refuse_other_constant(estimator, inputs.constant)
-    w, past = _state(estimator, inputs, labels, first)
+        _refuse_other_constant(estimator, problems.constant)
+    budget = Budget(
+        memory=memory_bytes(estimator.memory_limit), threads=thread_count(estimator.n_jobs)
+    )
+    w, past = _state(estimator, problems, budget, labels, first)
     if n_rows:
-        w, past = _absorbed(inputs, w, past)
+        w, past = _absorbed(problems, budget, w, past)
     estimator.classes_ = labels
-    estimator._learnt_constant = inputs.constant
+    estimator._learnt_constant = problems.constant
     estimator.curvature_ = past
-    n_features = inputs.X.shape[1]
-    estimator.coef_ = np.ascontiguousarray(w[:, :n_features])
-    estimator.intercept_ = _intercepts(w, n_features, inputs.constant)
+    estimator.coef_, estimator.intercept_ = split_weights(w, problems.constant)
     estimator.n_samples_seen_ = n_rows + (0 if first else estimator.n_samples_seen_)
     estimator.n_iter_ = 1 + (0 if first else estimator.n_iter_)
     estimator.solver_, estimator.converged_ = "online", False
     estimator.dual_gap_ = estimator.relative_gap_ = np.nan
-    estimator.history_ = history_of([])
+    estimator.history_ = LinearHistory().table()
 
 
 def _refuse_settings(estimator: Any) -> None:
@@ -161,14 +169,14 @@ def _labels(classes: Any, known: NDArray[Any] | None) -> NDArray[Any]:
     return labels
 
 
-def _codes(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
+def _codes(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int32]:
     unknown = np.setdiff1d(y, labels)
     if unknown.size:
         raise ValueError(
             f"y holds labels that are not in `classes`, {labels.tolist()}: "
             f"{unknown[:5].tolist()}. Name all labels in the first call."
         )
-    return np.asarray(np.searchsorted(labels, y), dtype=np.int64)
+    return np.asarray(np.searchsorted(labels, y), dtype=np.int32)
 
 
 def _refuse_other_constant(estimator: Any, constant: float) -> None:
@@ -176,7 +184,7 @@ def _refuse_other_constant(estimator: Any, constant: float) -> None:
     size = estimator.n_features_in_ + (constant != 0)
     if size != estimator.curvature_.shape[1]:
         changed = "fit_intercept"
-    # Models saved by older versions do not tell.
+    # Models saved by older versions do not hold it.
     elif getattr(estimator, "_learnt_constant", constant) != constant:
         changed = "intercept_scaling"
     else:
@@ -187,35 +195,30 @@ def _refuse_other_constant(estimator: Any, constant: float) -> None:
 
 
 def _state(
-    estimator: Any, inputs: LinearInputs, labels: NDArray[Any], first: bool
+    estimator: Any, problems: LinearProblems, budget: Budget, labels: NDArray[Any], first: bool
 ) -> tuple[Array, Array]:
     """Return weights and curvatures of all problems so far, as (problems, …)."""
-    n_problems = inputs.n_problems
-    size = inputs.X.shape[1] + (inputs.constant != 0)
     if not first:
         w = estimator._previous_weights(labels)
         assert w is not None
         return w, estimator.curvature_
-    fits = size <= DIRECT_SIZE and 8 * n_problems * size**2 <= inputs.memory
-    past = np.ones((n_problems, size))
-    return np.zeros((n_problems, size)), _diagonals(past) if fits else past
+    shape = n_problems, size = problems.n_problems, problems.size
+    past = np.ones(shape)
+    if size <= DIRECT_SIZE and 8 * n_problems * size**2 <= budget.memory:
+        past = np.asarray(past[:, :, None] * np.eye(size))
+    return np.zeros(shape), past
 
 
-def _diagonals(values: Array) -> Array:
-    return np.asarray(values[:, :, None] * np.eye(values.shape[1]))
-
-
-def _absorbed(inputs: LinearInputs, w: Array, past: Array) -> tuple[Array, Array]:
-    """Take new rows in, problem by problem."""
-    threads = inputs.threads // inputs.at_once
+def _absorbed(
+    problems: LinearProblems, budget: Budget, w: Array, past: Array
+) -> tuple[Array, Array]:
+    """Learn from new rows, problem by problem."""
+    at_once = problems.at_once(budget)
+    threads = budget.threads // at_once
 
     def learn(k: int) -> tuple[Array, Array]:
-        return absorb(inputs.problem(k, threads), w[k], past[k])
+        return absorb(problems.in_one_place(k, threads), w[k], past[k])
 
     with single_threaded_blas():
-        learnt = LocalEngine(inputs.at_once).map(list(range(inputs.n_problems)), learn)
+        learnt = LocalEngine(at_once).map(list(range(problems.n_problems)), learn)
     return np.stack([each[0] for each in learnt]), np.stack([each[1] for each in learnt])
-
-
-def _intercepts(w: Array, n_features: int, constant: float) -> Array:
-    return constant * w[:, n_features] + 0.0 if constant else np.zeros(len(w))

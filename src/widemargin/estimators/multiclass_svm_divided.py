@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..core.blocks import RowBlock, bytes_of, even_parts, joined
 from ..engines import Engine, LocalEngine
-from ..linear.gathered import joined
-from ..linear.row_blocks import RowBlock
 from ..multiclass.posed import Posed, RowsOnEngine, choose
 from ..multiclass.solvers import MulticlassMonitor, MulticlassSolution, far_newton, far_tournament
-from .linear_divided import bytes_of, even_parts
 from .multiclass_svm_fit import SMALL, MulticlassFit, settled
 from .training_set import TrainingSet, class_factors
 

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..core.arrays import Array
 from ..core.resources import single_threaded_blas, thread_count
 from ..engines import LocalEngine
-from .linear_prediction import ACCEPTED, BLOCK_VALUES, LinearModel
+from ..linear.model import BLOCK_VALUES
+from .linear_prediction import ACCEPTED, LinearModel
 
 
 def for_blocks_of_scores(

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.arrays import Array
-from ..core.losses import Hinge
-from ..linear.problem import LinearProblem, LossConstants
+from ..core.losses import Hinge, LossConstants
+from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
 from .methods import NativeNetwork, NetworkSetting
 from .simulation import Simulation, Stopping, Talking

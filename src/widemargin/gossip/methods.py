@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 
 from .. import _native
 from ..core.arrays import Array
-from ..linear.problem import LinearProblem, LossConstants
-from ..linear.solvers.stages import smoothness
+from ..core.losses import LossConstants
+from ..linear.problem import LinearProblem
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
@@ -313,7 +313,7 @@ def _offset(problem: LinearProblem, batch_size: int | None) -> float:
     """Bound the curvature of a batch: the offset of the steps 1/(offset + t)."""
     if not problem.constants.smooth:
         return 0.0
-    each = smoothness(problem)
+    each = problem.smoothness()
     if batch_size is None:
         return float(each.sum())
     single = problem.n_rows * float(each.max(initial=0.0))

@@ -6,15 +6,15 @@ at the weights found so far,
 .. math:: \tfrac12 (w - c)^\top M (w - c), \qquad
           M = I + \sum_{\text{past}} \kappa_i x_i x_i^\top .
 
-The next batch's weights minimise this plus the batch's own loss, by Newton's method; then
+The weights of the next batch minimise this plus the batch's own loss, by Newton's method; then
 :math:`c` moves there and :math:`M` grows by the batch's curvature. The losses are piecewise
 quadratic, so the expansion is exact for all rows that have stayed on their piece since. ``M`` is a
 matrix, or its diagonal where a matrix would be too large: then features are taken as if they were
-independent, which makes of it a batch form of adaptive regularisation of weights.
+independent, as in adaptive regularisation of weights, but for whole batches.
 
 The hinge has no curvature; it is smoothed over margins of ``HINGE_WIDTH`` around 1.
 
-Nothing certifies how far the result is from the optimum over all rows.
+No certificate bounds the distance of the result from the optimum over all rows.
 
 Reference: Crammer, Kulesza and Dredze (2009), for the diagonal form with single rows.
 """
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Array
 from .problem import LinearProblem
 
-# Narrower is nearer to the hinge, but leaves fewer rows to tell the curvature.
+# Narrower is nearer to the hinge, but leaves fewer rows with curvature.
 HINGE_WIDTH = 1.0
 # A batch is done when a Newton step promises less than this share of the objective.
 ACCURACY = 1e-6

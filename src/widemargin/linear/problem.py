@@ -6,10 +6,18 @@ Its dual has one signed unknown per row, as the kernel problem's:
 :math:`w(\gamma) = \sum_i \gamma_i y_i x_i` and
 :math:`D = -\tfrac12 \lVert w(\gamma) \rVert^2 - \sum_i \varphi_i(\gamma_i)`. An intercept is the
 weight of a constant feature and penalised as the others are.
+
+:class:`LinearProblem` is the problem on rows in one place, :class:`.BlockProblem` the same problem
+on the blocks of an engine. They answer the same questions, so that an algorithm that asks no others
+is written once. Rows in one place keep their own class because of what they can remember between
+two answers: the matrix of the Hessian is brought up to date with the rows that changed their piece
+of the loss, and duals are written where the caller wants them. A block on a cluster may be computed
+again elsewhere at any time, so nothing that it remembers may change the bits of an answer.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -21,53 +29,11 @@ from numpy.typing import NDArray
 from .. import _native
 from ..core.arrays import Array
 from ..core.certificates import Certificate
-from ..core.losses import Loss
+from ..core.losses import LossConstants
 from ..core.rows import Rows, as_rows
 
 Labels: TypeAlias = NDArray[np.int8]
 NativeProblem: TypeAlias = "_native.LinearProblem32 | _native.LinearProblem64"
-
-
-@dataclass(frozen=True)
-class LossConstants:
-    """The constants of :mod:`widemargin.core.losses` for a row of weight 1.
-
-    A row of weight ``v`` has ``below / v``, ``above / v`` and ``bound * v``.
-    """
-
-    lower_margin: float
-    upper_margin: float
-    below: float
-    above: float
-    bound: float
-
-    @classmethod
-    def of(cls, loss: Loss, C: float) -> LossConstants:
-        """Take the constants of a loss whose rows weigh ``C``."""
-        terms = loss.terms(np.array([C], dtype=np.float64))
-        return cls(
-            terms.lower_margin,
-            terms.upper_margin,
-            float(terms.below[0]),
-            float(terms.above[0]),
-            float(terms.bound[0]),
-        )
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the loss has a continuous derivative."""
-        return self.below > 0
-
-    @property
-    def smoothed_hinge(self) -> bool:
-        """Whether this is a round of the hinge's augmented Lagrangian: curved, then linear."""
-        return self.below > 0 and bool(np.isfinite(self.bound))
-
-    @property
-    def steepest(self) -> float:
-        """Largest second derivative of the loss of a row of weight 1."""
-        above = 1.0 / self.above if np.isfinite(self.upper_margin) and self.above > 0 else 0.0
-        return max(1.0 / self.below if self.below > 0 else np.inf, above)
 
 
 @dataclass(frozen=True)
@@ -77,11 +43,11 @@ class Evaluation:
     Attributes
     ----------
     objective : float
-        What a solver descends on: the primal objective, or a smoothed one.
+        The primal objective, or the smoothed one that a solver minimises.
     gradient : array of shape (size,)
         Its gradient, w − Σ γᵢ yᵢ xᵢ.
     certificate : Certificate
-        Of ``w`` and of the duals that its margins imply.
+        Proof of the gap between ``w`` and the duals that its margins imply.
     curved : int
         Rows whose loss has curvature there.
     """
@@ -91,10 +57,49 @@ class Evaluation:
     certificate: Certificate
     curved: int
 
+    @classmethod
+    def of(
+        cls, w: Array, loss: float, plain: float, phi: float, curved: int, total: Array
+    ) -> Evaluation:
+        """Add the penalty to what rows sum up.
+
+        ``loss`` is the sum of losses and ``plain`` that of losses without smoothing, ``phi`` is
+        Σ φᵢ(γᵢ) and ``total`` is Σ γᵢ yᵢ xᵢ, for the duals that the margins imply.
+        """
+        half = 0.5 * float(w @ w)
+        certificate = Certificate(half + plain, -0.5 * float(total @ total) - phi)
+        return cls(half + loss, w - total, certificate, curved)
+
+
+def penalties_along(w: Array, p: Array, steps: Array) -> Array:
+    """Return ½‖w + step · p‖² for several steps."""
+    norms = float(w @ w) + 2 * steps * float(w @ p) + steps**2 * float(p @ p)
+    return np.asarray(0.5 * norms)
+
+
+@dataclass
+class Curvature:
+    """The state of the second derivative at the point that was evaluated last.
+
+    Attributes
+    ----------
+    where : array of int8 or Point
+        The piece of its loss that each row is on; for a problem on blocks, the point itself.
+    gram : array of shape (size, size) or None
+        Σ curvature x xᵀ · ``below``, upper triangle; None where it would be too large.
+    """
+
+    where: Any
+    gram: Array | None
+
+    def copy(self) -> Curvature:
+        """Copy what an evaluation elsewhere would change."""
+        return Curvature(copy(self.where), copy(self.gram))
+
 
 @dataclass
 class LinearProblem:
-    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ).
+    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over rows in one place.
 
     Attributes
     ----------
@@ -181,6 +186,17 @@ class LinearProblem:
         """‖xᵢ‖² of every row, the constant feature included."""
         return self.native.squared_norms(self.threads)
 
+    def smoothness(self) -> Array:
+        """Return the smoothness Lᵢ of every row's loss, as a function of ``w``."""
+        if not self.constants.smooth:
+            raise ValueError(
+                "Variance-reduced solvers need a loss with a continuous derivative (ODM's, or the "
+                "squared hinge); got the hinge. Use the solvers 'newton', 'dual' or 'pegasos' for "
+                "it."
+            )
+        curvature = self.constants.steepest * self.squared_norms
+        return curvature if self.weight is None else curvature * self.weight
+
     def evaluate(
         self,
         w: Array,
@@ -195,10 +211,21 @@ class LinearProblem:
         with the piece of its loss that each row is on, ``gram`` with Σ curvature x xᵀ · ``below``.
         """
         self.evaluations += self.n_rows
-        loss, plain, phi, curved, total = self.native.evaluate(w, dual, piece, gram, self.threads)
-        half = 0.5 * float(w @ w)
-        certificate = Certificate(half + plain, -0.5 * float(total @ total) - phi)
-        return Evaluation(half + loss, w - total, certificate, curved)
+        return Evaluation.of(w, *self.native.evaluate(w, dual, piece, gram, self.threads))
+
+    def no_curvature(self, direct_size: int) -> Curvature:
+        """Return the state before the first evaluation; a matrix up to ``direct_size`` weights."""
+        direct = self.size <= direct_size
+        gram = np.zeros((self.size, self.size)) if direct else None
+        return Curvature(np.zeros(self.n_rows, dtype=np.int8), gram)
+
+    def track(self, w: Array, curvature: Curvature, dual: Array | None = None) -> Evaluation:
+        """Evaluate as :meth:`evaluate`, and bring the curvature up to date."""
+        return self.evaluate(w, dual=dual, piece=curvature.where, gram=curvature.gram)
+
+    def full_diagonal(self) -> Array:
+        """Return the diagonal that the Hessian would have if every row had curvature."""
+        return self.curvature_diagonal(np.ones(self.n_rows, dtype=np.int8))
 
     def curvature_product(self, piece: NDArray[np.int8], p: Array) -> Array:
         """Multiply the Hessian with a vector."""
@@ -211,9 +238,7 @@ class LinearProblem:
     def objectives_along(self, w: Array, p: Array, steps: Array) -> Array:
         """Evaluate the objective at w + step · p for several steps, in one pass."""
         self.evaluations += self.n_rows
-        losses = self.native.losses_along(w, p, steps, self.threads)
-        norms = float(w @ w) + 2 * steps * float(w @ p) + steps**2 * float(p @ p)
-        return 0.5 * norms + losses
+        return penalties_along(w, p, steps) + self.native.losses_along(w, p, steps, self.threads)
 
     def weights_of(self, net_dual: Array) -> Array:
         """Compute w(γ)."""
@@ -236,10 +261,52 @@ class LinearProblem:
         return float(np.sum(value))
 
     def first_multipliers(self) -> Array:
-        """Return the middle of what duals of the hinge may be: quadratics astride its kink."""
+        """Return the middle of the range of the hinge's duals: quadratics centred on its kink."""
         middle = np.full(self.n_rows, 0.5 * self.constants.bound)
         return middle if self.weight is None else middle * self.weight
+
+    def multipliers(self, dual: Array | None = None) -> RowMultipliers:
+        """Return the multipliers of the hinge's augmented Lagrangian, first those in ``dual``."""
+        return RowMultipliers(self, self.first_multipliers() if dual is None else dual.copy())
 
     def with_loss(self, constants: LossConstants, multiplier: Array | None = None) -> LinearProblem:
         """Pose the problem with another loss on the same rows."""
         return replace(self, constants=constants, multiplier=multiplier, evaluations=0.0)
+
+    def take(self, rows: NDArray[np.int64], weight: Array | None = None) -> LinearProblem:
+        """Pose the problem on a copy of some rows, with other weights if given."""
+        if weight is None and self.weight is not None:
+            weight = self.weight[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            label=self.label[rows],
+            weight=weight,
+            multiplier=None if self.multiplier is None else self.multiplier[rows],
+            rows=None,
+            evaluations=0.0,
+        )
+
+
+class RowMultipliers:
+    """Multipliers of rows in one place, which a descent updates as it goes.
+
+    Attributes
+    ----------
+    current : array of shape (n_rows,)
+        The multipliers of this round.
+    implied : array of shape (n_rows,)
+        Where a descent writes the duals that its last margins imply.
+    """
+
+    def __init__(self, problem: LinearProblem, current: Array) -> None:
+        self.problem, self.current = problem, current
+        self.implied: Array = np.empty_like(current)
+
+    def smoothed(self, constants: LossConstants) -> LinearProblem:
+        """Return the problem of the next round."""
+        return self.problem.with_loss(constants, self.current)
+
+    def advance(self, w: Array, constants: LossConstants) -> None:
+        """Take over the duals implied at the end of a round."""
+        self.current, self.implied = self.implied, self.current

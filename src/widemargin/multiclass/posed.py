@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
+from ..core.blocks import RowBlock
 from ..engines import Engine
-from ..linear.divided_fit import GATHERED_BYTES
-from ..linear.row_blocks import RowBlock
+from ..linear.problems import GATHERED_BYTES
 from .problem import MulticlassProblem
 from .solvers import newton
 from .solvers.weston_watkins import dealt

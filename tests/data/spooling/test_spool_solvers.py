@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin.core.losses import SquaredHinge
-from widemargin.data import spool
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.core.losses import LossConstants, SquaredHinge
+from widemargin.data.spool import spool
+from widemargin.linear.problem import LinearProblem
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -216,7 +216,7 @@ class Cascade(Strategy):
 
 @with_parameters
 class Preserving(Strategy):
-    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried towards the root.
+    """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Linear problems and their solvers, one file each.
+"""Solvers of a binary linear problem, one file each.
 
 ================  ================================================  =======
 name              method                                            losses
@@ -17,45 +17,26 @@ pegasos           gradient steps of shrinking length                all
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.budget import Budget
+from ...core.outcome import Solution
 from ...core.resources import single_threaded_blas
-from ..monitor import LinearMonitor
-from ..problem import LinearProblem
-from ..solution import LinearSolution
-from . import (
-    augmented_lagrangian,
-    csvrg,
-    dsvrg,
-    dual,
-    dual_then_newton,
-    newton,
-    pegasos,
-    svrg,
-)
+from ..block_problem import AnyProblem
+from ..history import LinearHistory
+from . import augmented_lagrangian, csvrg, dsvrg, dual, newton, pegasos, svrg
 from .newton import DIRECT_SIZE
-from .sample_start import untouched
 
-Solve = Callable[..., LinearSolution]
-
-
-def hinge_by_newton(
-    problem: LinearProblem, w: Array, monitor: LinearMonitor, dual: Array | None = None
-) -> LinearSolution:
-    """Solve by the augmented Lagrangian; weights that are known tell most rows' place."""
-    known = not untouched(w)
-    width = augmented_lagrangian.WIDTH_AFTER_SAMPLE if known else augmented_lagrangian.FIRST_WIDTH
-    return augmented_lagrangian.solve(problem, w, monitor, dual, width)
-
+Solve = Callable[..., Solution[Array]]
 
 # The functions behind a name: for smooth losses, and for the hinge.
 SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
-    "newton": (newton.solve, hinge_by_newton),
+    "newton": (newton.solve, augmented_lagrangian.solve),
     "dual": (dual.solve, dual.solve),
-    "dual_then_newton": (dual_then_newton.solve, dual_then_newton.solve),
+    "dual_then_newton": (dual.solve_then_newton, dual.solve_then_newton),
     "svrg": (svrg.solve, None),
     "dsvrg": (dsvrg.solve, None),
     "csvrg": (csvrg.solve, None),
@@ -63,6 +44,8 @@ SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
 }
 # Those that go on from duals and not from weights.
 FROM_DUALS = ("dual", "dual_then_newton")
+# Those that leave rows in their blocks; the others visit rows at random and need all in one place.
+ON_BLOCKS = ("newton", "dsvrg")
 
 
 @dataclass(frozen=True)
@@ -87,8 +70,8 @@ class SolverOptions:
         return {"batch_size": self.batch_size} if name == "pegasos" else {}
 
 
-def choose(name: str, problem: LinearProblem, *, on_disk: bool = False) -> str:
-    """Return the solver for a problem: the one asked for, or what "auto" stands for.
+def choose(name: str, size: int, *, on_disk: bool = False) -> str:
+    """Return the solver for rows in one place: the one asked for, or what "auto" stands for.
 
     Newton's method takes few passes over the rows, and reads them in order. Above ``DIRECT_SIZE``
     weights its systems are no longer solved directly, and coordinate descent is faster where rows
@@ -96,7 +79,7 @@ def choose(name: str, problem: LinearProblem, *, on_disk: bool = False) -> str:
     """
     if name != "auto":
         return name
-    return "newton" if problem.size <= DIRECT_SIZE or on_disk else "dual_then_newton"
+    return "newton" if size <= DIRECT_SIZE or on_disk else "dual_then_newton"
 
 
 def refuse(name: str, *, smooth: bool) -> None:
@@ -114,16 +97,19 @@ def refuse(name: str, *, smooth: bool) -> None:
 
 def solve(
     name: str,
-    problem: LinearProblem,
+    problem: AnyProblem,
     w: Array,
-    monitor: LinearMonitor,
+    budget: Budget,
+    history: LinearHistory,
     dual: Array | None = None,
     options: SolverOptions | None = None,
-) -> LinearSolution:
+) -> Solution[Array]:
     """Solve a problem by the solver of that name."""
     function = SOLVERS[name][0 if problem.constants.smooth else 1]
     assert function is not None, f"{name} was not refused"
-    # Threads of BLAS would change the last digits of long dot products. Overflow is no converged
-    # gap, and told as such.
+    own = (options or SolverOptions()).of(name)
+    # Threads of BLAS would change the last digits of long dot products. An overflow shows in the
+    # gap, which does not converge then.
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return function(problem, w, monitor, dual, **(options or SolverOptions()).of(name))
+        found = function(problem, w, budget, history, dual, **own)
+    return replace(found, solver=name)

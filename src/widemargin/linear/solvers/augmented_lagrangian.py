@@ -21,21 +21,19 @@ Hessian is kept as a matrix and updated by the rows that changed; rounds end on 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
-
-import numpy as np
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome
-from ..monitor import LinearMonitor
-from ..problem import Evaluation, LinearProblem, LossConstants
-from ..solution import LinearSolution
+from ...core.budget import Budget
+from ...core.outcome import Outcome, Solution
+from ..block_problem import AnyProblem
+from ..history import LinearHistory
+from ..problem import Evaluation, RowMultipliers
 from .newton import FIRST_DAMPING, Hessian, descend
-from .sample_start import sample_monitor, sampled, untouched
+from .starts import from_sample, untouched
 
 FIRST_WIDTH = 2.0
-# Where rows of a sample's solution are, most rows' place is known.
-WIDTH_AFTER_SAMPLE = 0.3
+# Where weights are known, a sample's or a neighbour's, so is the place of most rows.
+KNOWN_WIDTH = 0.3
 NARROWING = 0.5
 # Margins are not known more exactly.
 LEAST_WIDTH = 1e-9
@@ -44,95 +42,47 @@ INNER_SHARE = 0.5
 
 
 def solve(
-    problem: LinearProblem,
+    problem: AnyProblem,
     w: Array,
-    monitor: LinearMonitor,
+    budget: Budget,
+    history: LinearHistory,
     dual: Array | None = None,
-    width: float = FIRST_WIDTH,
-) -> LinearSolution:
+) -> Solution[Array]:
     """Minimise the objective with the hinge loss, from ``w`` and multipliers in ``dual``.
 
-    A ``w`` of zeros means to start from a sample's solution.
+    A ``w`` of zeros means to start from a sample's solution. The last multipliers go to ``dual``,
+    where the rows are in one place.
     """
-    sample = sampled(problem) if untouched(w) else None
-    if sample is not None:
-        w = solve(sample, w, sample_monitor(monitor)).w
-        problem.evaluations += sample.evaluations
-        del sample  # as large as a few columns of numbers for every row
-        width = WIDTH_AFTER_SAMPLE
-    rounds = RowMultipliers(problem.first_multipliers() if dual is None else dual.copy())
-    found = descend_rounds(problem, w, monitor, rounds, Hessian(problem), width)
-    if dual is not None:
-        dual[:] = rounds.multiplier
-    return found
-
-
-class Multipliers(Protocol):
-    """The multipliers of all rows, wherever these are."""
-
-    @property
-    def room(self) -> Array | None:
-        """Where a descent puts the duals that its last margins imply, if it is told to."""
-        ...
-
-    def smoothed(self, problem: Any, constants: LossConstants) -> Any:
-        """Return the problem of the next round."""
-        ...
-
-    def advance(self, w: Array, constants: LossConstants) -> None:
-        """Take over the duals implied at the end of a round."""
-        ...
-
-
-class RowMultipliers:
-    """Multipliers as an array."""
-
-    def __init__(self, multiplier: Array) -> None:
-        self.multiplier = multiplier
-        self.room: Array = np.empty_like(multiplier)
-
-    def smoothed(self, problem: LinearProblem, constants: LossConstants) -> LinearProblem:
-        """Return the problem of the next round."""
-        return problem.with_loss(constants, self.multiplier)
-
-    def advance(self, w: Array, constants: LossConstants) -> None:
-        """Take over what was put into ``room``."""
-        self.multiplier, self.room = self.room, self.multiplier
-
-
-def descend_rounds(
-    problem: Any,
-    w: Array,
-    monitor: LinearMonitor,
-    rounds: Multipliers,
-    hessian: Hessian,
-    width: float,
-) -> LinearSolution:
-    """Go through the rounds from ``w``."""
+    if untouched(w):
+        started = from_sample(problem, solve, budget)
+        w = w if started is None else started
+    width = FIRST_WIDTH if untouched(w) else KNOWN_WIDTH
+    multipliers = problem.multipliers(dual)
+    hessian = Hessian(problem)
     hessian.damping = FIRST_DAMPING  # few rows have curvature at the beginning
 
     def done(at: Evaluation) -> bool:
         own_gap = 0.5 * float(at.gradient @ at.gradient)
-        return within(at) or own_gap <= INNER_SHARE * at.certificate.gap
-
-    def within(at: Evaluation) -> bool:
-        return at.certificate.relative_gap <= monitor.tol
+        near = at.certificate.relative_gap <= budget.tol
+        return near or own_gap <= INNER_SHARE * at.certificate.gap
 
     outcome = None
     while outcome is None:
         constants = replace(problem.constants, below=width / problem.constants.bound)
-        smoothed = rounds.smoothed(problem, constants)
-        smoothed.evaluations = problem.evaluations
-        found = descend(smoothed, w, monitor, done, rounds.room, hessian)
-        problem.evaluations = smoothed.evaluations
-        w = found.w
-        rounds.advance(w, constants)
+        hessian.problem = multipliers.smoothed(constants)
+        hessian.problem.evaluations = problem.evaluations
+        found = descend(hessian, w, budget, history, done, multipliers.implied)
+        problem.evaluations = hessian.problem.evaluations
+        w = found.iterate
+        multipliers.advance(w, constants)
         width *= NARROWING
-        if found.certificate.relative_gap <= monitor.tol:
+        if found.certificate.relative_gap <= budget.tol:
             outcome = Outcome.CONVERGED
         elif found.outcome is not Outcome.CONVERGED:
             outcome = found.outcome
         elif width < LEAST_WIDTH:
             outcome = Outcome.STALLED
-    monitor.record(found.certificate, problem.evaluations, found.w, iterations=0)
+    history.note(w, found.certificate, problem.evaluations, iterations=0)
+    if dual is not None and isinstance(multipliers, RowMultipliers):
+        dual[:] = multipliers.current
     return replace(found, outcome=outcome)

@@ -10,8 +10,8 @@ its share of the smoothness and of the weight, which bound how much of the gradi
 weight is divided by that chance, so that the coreset's objective is right on average.
 
 A coreset's solution is wrong by chance, and no steps on it can mend that. So a full pass certifies
-it, and where that leaves too much of the gap, the coreset is drawn anew and larger, in the end as
-large as the set itself. The result meets ``tol``, as every solver's does.
+it, and where that leaves too much of the gap, a larger coreset is drawn, in the end as large as the
+set itself. The result meets ``tol``, as every solver's does.
 
 Departures from the cited method, as SODM describes it: the coreset is drawn by chance instead of
 chosen by landmarks; its steps are on its own rows; it grows.
@@ -19,17 +19,17 @@ chosen by landmarks; its steps are on its own rows; it grows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.outcome import Outcome
-from ..monitor import LinearMonitor
-from ..parts import taken
+from ...core.budget import Budget
+from ...core.outcome import Outcome, Solution
+from ..history import LinearHistory
 from ..problem import LinearProblem
-from ..solution import LinearSolution
-from .stages import descend, improved, safe_step, smoothness
-from .svrg import STEPS_PER_ROW, WholeSet
+from .svrg import STEPS_PER_ROW, WholeSet, descend, improved, safe_step
 
 # The first coreset, as a share of the rows, and the fewest rows worth one.
 FIRST_SHARE, LEAST_ROWS = 1 / 8, 1000
@@ -42,12 +42,13 @@ MOST_STAGES = 20
 def solve(
     problem: LinearProblem,
     w: Array,
-    monitor: LinearMonitor,
+    budget: Budget,
+    history: LinearHistory,
     dual: Array | None = None,
     *,
     coreset_size: int | None = None,
     steps_per_row: float = STEPS_PER_ROW,
-) -> LinearSolution:
+) -> Solution[Array]:
     """Minimise the objective from ``w``; the duals implied at the end go to ``dual``.
 
     ``coreset_size`` is the number of rows drawn at first (None: a share of the rows).
@@ -57,34 +58,39 @@ def solve(
     size = coreset_size or max(LEAST_ROWS, round(FIRST_SHARE * problem.n_rows))
     at = problem.evaluate(w, dual=dual)
     outcome = Outcome.CONVERGED
-    while not at.certificate.relative_gap <= monitor.tol:  # nor where it is not a number
+    while not at.certificate.relative_gap <= budget.tol:  # nor where it is not a number
         if size >= problem.n_rows:
             stages = WholeSet(problem, dual, steps_per_row)
-            return descend(stages, w, monitor, safe_step(stages.total))
-        if monitor.iterations >= monitor.max_iter:
+            return descend(stages, w, budget, history, safe_step(stages.total))
+        if history.iterations >= budget.max_iter:
             outcome = Outcome.ITERATIONS
             break
-        if monitor.record(at.certificate, problem.evaluations, w):
+        history.note(w, at.certificate, problem.evaluations)
+        if budget.out_of_time:
             outcome = Outcome.TIME
             break
-        inner = monitor.without_records(INNER_SHARE * at.certificate.relative_gap)
-        inner.seed, inner.max_iter = monitor.seed + monitor.iterations, MOST_STAGES
+        inner = replace(
+            budget,
+            tol=INNER_SHARE * at.certificate.relative_gap,
+            max_iter=MOST_STAGES,
+            seed=budget.seed + history.iterations,
+        )
         core = coreset(problem, share, size, inner.seed)
         stages = WholeSet(core, np.empty(core.n_rows), steps_per_row)
-        new = descend(stages, w, inner, safe_step(stages.total)).w
+        new = descend(stages, w, inner, LinearHistory(), safe_step(stages.total)).iterate
         problem.evaluations += core.evaluations
         there = problem.evaluate(new, dual=dual)
         if not there.certificate.gap <= 0.5 * at.certificate.gap:
             size *= GROWTH
         if improved(at, there):
             w, at = new, there
-    monitor.record(at.certificate, problem.evaluations, w, iterations=0)
-    return LinearSolution(w, at.certificate, outcome, monitor.iterations)
+    history.note(w, at.certificate, problem.evaluations, iterations=0)
+    return Solution(w, at.certificate, outcome, history.iterations)
 
 
 def sensitivity(problem: LinearProblem) -> Array:
     """Return sᵢ, up to a factor."""
-    by_smoothness = smoothness(problem)
+    by_smoothness = problem.smoothness()
     weight = np.ones(problem.n_rows) if problem.weight is None else problem.weight
     return by_smoothness / max(float(by_smoothness.sum()), 1e-300) + weight / float(weight.sum())
 
@@ -95,4 +101,4 @@ def coreset(problem: LinearProblem, share: Array, size: int, seed: int) -> Linea
     weight = times * float(share.sum()) / (size * share[rows])
     if problem.weight is not None:
         weight = weight * problem.weight[rows]
-    return taken(problem, rows, weight)
+    return problem.take(rows, weight)

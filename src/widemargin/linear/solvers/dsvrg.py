@@ -7,12 +7,12 @@ each stage
 2. one part after another takes steps on rows of its own and passes the weights on (``visit``),
    until :math:`T` steps are done; the next stage goes on with the part after the last one.
 
-Each part's rows :math:`R_j` are drawn without replacement and anew at every visit: as many as the
+Each part's rows :math:`R_j` are drawn without replacement, again at every visit: as many as the
 part has, if its rows are as smooth as all are on average. A stage sends the weights to every part
 and back, and :math:`\lceil TK/M \rceil` times on.
 
-Departures: those of :mod:`.stages` and native/linear_svrg.hpp; the listing sets its :math:`R_j`
-once, and has none left after the first :math:`M` steps.
+Departures: those of :mod:`.svrg`; the listing sets its :math:`R_j` once, and has none left after
+the first :math:`M` steps.
 """
 
 from __future__ import annotations
@@ -22,27 +22,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.certificates import Certificate
+from ...core.blocks import RowBlock, bytes_of
+from ...core.budget import Budget
+from ...core.outcome import Solution
 from ...engines import Engine, LocalEngine
-from ..divided_problem import point_at
-from ..monitor import LinearMonitor
-from ..parts import N_STRATA, divide
+from ...kernel.kernels import Kernel
+from ...kernel.partition.division import Drawn, deal
+from ...kernel.partition.landmarks import CANDIDATE_BYTES, landmarks
+from ..block_problem import AnyProblem, BlockProblem
+from ..blocks import BlockState, Point, Pose
+from ..history import LinearHistory
 from ..problem import Evaluation, LinearProblem
-from ..row_blocks import EvaluatedAt, Point, Pose, RowBlock, Sums, duals_at, smoothness_of
-from ..solution import LinearSolution
-from .stages import descend, safe_step
-from .svrg import STEPS_PER_ROW
+from .svrg import STEPS_PER_ROW, descend, safe_step
 
-N_PARTS = 8
+N_PARTS, N_STRATA = 8, 32
 
 
 def solve(
-    problem: LinearProblem,
+    problem: AnyProblem,
     w: Array,
-    monitor: LinearMonitor,
+    budget: Budget,
+    history: LinearHistory,
     dual: Array | None = None,
     *,
     n_parts: int = N_PARTS,
@@ -51,19 +55,21 @@ def solve(
     steps_per_row: float = STEPS_PER_ROW,
     step_factor: float = 1.0,
     engine: Engine | None = None,
-) -> LinearSolution:
+) -> Solution[Array]:
     """Minimise the objective from ``w``; the duals implied at the end go to ``dual``.
 
     Parameters
     ----------
-    problem : LinearProblem
-        Its rows are copied into the parts.
+    problem : LinearProblem or BlockProblem
+        Blocks are the parts as they are; rows in one place are divided, and copied.
     w : array of shape (size,)
         The start.
-    monitor : LinearMonitor
-        Where to report to.
+    budget : Budget
+        Limits; a stage is an iteration.
+    history : LinearHistory
+        Record of the stages.
     dual : array of shape (n_rows,), optional
-        Filled at the end.
+        Filled at the end, where the rows are in one place.
     n_parts : int
         Parts, K.
     partition : {"stratified", "random"}
@@ -75,63 +81,107 @@ def solve(
     step_factor : float
         Multiplies the step that the data give.
     engine : Engine, optional
-        Where the parts are; threads of this process if None.
+        Where to put the parts; threads of this process if None.
     """
-    engine = engine or LocalEngine(problem.threads)
-    divided = divide(problem, n_parts, partition, n_strata, monitor.seed)
-    threads = engine.share(len(divided)).threads
-    pose = Pose(1, problem.constants, problem.constant, threads=threads)
-    name = uuid.uuid4().hex
-    parts = engine.scatter(
-        [
-            RowBlock(f"{name}-{k}", part.X, (part.label > 0).astype(np.int32), part.weight)
-            for k, (_, part) in enumerate(divided)
-        ]
+    if isinstance(problem, BlockProblem):
+        stages = PartsOnEngine(problem, steps_per_row)
+        return descend(stages, w, budget, history, safe_step(stages.total, step_factor))
+    parts = divide(problem, n_parts, partition, n_strata, budget.seed)
+    placed = on_engine(problem, parts, engine or LocalEngine(problem.threads))
+    solution = solve(
+        placed, w, budget, history, steps_per_row=steps_per_row, step_factor=step_factor
     )
-    stages = PartsOnEngine(engine, parts, pose, steps_per_row)
-    solution = descend(stages, w, monitor, safe_step(stages.total, step_factor))
-    problem.evaluations += stages.evaluations
+    problem.evaluations += placed.evaluations
     if dual is not None:
-        own = engine.reduce(parts, ImpliedDuals(pose, point_at(solution.w)), _joined)
-        for (rows, _), implied in zip(divided, own, strict=True):
+        question = ImpliedDuals(placed.pose, Point.at(solution.iterate))
+        own = placed.engine.reduce(placed.blocks, question, _joined)
+        for rows, implied in zip(parts, own, strict=True):
             dual[rows] = implied
     return solution
 
 
-class PartsOnEngine:
-    """Stages on the parts that an engine keeps, of :class:`.RowBlock`."""
+def divide(
+    problem: LinearProblem, n_parts: int, partition: str, n_strata: int, seed: int
+) -> list[NDArray[np.int64]]:
+    """Divide the rows into parts that look like the whole; return the numbers of each part's rows.
 
-    def __init__(self, engine: Engine, parts: Any, pose: Pose, steps_per_row: float) -> None:
-        self.engine, self.parts, self.pose = engine, parts, pose
-        sizes = engine.reduce(parts, SizeOf(pose), _joined)
-        self.n_rows = sum(rows for rows, _ in sizes)
-        self.total = float(sum(own for _, own in sizes))
-        share = [own / self.total if self.total > 0 else 1 / len(sizes) for _, own in sizes]
-        self.drawn = [max(1, round(self.n_rows * each)) for each in share]  # |R_j|
-        self.steps = max(1, round(steps_per_row * self.n_rows))
+    Classes keep their shares; with ``partition="stratified"`` so do the strata around landmarks
+    (SODM Eqns. 7 and 8) in the space of the features.
+    """
+    if partition not in ("stratified", "random"):
+        raise ValueError(f"`partition` must be 'stratified' or 'random'; got {partition!r}.")
+    if n_parts < 1:
+        raise ValueError(f"`n_parts` must be at least 1; got {n_parts}.")
+    random = np.random.default_rng(seed)
+    n_parts = min(n_parts, problem.n_rows)
+    strata = np.zeros(problem.n_rows, dtype=np.int64)
+    if partition == "stratified" and n_parts > 1:
+        strata = _strata(problem, n_strata, random)
+    target = deal(strata, problem.label, n_parts, random)
+    return [np.flatnonzero(target == k) for k in range(n_parts)]
+
+
+def _strata(
+    problem: LinearProblem, n_strata: int, random: np.random.Generator
+) -> NDArray[np.int64]:
+    candidates = np.arange(problem.n_rows)
+    most = CANDIDATE_BYTES // (8 * n_strata)
+    if problem.n_rows > most:
+        candidates = np.sort(random.choice(problem.n_rows, most, replace=False))
+    drawn = Drawn(candidates, problem.X[candidates])
+    nearest = landmarks(Kernel("linear"), drawn, n_strata, problem.threads)
+    return nearest.assign(problem.X, problem.threads)
+
+
+def on_engine(
+    problem: LinearProblem, parts: list[NDArray[np.int64]], engine: Engine
+) -> BlockProblem:
+    """Copy parts of the rows to an engine, and pose the problem there."""
+    name, blocks = uuid.uuid4().hex, []
+    for k, rows in enumerate(parts):
+        weight = None if problem.weight is None else problem.weight[rows]
+        codes = (problem.label[rows] > 0).astype(np.int32)
+        blocks.append(RowBlock(f"{name}-{k}", problem.X[rows], codes, weight))
+    threads = engine.share(len(parts)).threads
+    pose = Pose(1, problem.constants, problem.constant, threads=threads)
+    stored = bytes_of(problem.X)
+    return BlockProblem(engine, engine.scatter(blocks), pose, problem.n_rows, stored, problem.size)
+
+
+class PartsOnEngine:
+    """Stages on the blocks of an engine."""
+
+    def __init__(self, problem: BlockProblem, steps_per_row: float) -> None:
+        self.problem = problem
+        each: list[float] = problem.engine.reduce(
+            problem.blocks, TotalSmoothness(problem.pose), _joined
+        )
+        self.total = float(sum(each))
+        shares = [own / self.total if self.total > 0 else 1 / len(each) for own in each]
+        self.drawn = [max(1, round(problem.n_rows * share)) for share in shares]  # |R_j|
+        self.steps = max(1, round(steps_per_row * problem.n_rows))
         self.turn = 0
-        self.evaluations = 0.0
         self._start: Point | None = None
+
+    @property
+    def evaluations(self) -> float:
+        """Gradients of single rows evaluated so far."""
+        return self.problem.evaluations
 
     def evaluate(self, w: Array) -> Evaluation:
         """Pass over all parts."""
-        self._start = point_at(w)
-        question = EvaluatedAt(self.pose, self._start, duals=True)
-        sums = self.engine.reduce(self.parts, question, Sums.plus)
-        self.evaluations += self.n_rows
-        objective = 0.5 * float(w @ w) + sums.loss
-        certificate = Certificate(objective, -0.5 * float(sums.v @ sums.v) - sums.phi)
-        return Evaluation(objective, w - sums.v, certificate, sums.curved)
+        self._start = Point.at(w)
+        return self.problem.evaluate_at(self._start, duals=True)[0]
 
     def walk(self, w: Array, v: Array, step: float, seed: int) -> Array:
         """Take the steps from ``w``, part after part."""
         assert self._start is not None, "a stage begins with a pass over its parts"
-        done, averaged_from = 0, self.steps // 2
+        problem, done, averaged_from = self.problem, 0, self.steps // 2
         value = (w, np.zeros_like(w))
         while done < self.steps:
             count = min(self.drawn[self.turn], self.steps - done)
             visit = Visit(
-                self.pose,
+                problem.pose,
                 self._start,
                 count,
                 max(0, averaged_from - done),
@@ -140,22 +190,23 @@ class PartsOnEngine:
                 step,
                 (seed, done),
             )
-            value = self.engine.visit(self.parts, self.turn, visit, value)
+            value = problem.engine.visit(problem.blocks, self.turn, visit, value)
             self.turn = (self.turn + 1) % len(self.drawn)
             done += count
-        self.evaluations += self.steps
+        problem.evaluations += self.steps
         return np.asarray(value[1] / (self.steps - averaged_from))
 
 
 @dataclass(frozen=True)
-class SizeOf:
-    """Rows of a part, and their L summed up."""
+class TotalSmoothness:
+    """The sum of L over the rows of a part."""
 
     pose: Pose
 
-    def __call__(self, block: RowBlock) -> list[tuple[int, float]]:
+    def __call__(self, block: RowBlock) -> list[float]:
         """Answer for one part."""
-        return [(block.n_rows, float(smoothness_of(self.pose, block).sum()))]
+        state = BlockState.of(self.pose, block)
+        return [float(state.smoothness_of(state.problem(self.pose, block)).sum())]
 
 
 @dataclass(frozen=True)
@@ -167,7 +218,8 @@ class ImpliedDuals:
 
     def __call__(self, block: RowBlock) -> list[Array]:
         """Answer for one part."""
-        return [duals_at(self.pose, self.point, block)]
+        state = BlockState.of(self.pose, block)
+        return [state.duals_at(state.problem(self.pose, block), self.point)]
 
 
 @dataclass(frozen=True)
@@ -181,7 +233,7 @@ class Visit:
     start : Point
         Where the stage started.
     count : int
-        How many.
+        Number of steps.
     averaged_from : int
         Iterates from this step on are summed up.
     total : float
@@ -191,7 +243,7 @@ class Visit:
     step : float
         Length of the steps.
     seed : tuple of int
-        For the draw.
+        Decides which rows are drawn.
     """
 
     pose: Pose
@@ -207,12 +259,14 @@ class Visit:
         """Go on from (weights, sum of iterates)."""
         w, summed = value[0].copy(), value[1].copy()
         seed = int(np.random.SeedSequence(self.seed).generate_state(1, np.uint64)[0])
-        each = smoothness_of(self.pose, block)
-        self.pose.problem(block).native.svrg_steps(
+        state = BlockState.of(self.pose, block)
+        problem = state.problem(self.pose, block)
+        each = state.smoothness_of(problem)
+        problem.native.svrg_steps(
             _native.draw_rows(each, self.count, seed),
             each,
             self.total,
-            duals_at(self.pose, self.start, block),
+            state.duals_at(problem, self.start),
             self.v,
             self.step,
             self.averaged_from,

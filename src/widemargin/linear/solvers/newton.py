@@ -6,8 +6,8 @@ The objective is piecewise quadratic with a continuous gradient. Its generalised
 
 has curvature :math:`\kappa_i` from the rows whose margin is on a curved piece of the loss.
 
-1. One pass over the rows gives objective, gradient and certificate, and tells which rows changed
-   their piece.
+1. One pass over the rows gives objective, gradient and certificate, and shows which rows
+   changed their piece.
 2. Up to ``DIRECT_SIZE`` weights, H is kept as a matrix to which the changed rows are added, and
    factorised. Above, the step is found by preconditioned conjugate gradients, to a tolerance that
    tightens with the gradient.
@@ -30,15 +30,15 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.outcome import Outcome
+from ...core.budget import Budget
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ..monitor import LinearMonitor
-from ..problem import Evaluation, LinearProblem
-from ..solution import LinearSolution
-from .sample_start import sample_monitor, sampled, untouched
+from ..block_problem import AnyProblem
+from ..history import LinearHistory
+from ..problem import Curvature, Evaluation
+from .starts import from_sample, untouched
 
 # Up to this many weights the Hessian is kept: 8 MB, factorised in 30 ms.
 DIRECT_SIZE = 1000
@@ -55,47 +55,49 @@ ROUNDING = 1e-13
 
 
 def solve(
-    problem: LinearProblem, w: Array, monitor: LinearMonitor, dual: Array | None = None
-) -> LinearSolution:
+    problem: AnyProblem,
+    w: Array,
+    budget: Budget,
+    history: LinearHistory,
+    dual: Array | None = None,
+) -> Solution[Array]:
     """Minimise the objective from ``w`` (from a sample's solution, if it is zero).
 
-    The duals implied at the end go to ``dual``.
+    The duals implied at the end go to ``dual``, where the rows are in one place.
     """
-    sample = sampled(problem) if untouched(w) else None
-    if sample is not None:
-        w = solve(sample, w, sample_monitor(monitor)).w
-        problem.evaluations += sample.evaluations
-        del sample  # its memory
+    if untouched(w):
+        started = from_sample(problem, solve, budget)
+        w = w if started is None else started
 
     def done(at: Evaluation) -> bool:
-        return at.certificate.relative_gap <= monitor.tol
+        return at.certificate.relative_gap <= budget.tol
 
-    found = descend(problem, w, monitor, done, dual)
-    monitor.record(found.certificate, problem.evaluations, found.w, iterations=0)
+    found = descend(Hessian(problem), w, budget, history, done, dual)
+    history.note(found.iterate, found.certificate, problem.evaluations, iterations=0)
     return found
 
 
 def descend(
-    problem: LinearProblem,
+    hessian: Hessian,
     w: Array,
-    monitor: LinearMonitor,
+    budget: Budget,
+    history: LinearHistory,
     done: Callable[[Evaluation], bool],
     dual: Array | None = None,
-    hessian: Hessian | None = None,
-) -> LinearSolution:
-    """Take Newton steps until ``done`` says so; ``hessian`` is one of these rows to go on with."""
-    hessian = hessian or Hessian(problem)
-    hessian.problem = problem
+) -> Solution[Array]:
+    """Take Newton steps on the Hessian's problem until ``done`` says so."""
     at = hessian.evaluate(w, dual)
     outcome = None
     while outcome is None:
         if done(at):
             outcome = Outcome.CONVERGED
-        elif monitor.iterations >= monitor.max_iter:
+        elif history.iterations >= budget.max_iter:
             outcome = Outcome.ITERATIONS
-        elif monitor.record(at.certificate, problem.evaluations, w):
-            outcome = Outcome.TIME
         else:
+            history.note(w, at.certificate, hessian.problem.evaluations)
+            if budget.out_of_time:
+                outcome = Outcome.TIME
+                break
             moved = _step(hessian, w, at, dual)
             if moved is not None:
                 w, at = moved
@@ -103,14 +105,14 @@ def descend(
                 outcome = Outcome.STALLED
     if hessian.went_back and dual is not None:
         hessian.evaluate(w, dual)
-    return LinearSolution(w, at.certificate, outcome, monitor.iterations)
+    return Solution(w, at.certificate, outcome, history.iterations)
 
 
 def _step(
     hessian: Hessian, w: Array, at: Evaluation, dual: Array | None
 ) -> tuple[Array, Evaluation] | None:
     """Take the full step, or the best shorter one; None if none makes the objective fall."""
-    before = hessian.state()
+    before = hessian.curvature.copy()
     direction = hessian.solve(-at.gradient)
     if direction is None:
         return None
@@ -130,7 +132,7 @@ def _step(
 
 
 def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
-    """Whether a step keeps what the quadratic model promised, as far as rounding lets one see."""
+    """Whether a step keeps what the quadratic model promised, up to rounding."""
     promised = -0.5 * float(at.gradient @ direction)
     fall = at.objective - there.objective
     if fall >= SUFFICIENT * promised:
@@ -139,7 +141,7 @@ def _fell_enough(at: Evaluation, there: Evaluation, direction: Array) -> bool:
     return abs(fall) <= ROUNDING * abs(at.objective) and smaller
 
 
-def _best_step(problem: LinearProblem, w: Array, direction: Array) -> tuple[float, float]:
+def _best_step(problem: AnyProblem, w: Array, direction: Array) -> tuple[float, float]:
     """Search along a direction: first by quarters, then between the neighbours of the best."""
     best = float(QUARTERS[np.argmin(problem.objectives_along(w, direction, QUARTERS))])
     steps = best * BETWEEN
@@ -148,30 +150,36 @@ def _best_step(problem: LinearProblem, w: Array, direction: Array) -> tuple[floa
 
 
 class Hessian:
-    """The second derivative where the problem was evaluated last."""
+    """The second derivative where a problem was evaluated last.
 
-    def __init__(self, problem: LinearProblem) -> None:
+    Attributes
+    ----------
+    problem : LinearProblem or BlockProblem
+        The problem; another one on the same rows may take its place.
+    curvature : Curvature
+        What the problem keeps of the last evaluation.
+    damping : float
+        Multiple of the full diagonal that is added.
+    went_back : bool
+        Whether the last evaluation was elsewhere.
+    """
+
+    def __init__(self, problem: AnyProblem) -> None:
         self.problem = problem
-        self.piece: NDArray[np.int8] = np.zeros(problem.n_rows, dtype=np.int8)
-        direct = problem.size <= DIRECT_SIZE
-        self.gram = np.zeros((problem.size, problem.size)) if direct else None
+        self.curvature = problem.no_curvature(DIRECT_SIZE)
         self.damping = 0.0
-        self.went_back = False  # the last evaluation was elsewhere
+        self.went_back = False
         self._full_diagonal: Array | None = None
         self._first_gradient: float | None = None
 
     def evaluate(self, w: Array, dual: Array | None) -> Evaluation:
         """Evaluate the problem, and be up to date there."""
         self.went_back = False
-        return self.problem.evaluate(w, dual=dual, piece=self.piece, gram=self.gram)
+        return self.problem.track(w, self.curvature, dual)
 
-    def state(self) -> tuple[NDArray[np.int8], Array | None]:
-        """Copy what an evaluation elsewhere would change."""
-        return self.piece.copy(), None if self.gram is None else self.gram.copy()
-
-    def restore(self, state: tuple[NDArray[np.int8], Array | None]) -> None:
-        """Go back to where ``state`` was taken."""
-        self.piece, self.gram = state
+    def restore(self, curvature: Curvature) -> None:
+        """Go back to an earlier point."""
+        self.curvature = curvature
         self.went_back = True
 
     def damp_more(self) -> bool:
@@ -185,9 +193,9 @@ class Hessian:
 
     def solve(self, target: Array) -> Array | None:
         """Solve (H + damping) p = target; None where rounding leaves H without a factor."""
-        if self.gram is None:
+        if self.curvature.gram is None:
             return self._conjugate_gradients(target)
-        matrix = self.gram / self.problem.constants.below
+        matrix = self.curvature.gram / self.problem.constants.below
         matrix[np.diag_indices_from(matrix)] += 1.0 + self._damping_diagonal()
         try:
             with single_threaded_blas():
@@ -200,13 +208,9 @@ class Hessian:
         if self.damping == 0:
             return 0.0
         if self._full_diagonal is None:
-            diagonal = self._diagonal_everywhere() - 1.0
+            diagonal = self.problem.full_diagonal() - 1.0
             self._full_diagonal = diagonal * self.problem.constants.below
         return self.damping / self.problem.constants.below * self._full_diagonal
-
-    def _diagonal_everywhere(self) -> Array:
-        """Return the Hessian's diagonal as if every row had curvature."""
-        return self.problem.curvature_diagonal(np.ones_like(self.piece))
 
     def _conjugate_gradients(self, target: Array) -> Array:
         """Solve approximately, preconditioned by the diagonal."""
@@ -215,14 +219,15 @@ class Hessian:
             self._first_gradient = norm
         accuracy = min(0.1, np.sqrt(norm / self._first_gradient)) * norm
         damping = self._damping_diagonal()
-        scale = 1.0 / (self.problem.curvature_diagonal(self.piece) + damping)
+        where = self.curvature.where
+        scale = 1.0 / (self.problem.curvature_diagonal(where) + damping)
         p, residual = np.zeros_like(target), target.copy()
         scaled = scale * residual
         direction, rho = scaled.copy(), float(residual @ scaled)
         for _ in range(max(50, target.size)):
             if float(np.linalg.norm(residual)) <= accuracy:
                 break
-            image = self.problem.curvature_product(self.piece, direction) + damping * direction
+            image = self.problem.curvature_product(where, direction) + damping * direction
             step = rho / float(direction @ image)
             p += step * direction
             residual -= step * image

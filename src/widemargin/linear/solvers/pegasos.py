@@ -8,11 +8,11 @@ With :math:`\lambda = 1 / \sum_i C_i` the problem is Pegasos's, :math:`\tfrac\la
           \gamma_i(w)\, y_i x_i, \qquad \eta_t = \frac{1}{t_0 + t}
 
 with :math:`\gamma_i(w) = -\ell_i'`. The hinge has :math:`t_0 = 0`. The slope of the smooth losses
-is not bounded, and their first steps would throw ``w`` far away: :math:`t_0` is their smoothness,
+is not bounded, and their first steps would be far too long: :math:`t_0` is their smoothness,
 and the method is no longer called Pegasos but SGD.
 
 ``batch_size`` 1 gives single steps, ``None`` full (sub-)gradients. Batches are consecutive rows of
-a random order of all rows, drawn anew every epoch. The weights returned are a mean of the iterates
+a random order of all rows, drawn again every epoch. The weights returned are a mean of the iterates
 in which epoch e weighs e, so that the first ones are soon forgotten.
 
 The same mean of the duals that rows had when they were visited is feasible; with the duals implied
@@ -29,24 +29,24 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.budget import Budget
 from ...core.certificates import Certificate
-from ...core.outcome import Outcome
-from ..monitor import LinearMonitor
+from ...core.outcome import Outcome, Solution
+from ..history import LinearHistory
 from ..problem import LinearProblem
-from ..solution import LinearSolution
-from .stages import smoothness
 
 
 def solve(
     problem: LinearProblem,
     w: Array,
-    monitor: LinearMonitor,
+    budget: Budget,
+    history: LinearHistory,
     dual: Array | None = None,
     *,
     batch_size: int | None = 1,
     project: bool = False,
     average: bool = True,
-) -> LinearSolution:
+) -> Solution[Array]:
     """Minimise the objective from ``w``; the mean duals at the end go to ``dual``.
 
     The hinge's first step has length 1, which leaves nothing of ``w``.
@@ -57,8 +57,10 @@ def solve(
         Of any loss.
     w : array of shape (size,)
         The start.
-    monitor : LinearMonitor
-        Where to report to, once an epoch.
+    budget : Budget
+        Limits; an epoch is an iteration.
+    history : LinearHistory
+        Record of the epochs.
     dual : array of shape (n_rows,), optional
         Filled at the end.
     batch_size : int or None
@@ -79,14 +81,15 @@ def solve(
     steps_taken, epoch, steps = 0.0, 0, -(-n // batch)
     certificate = _certificate(problem, w, mean_dual)
     outcome = Outcome.CONVERGED
-    while not certificate.relative_gap <= monitor.tol:  # nor where it is not a number
-        if monitor.iterations >= monitor.max_iter:
+    while not certificate.relative_gap <= budget.tol:  # nor where it is not a number
+        if history.iterations >= budget.max_iter:
             outcome = Outcome.ITERATIONS
             break
-        if monitor.record(certificate, evaluations, mean):
+        history.note(mean, certificate, evaluations)
+        if budget.out_of_time:
             outcome = Outcome.TIME
             break
-        np.random.default_rng([monitor.seed, epoch]).shuffle(order)
+        np.random.default_rng([budget.seed, epoch]).shuffle(order)
         total = np.zeros_like(w)
         problem.native.sgd_steps(
             order, batch, steps_taken + 1.0, offset, radius, visited, last, total
@@ -97,15 +100,15 @@ def solve(
         mean = mean + share * (total / steps - mean) if average else last.copy()
         certificate = _certificate(problem, mean, mean_dual)
     problem.evaluations = evaluations
-    monitor.record(certificate, evaluations, mean, iterations=0)
-    return LinearSolution(mean, certificate, outcome, monitor.iterations)
+    history.note(mean, certificate, evaluations, iterations=0)
+    return Solution(mean, certificate, outcome, history.iterations)
 
 
 def _smoothness_of_a_step(problem: LinearProblem, batch: int) -> float:
     """Bound the curvature that a batch may show: t₀, zero for the hinge."""
     if not problem.constants.smooth:
         return 0.0
-    each = smoothness(problem)
+    each = problem.smoothness()
     single = problem.n_rows * float(each.max(initial=0.0))
     return single / batch + (1 - 1 / batch) * float(each.sum())
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.blocks import RowBlock
 from ...core.resources import single_threaded_blas
 from ...engines import LocalEngine
-from ...linear.row_blocks import RowBlock
 from ..monitor import MulticlassMonitor
 from ..posed import Posed, RowsOnEngine
 from ..solution import MulticlassSolution

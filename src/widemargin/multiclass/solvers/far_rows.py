@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...linear.row_blocks import RowBlock
+from ...core.blocks import RowBlock
 from ..posed import Posed
 from ..problem import MulticlassProblem
 from .bundle_state import Layout

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from ... import _native
 from ...core.arrays import Array
+from ...core.blocks import RowBlock
 from ...core.certificates import Certificate
-from ...linear.row_blocks import RowBlock
 from ..monitor import MulticlassMonitor
 from ..posed import Posed, RowsOnEngine
 from ..solution import MulticlassSolution

@@ -11,10 +11,11 @@ import numpy as np
 
 from ... import _native
 from ...core.arrays import Array
+from ...core.losses import LossConstants
 from ...core.resources import memory_bytes
 from ...gossip.methods import NativeSite, SiteMethod, SiteSetting
-from ...linear.problem import LinearProblem, LossConstants
-from ...linear.solution import fitted_attributes
+from ...linear.model import split_weights
+from ...linear.problem import LinearProblem
 from ..config import ConfigError, SiteConfig
 from ..protocol.limits import MessageLimits
 from ..protocol.transport import QUEUED
@@ -135,8 +136,12 @@ def classifier_of(
         model = LinearODMClassifier(upsilon=config.upsilon, theta=config.theta, **given)
     else:
         model = LinearSVMClassifier(loss=config.loss, **given)
+    coef, intercept = split_weights(w[np.newaxis], parameters._constant)
     fitted = {
-        **fitted_attributes(w[np.newaxis], parameters._constant, [], config.tol),
+        "coef_": coef,
+        "intercept_": intercept,
+        "dual_gap_": np.nan,
+        "relative_gap_": np.nan,
         "converged_": agreed,
         "classes_": np.array(config.classes),
         "n_features_in_": config.n_features,

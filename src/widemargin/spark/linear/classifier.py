@@ -6,12 +6,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ...core.budget import Budget
 from ...core.resources import memory_bytes
 from ...engines.spark import SparkEngine
-from ...estimators.outcomes import warn_of_unconverged
+from ...estimators.linear_fit import constant_of, loss_of
 from ...estimators.training_set import class_factors
-from ...linear.divided_fit import DividedFit, DividedInputs, DividedSettings
-from ...linear.problem import LossConstants
+from ...linear.fit import LinearFit
+from ...linear.history import LinearHistory
+from ...linear.model import Validation
+from ...linear.problems import LinearProblems
+from ...linear.solvers import ON_BLOCKS
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.keywords import with_keywords
@@ -23,9 +27,7 @@ from ..params.linear import (
     LinearSVMSettings,
 )
 from ..rows.blocks import PlacedRows
-from ..rows.columns import FrameColumns
 from .model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
-from .validation import DividedValidation, ValidatedFit
 
 
 class LinearClassifier(ClassifierStage, LinearParams):
@@ -35,64 +37,67 @@ class LinearClassifier(ClassifierStage, LinearParams):
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as told:
+        with FitLog(dataset.sparkSession, name) as log:
             try:
-                fit = self._fitted(engine, dataset, columns, local, told)
+                rows = self._place(engine, dataset, columns, log, n_parts=self._value("nParts"))
+                fit = self._posed(local, rows, log)
+                log.doing(f"training by {fit.solver}")
+                fit.solve_all()
             finally:
                 engine.release()
-            for key, value in fit.attributes().items():
-                setattr(local, key, value)
-            local.classes_ = np.arange(fit.inputs.n_classes)
-            local.n_features_in_ = fit.inputs.n_features
-            told.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
-        ended = fit.ended if isinstance(fit, ValidatedFit) else []
-        cut_short = [result for result in fit.results if result not in ended]
-        warn_of_unconverged(cut_short, local.tol, name, stacklevel=4)
+            local.__dict__.update(fit.attributes())
+            local.classes_ = np.arange(fit.problems.n_classes)
+            local.n_features_in_ = fit.problems.n_features
+            log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        fit.warn()
         model: LinearModel = self._model(local)
         return model
 
-    def _fitted(
-        self, engine: SparkEngine, dataset: Any, columns: FrameColumns, local: Any, told: FitLog
-    ) -> DividedFit:
-        rows = self._place(engine, dataset, columns, told, n_parts=self._value("nParts"))
-        inputs, settings = self._inputs(local, rows), self._settings(local, told)
-        if rows.validation is None:
-            fit = DividedFit(inputs, settings)
-        else:
-            beside = rows.validation
-            validation = DividedValidation(engine, beside.parts, beside.summary.rows, inputs)
-            fit = ValidatedFit(inputs, settings, validation)
-        told.doing(f"training by {fit.settings.solver}")
-        fit.fit_problems()
-        return fit
+    def _posed(self, local: Any, rows: PlacedRows, log: FitLog) -> LinearFit:
+        """Pose the problems on placed rows, with the parameters of a local estimator."""
+        problems, score = self._problems(local, rows), None
+        if rows.validation is not None:
+            if local.solver not in ("auto", *ON_BLOCKS):
+                raise ValueError(
+                    f"`validationIndicatorCol` is for the solvers 'auto', 'newton' and 'dsvrg'; "
+                    f"got solver={local.solver!r}."
+                )
+            score = Validation(
+                rows.engine,
+                rows.validation.parts,
+                rows.validation.summary.rows,
+                problems.n_classes,
+                problems.constant,
+            )
+        budget = Budget(
+            tol=local.tol,
+            max_iter=local.max_iter,
+            max_time=local.max_time,
+            memory=memory_bytes(local.memory_limit),
+            threads=rows.engine.share(1).threads,
+            seed=local.random_state,
+        )
 
-    def _inputs(self, local: Any, rows: PlacedRows) -> DividedInputs:
+        def listener(row: Any) -> None:
+            log.iteration(row["problem"], row["begun"], row["relative_gap"])
+
+        history = LinearHistory(started=budget.started, listener=listener, score=score)
+        return LinearFit(type(self).__name__, problems, local.solver, budget, history)
+
+    @staticmethod
+    def _problems(local: Any, rows: PlacedRows) -> LinearProblems:
         totals = rows.summary.weights
         factors = class_factors(local.class_weight, np.arange(len(totals)), totals)
-        row_weight = local._row_weight(float(totals.sum()))
-        return DividedInputs(
-            estimator=type(self).__name__,
+        return LinearProblems(
             engine=rows.engine,
             blocks=rows.parts,
             n_rows=rows.summary.rows,
             n_features=rows.n_features,
             n_classes=len(totals),
             stored_bytes=rows.summary.stored,
-            constants=LossConstants.of(local._loss(), row_weight),
-            constant=local._constant,
+            constants=loss_of(local, float(totals.sum())),
+            constant=constant_of(local),
             factors=None if np.all(factors == 1.0) else tuple(factors.tolist()),
-            memory=memory_bytes(local.memory_limit),
-        )
-
-    @staticmethod
-    def _settings(local: Any, told: FitLog) -> DividedSettings:
-        return DividedSettings(
-            local.solver,
-            tol=local.tol,
-            max_iter=local.max_iter,
-            max_time=local.max_time,
-            seed=local.random_state,
-            listener=told.iteration,
         )
 
 

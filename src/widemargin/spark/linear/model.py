@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.ml.linalg import DenseMatrix, DenseVector
 
 from ...core.arrays import Array
-from ...estimators.linear_prediction import decisions_of
+from ...linear.model import decisions_of
 from ..model_stage import ModelStage
 from ..params.linear import LinearODMParams, LinearParams, LinearSVMParams
 
