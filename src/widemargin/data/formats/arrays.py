@@ -52,7 +52,7 @@ def array_source(
 ) -> BlockSource:
     """Return the blocks of one matrix, and the matrix itself if a solver can read it in place."""
     origin = Origin(path)
-    names = column_names(X, origin)
+    names = column_names(X, origin) if path is None else None
     X = _checked_shape(X if issparse(X) else np.asanyarray(X), origin, "")
     if issparse(X) and X.format == "csr":
         check_row_starts(X, origin)
