@@ -26,6 +26,7 @@ from ..linear.problems import LinearProblems
 from ..linear.solvers import SolverOptions, dsvrg
 from .path import checked_values
 from .training_set import (
+    COLUMNS,
     UNEVEN_PENALTY,
     TrainingSet,
     class_weights,

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
+from ..core.losses import LossConstants
 from ..core.rows import canonical
 from ..linear.model import Validation
 from ..linear.solvers import refuse

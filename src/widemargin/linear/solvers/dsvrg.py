@@ -32,7 +32,7 @@ from ...core.outcome import Solution
 from ...engines import Engine, LocalEngine
 from ...kernel.kernels import Kernel
 from ...kernel.partition.division import Drawn, deal
-from ...kernel.partition.landmarks import CANDIDATE_BYTES, landmarks
+from ...kernel.partition.strata import CANDIDATE_BYTES, landmarks
 from ..block_problem import AnyProblem, BlockProblem
 from ..blocks import BlockState, Point, Pose
 from ..history import LinearHistory
