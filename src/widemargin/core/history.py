@@ -71,6 +71,12 @@ class History:
         if self.listener is not None:
             self.listener(row)
 
+    def report(self, iterate: Any, **values: Any) -> None:
+        """Tell the listener of an iteration that gets no row; ``iterate`` is its state."""
+        self.latest = iterate
+        if self.listener is not None:
+            self.listener({"problem": self.problem, **values})
+
     @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """The rows so far."""

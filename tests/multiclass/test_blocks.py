@@ -1,4 +1,4 @@
-"""Multi-class problems on rows that lie elsewhere: the models of one memory."""
+"""Multi-class problems on blocks of other processes: the models of one block in this one."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ from sklearn.datasets import make_blobs, make_classification
 
 from engines_under_test import CarryingEngine
 from widemargin import MulticlassSVMClassifier
-from widemargin.multiclass.solvers import far_newton
-from widemargin.multiclass.solvers.bundle_state import BundleState, Layout
+from widemargin.core import blocks
+from widemargin.multiclass import gather
+from widemargin.multiclass.solvers import newton_blocks
+from widemargin.multiclass.solvers.bundles import BundleState, Layout
 
 SOLVERS = [("ww", "tournament"), ("ww", "newton"), ("llw", "newton")]
 
@@ -47,9 +49,7 @@ def both(formulation, solver, X, y, weight=None, **more):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Let few rows be several blocks."""
-    from widemargin.estimators import linear_divided
-
-    monkeypatch.setattr(linear_divided, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 50)
 
 
 @pytest.mark.parametrize(("formulation", "solver"), SOLVERS)
@@ -146,13 +146,11 @@ def test_matches_larger_than_a_task_are_refused():
 
 
 def test_auto_leaves_large_sets_where_they_are(monkeypatch):
-    from widemargin.multiclass import posed
-
-    monkeypatch.setattr(posed, "GATHERED_BYTES", 0)
+    monkeypatch.setattr(gather, "GATHERED_BYTES", 0)
     X, y = rows()
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
-    monkeypatch.setattr("widemargin.multiclass.solvers.newton.MOST_WEIGHTS", {"ww": 10, "llw": 10})
+    monkeypatch.setattr("widemargin.multiclass.solvers.newton_cost.MOST_WEIGHTS", {"ww": 10, "llw": 10})
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
     with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
         model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)
@@ -163,7 +161,7 @@ def test_auto_leaves_large_sets_where_they_are(monkeypatch):
 def test_what_a_process_remembers_only_saves_time(monkeypatch, small_blocks):
     X, y = rows()
     kept = model("llw", "newton", CarryingEngine()).fit(X, y)
-    monkeypatch.setattr(far_newton, "REMEMBERED_BYTES", 0)
+    monkeypatch.setattr(newton_blocks._process_memory, "capacity", 0)
     forgotten = model("llw", "newton", CarryingEngine()).fit(X, y)
     assert np.array_equal(kept.coef_, forgotten.coef_)
 
