@@ -9,7 +9,7 @@ from engines_under_test import CarryingEngine
 from widemargin import MulticlassSVMClassifier
 from widemargin.core import blocks
 from widemargin.multiclass import gather
-from widemargin.multiclass.solvers import newton_blocks
+from widemargin.multiclass.solvers import newton_blocks, newton_cost
 from widemargin.multiclass.solvers.bundles import BundleState, Layout
 
 SOLVERS = [("ww", "tournament"), ("ww", "newton"), ("llw", "newton")]
@@ -150,7 +150,7 @@ def test_auto_leaves_large_sets_where_they_are(monkeypatch):
     X, y = rows()
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
-    monkeypatch.setattr("widemargin.multiclass.solvers.newton_cost.MOST_WEIGHTS", {"ww": 10, "llw": 10})
+    monkeypatch.setattr(newton_cost, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
     with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
         model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)

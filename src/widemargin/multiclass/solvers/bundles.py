@@ -91,7 +91,7 @@ class Layout:
     def combined(
         self, parts: Sequence[Any], *, sparse: bool, scale: float, mean: Array | None = None
     ) -> Any:
-        """Put the weights of all bundles together as (classes, size), plus a mean, times a scale."""
+        """Put the weights of all bundles together: (classes, size), plus a mean, times a scale."""
         if sparse:
             rows = parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")[self.number]
             return sp.csr_array(rows * scale)

@@ -167,9 +167,7 @@ class ClassBundles:
         """Evaluate both objectives, and choose the scale of the weights."""
         dual, half = self.dual_objective()
         threads = self.engine.share(1).threads
-        losses = self.native.total_losses(
-            self.formulation, self.parts, self.mean, SCALES, threads
-        )
+        losses = self.native.total_losses(self.formulation, self.parts, self.mean, SCALES, threads)
         self.scale, certificate = best_scale(half, losses, dual)
         return certificate
 
