@@ -79,7 +79,7 @@ class RoundedLosses:
         self._memory: BlockMemory[BlockLosses] | None = None
         if problem.engine.in_process:  # this fit's own, which ends with it
             duals = None if start is None else start.duals
-            make = partial(BlockLosses, start=duals)
+            make = partial(BlockLosses, start=duals, engine=self._engine)
             self._memory = BlockMemory(math.inf, make, operator.attrgetter("n_bytes"))
         self.w = np.zeros((self.objective.n_classes, self.objective.size))
         self._point = Point((), self.w, 1.0)
@@ -143,12 +143,20 @@ class BlockLosses:
         Threads for a question.
     start : CSR array, optional
         Multipliers to start from, which are cut to their bounds.
+    engine : LocalEngine, optional
+        Has these threads already.
     """
 
     def __init__(
-        self, objective: MulticlassObjective, block: RowBlock, threads: int, start: Any = None
+        self,
+        objective: MulticlassObjective,
+        block: RowBlock,
+        threads: int,
+        start: Any = None,
+        engine: LocalEngine | None = None,
     ) -> None:
-        self._problem, self._engine, self._start = objective.on(block), LocalEngine(threads), start
+        self._problem, self._start = objective.on(block), start
+        self._engine = LocalEngine(threads) if engine is None else engine
         self._begin()
 
     def _begin(self) -> None:

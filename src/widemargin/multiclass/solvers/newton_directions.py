@@ -19,6 +19,9 @@ while they are made into one, and for short rows the products of their features.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -33,6 +36,8 @@ from .newton_losses import SmoothedLosses
 # curved, for all classes at once; rows of few features are not worth choosing one class at a time.
 PRODUCTS_BYTES = 64 * 2**20
 SMALL_SIZE = 32
+# Multiplications below which handing classes to threads takes longer than to do them.
+THREADED_WORK = 2**20
 
 
 def centred(w: Array) -> Array:
@@ -44,6 +49,14 @@ def keeps_products(objective: MulticlassObjective, n_rows: int) -> bool:
     """Return whether products of features are few enough to be kept."""
     pairs = objective.size * (objective.size + 1) // 2
     return objective.size <= SMALL_SIZE and 8 * n_rows * pairs <= PRODUCTS_BYTES
+
+
+def _of_classes(
+    n_classes: int, fn: Callable[[int], Any], engine: LocalEngine, work: int
+) -> list[Any]:
+    """Apply a function to every class, with threads if there is enough work for them."""
+    classes = list(range(n_classes))
+    return engine.map(classes, fn) if work > THREADED_WORK else list(map(fn, classes))
 
 
 def direction_of(
@@ -75,7 +88,7 @@ def _centred_direction(
         inverse, _ = scipy.linalg.lapack.dpotri(factor, overwrite_c=True)
         return inverse, newton
 
-    solved = engine.map(list(range(len(gradient))), invert)
+    solved = _of_classes(len(gradient), invert, engine, work=gradient.size * gradient.shape[1] ** 2)
     total = sum(inverse for inverse, _ in solved)  # one by one: they are large
     own = np.array([newton for _, newton in solved])
     common = scipy.linalg.solve(total, own.sum(axis=0), assume_a="pos")
@@ -118,7 +131,8 @@ class ClassSums:
         def fill(c: int) -> None:
             grams[c] = self._gram(c)
 
-        self.losses.engine.map(list(range(len(grams))), fill)
+        work = self.losses.problem.n_rows * grams.size
+        _of_classes(len(grams), fill, self.losses.engine, work)
         return grams
 
     def _gram(self, c: int) -> Array:
@@ -155,7 +169,9 @@ class PairSums:
     def grams(self) -> Array:
         """Return the sums as (classes, classes, size, size)."""
         gram_of = self._chosen_gram if self._products is None else self._gram_of_products
-        return np.array(self.losses.engine.map(list(range(len(self._members))), gram_of))
+        problem = self.losses.problem
+        work = problem.n_rows * problem.objective.n_classes * problem.objective.size**2
+        return np.array(_of_classes(len(self._members), gram_of, self.losses.engine, work))
 
     def _weighted(self, rows: NDArray[np.int64]) -> Array:
         return self.losses.rows(rows) * self._root[rows, None]
