@@ -166,9 +166,8 @@ def test_dense_and_sparse_rows_are_the_same(dtype):
 
 
 def test_rows_sorted_by_site_are_not_copied(monkeypatch):
-    monkeypatch.setattr(
-        "widemargin.estimators.training_set.CANONICAL_VALUES", 100
-    )  # as in large sets
+    # As in large sets.
+    monkeypatch.setattr("widemargin.estimators.training_set.CANONICAL_VALUES", 100)
     training = training_set(X, Y, None, pairwise=False, estimator="GossipClassifier")
     sites = np.arange(len(Y)) // 250
     placement = placed(training, sites, None, "ring", 0)

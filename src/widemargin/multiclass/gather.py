@@ -1,4 +1,4 @@
-"""Problems on other processes: solved where the rows lie, or gathered and solved in one task."""
+"""The choice of a solver, and of whether rows of other processes are gathered in one task."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ The dual has a multiplier :math:`\alpha_{ic}` for every row and class, and the o
 :math:`\sum \alpha_{ic} - \tfrac12 \sum_c \lVert w_c(\alpha) \rVert^2` in all four. An intercept is
 the weight of a constant feature and penalised as the others are.
 
-The rows lie in blocks on an engine; rows in this process are one block of a local engine.
+Rows are stored in blocks on an engine; rows in this process are one block of a local engine.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class BlockProblem:
 
 @dataclass(frozen=True)
 class MulticlassProblem:
-    """The problem on all rows, which lie in blocks on an engine.
+    """The problem on all rows, stored in blocks on an engine.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ def shuffle_seed(seed: int, k: int) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class BundleLayout:
     """The classes of each bundle.
 
     Attributes
@@ -49,7 +49,7 @@ class Layout:
     dense: bool
 
     @classmethod
-    def within(cls, memory: int, bundles: Sequence[NDArray[np.int64]], size: int) -> Layout:
+    def within(cls, memory: int, bundles: Sequence[NDArray[np.int64]], size: int) -> BundleLayout:
         """Lay weights out densely if they take at most half of the memory."""
         n_classes = sum(map(len, bundles))
         return cls(tuple(bundles), size, DENSE_BYTES * size * n_classes <= memory // 2)
@@ -129,18 +129,18 @@ class BundleState:
     duals: tuple[Array, NDArray[np.int32], NDArray[np.int64]]
 
     @classmethod
-    def of(cls, bundle: _native.ClassBundle, layout: Layout) -> BundleState:
+    def of(cls, bundle: _native.ClassBundle, layout: BundleLayout) -> BundleState:
         """Copy the state of a bundle."""
         return cls(smaller_weights(bundle, layout.size), bundle.duals())
 
     @classmethod
-    def zero(cls, layout: Layout, k: int, n_rows: int) -> BundleState:
+    def zero(cls, layout: BundleLayout, k: int, n_rows: int) -> BundleState:
         """Return the state that bundle ``k`` begins with."""
         weights = sp.csr_array((len(layout.bundles[k]), layout.size))
         start = np.zeros(n_rows + 1, dtype=np.int64)
         return cls(weights, (np.zeros(0), np.zeros(0, dtype=np.int32), start))
 
-    def bundle(self, layout: Layout, k: int, rows: NDArray[np.int64]) -> _native.ClassBundle:
+    def bundle(self, layout: BundleLayout, k: int, rows: NDArray[np.int64]) -> _native.ClassBundle:
         """Build the bundle again."""
         bundle = layout.empty(k, rows)
         bundle.set_duals(*self.duals)
@@ -186,8 +186,10 @@ def sparse_weights(bundle: _native.ClassBundle, size: int) -> sp.csr_array:
     return sp.csr_array((values, narrow, start), shape=(bundle.width, size))
 
 
-def put_weights(bundle: _native.ClassBundle, weights: Any, layout: Layout, n_rows: int = 0) -> None:
-    """Give weights to a bundle that has none, and whose rows are numbered below ``n_rows``.
+def put_weights(
+    bundle: _native.ClassBundle, weights: Any, layout: BundleLayout, n_rows: int = 0
+) -> None:
+    """Give weights to a bundle that has none; its rows are numbered below ``n_rows``.
 
     The native core computes weights from rows and their multipliers. With unit vectors as rows,
     multipliers are the weights, up to their sign.

@@ -14,7 +14,7 @@ from ... import _native
 from ...core.certificates import Certificate
 from ...engines import Engine, LocalEngine
 from ..problem import BlockProblem
-from .bundles import SCALES, Layout, best_scale, shuffle_seed, sparse_weights
+from .bundles import SCALES, BundleLayout, best_scale, shuffle_seed, sparse_weights
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ClassBundles:
         self.engine = LocalEngine() if engine is None else engine
         self.formulation = formulation or problem.objective.formulation
         self.all_rows = all_rows
-        self.layout = Layout.within(memory, bundles, problem.objective.size)
+        self.layout = BundleLayout.within(memory, bundles, problem.objective.size)
         self.native = problem.native(self.layout.number[problem.codes])
         llw = self.formulation.startswith("llw")
         self.mean = np.zeros(self.layout.size) if llw else None

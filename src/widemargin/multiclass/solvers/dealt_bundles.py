@@ -1,13 +1,13 @@
 """The tournament of :mod:`.tournament` on rows that an engine keeps in other processes.
 
-Rows are dealt out once: to bundles, and for every round to its matches, so that each row lies in as
-many places as there are bundles. From then on rows stay; to a match go the weights and multipliers
-of its two bundles, and back come theirs after it. They pass through this process, which therefore
-can go on whatever is lost elsewhere. What was sent is counted (``bytes_moved``).
+Rows are dealt out once: to bundles, and for every round to its matches, so that each row is stored
+as many times as there are bundles. After that rows stay where they are. A match receives the
+weights and multipliers of its two bundles and sends them back when it ends. They pass through this
+process, so the fit survives the loss of any other. The bytes sent are counted (``bytes_moved``).
 
-In one memory, :class:`.tournament.MatchedBundles` does the same on rows that no match copies and
-bundles that never leave the native core; building them again for every match would cost more than
-to play. The model is the same: the same matches in the same order, with the same orders of rows.
+In one memory, :class:`.tournament.MatchedBundles` plays on rows that no match copies and bundles
+that stay in the native core, because rebuilding them for every match costs more than playing it.
+The model is the same: the same matches in the same order, with the same orders of rows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ...core.outcome import Solution
 from ..problem import ClassWeights, MulticlassProblem
 from .bundles import (
     SCALES,
+    BundleLayout,
     BundleState,
-    Layout,
     best_scale,
     put_weights,
     shuffle_seed,
@@ -51,7 +51,7 @@ def solve(problem: MulticlassProblem, budget: Budget, history: History) -> Solut
 
 
 class DealtBundles:
-    """Bundles whose rows lie on an engine; their weights and multipliers are here.
+    """Bundles whose rows are on an engine and whose weights and multipliers are in this process.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class DealtBundles:
         self.n_rows = starts[-1]
         bundles = dealt_classes(class_rows)
         _require_room([int(class_rows[classes].sum()) for classes in bundles], problem, memory)
-        self.layout = Layout.within(memory, bundles, self.objective.size)
+        self.layout = BundleLayout.within(memory, bundles, self.objective.size)
         deal = DealToBundles(self.objective, self.layout, tuple(starts[:-1]))
         self._parts = self.engine.regroup(problem.blocks, deal.split, deal.combine, len(bundles))
         losses = self.engine.reduce(self._parts, known_losses, operator.add)
@@ -188,7 +188,7 @@ class Played:
 class PlayMatch:
     """Plays one match of a round."""
 
-    layout: Layout
+    layout: BundleLayout
     states: tuple[BundleState, ...]
     round: Round
     seeds: tuple[int, ...]
@@ -213,7 +213,7 @@ class PlayMatch:
 class WeightsFrom:
     """Computes what the rows of a bundle add to the weights of all bundles."""
 
-    layout: Layout
+    layout: BundleLayout
     states: tuple[BundleState, ...]
 
     def __call__(self, rows: BundleRows) -> list[Any]:
@@ -233,7 +233,7 @@ class WeightsFrom:
 class LossesAt:
     """Computes the losses of a bundle's rows with all weights, at several scales of these."""
 
-    layout: Layout
+    layout: BundleLayout
     states: tuple[BundleState, ...]
     threads: int
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.blocks import RowBlock
 from ..problem import BlockProblem, MulticlassObjective
-from .bundles import Layout
+from .bundles import BundleLayout
 from .tournament import Match
 
 
@@ -69,14 +69,14 @@ class DealToBundles:
     ----------
     objective : MulticlassObjective
         What is minimised.
-    layout : Layout
+    layout : BundleLayout
         The bundles.
     starts : tuple of int
         Number of the first row of each block.
     """
 
     objective: MulticlassObjective
-    layout: Layout
+    layout: BundleLayout
     starts: tuple[int, ...]
 
     def split(self, position: int, block: RowBlock) -> list[tuple[int, BundleRows]]:

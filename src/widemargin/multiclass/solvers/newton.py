@@ -1,19 +1,19 @@
 r"""Newton's method for formulations that add up hinges (``llw``, ``ww``): augmented Lagrangian.
 
-Ascent in the dual takes the longer, the larger ``C`` is; for ``llw`` this takes 1.4 times
-(satimage) to 3.3 times (iris) the steps for C = 10⁴ that it takes for C = 1. As in
+Ascent in the dual takes longer the larger ``C`` is; for ``llw`` Newton's method takes only 1.4
+times (satimage) to 3.3 times (iris) as many steps for C = 10⁴ as for C = 1. As in
 :mod:`widemargin.linear.solvers.augmented_lagrangian`, the hinges' kinks are rounded with
-multipliers and a width (:mod:`.newton_losses`), and Newton's method minimises what is smooth then
-(:mod:`.newton_directions`), by sums over blocks of rows (:mod:`.newton_blocks`). A round ends when
-its own gap is a fraction of the problem's; the multipliers that its weights imply are the next
-round's, which is half as wide.
+multipliers and a width (:mod:`.newton_losses`), and Newton's method minimises the smooth problem
+(:mod:`.newton_directions`) by sums over blocks of rows (:mod:`.newton_blocks`). A round ends when
+its own gap is a fraction of the problem's; the next round begins with the multipliers that the
+weights imply, and is half as wide.
 
 1. From zero weights and multipliers, all losses are curved: the first step is a ridge regression.
 2. A step goes to where the slope along its direction has all but vanished, found by false position:
    a slope costs a look at every loss, and no product. With such steps, damping short ones as
    :mod:`widemargin.linear.solvers.newton` does costs more steps than it saves.
 
-Weights are made to sum to zero after every step (those of ``ww`` do anyway) and certified after
+Weights are made to sum to zero after every step (those of ``ww`` always do) and certified after
 that. Cost of a step: three products of all rows with the weights; for ``llw`` O(curved rows ×
 size²) and O(size³) for every class, for ``ww`` O(curved losses × size²) and O((classes × size)³).
 
@@ -39,7 +39,7 @@ from ..problem import ClassWeights, MulticlassProblem, StoredWeights
 from .newton_blocks import RoundedLosses
 from .newton_cost import require_fit
 from .newton_directions import centred
-from .newton_losses import Evaluation
+from .newton_losses import RoundedEvaluation
 
 # Steps without a better objective, primal or dual, after which there is none to be found.
 MOST_QUIET_STEPS = 100
@@ -120,7 +120,7 @@ class NewtonState:
         if isinstance(given, np.ndarray) and given.shape == self.w.shape:
             self.w = centred(given)  # multipliers within `tol` may imply worse ones
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self) -> RoundedEvaluation:
         """Evaluate the weights, and remember them if they are the best."""
         at = self.losses.evaluate(self.w, self.width)
         if at.certificate.primal < self.certificate.primal:
@@ -132,14 +132,14 @@ class NewtonState:
         )
         return at
 
-    def narrow(self, at: Evaluation) -> bool:
+    def narrow(self, at: RoundedEvaluation) -> bool:
         """Begin the next round; return False if it would be too narrow."""
         self.losses.end_round()
         self._known, self._implied = at.certificate.dual, -np.inf
         self.width *= NARROWING
         return self.width >= LEAST_WIDTH
 
-    def step(self, at: Evaluation) -> bool:
+    def step(self, at: RoundedEvaluation) -> bool:
         """Take a step; return False if rounding leaves none that leads down."""
         direction = self.losses.direction(at.gradient, self.width)
         if direction is None:

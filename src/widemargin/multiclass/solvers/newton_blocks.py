@@ -1,9 +1,9 @@
 """Rounded losses of all rows: every question of Newton's method is a sum over blocks.
 
-Multipliers follow from the weights at which rounds ended, so a question names these, and whatever
-is remembered of a block only saves time: another process goes through the rounds again. To the
-blocks go weights, and from them come sums: of a gradient's size for every evaluation, of the
-Hessians' for every step. In this process nothing is copied or computed again, and a block's losses
+Multipliers follow from the weights at which rounds ended, so a question carries these weights, and
+what a process remembers of a block only saves time: a process that remembers nothing repeats the
+rounds. Blocks receive weights and return sums: of a gradient's size for every evaluation, of the
+Hessians' size for every step. In this process nothing is copied or repeated, and a block's losses
 are evaluated by all threads, so that one block costs what a direct evaluation would.
 """
 
@@ -24,7 +24,7 @@ from ...core.blocks import BlockMemory, RowBlock
 from ...engines import LocalEngine
 from ..problem import ClassWeights, MulticlassObjective, MulticlassProblem
 from .newton_directions import ClassSums, PairSums, centred, direction_of
-from .newton_losses import BYTES_PER_LOSS, Evaluation, SmoothedLosses, evaluation
+from .newton_losses import BYTES_PER_LOSS, RoundedEvaluation, SmoothedLosses, evaluation
 
 # Bytes of losses that a process remembers of the blocks of engines elsewhere.
 REMEMBERED_BYTES = 256 * 2**20
@@ -33,7 +33,7 @@ RoundEnd: TypeAlias = tuple[Array, float]
 
 
 @dataclass(frozen=True)
-class Point:
+class NewtonPoint:
     """Where the solver is.
 
     Attributes
@@ -82,15 +82,15 @@ class RoundedLosses:
             make = partial(BlockLosses, start=duals, engine=self._engine)
             self._memory = BlockMemory(math.inf, make, operator.attrgetter("n_bytes"))
         self.w = np.zeros((self.objective.n_classes, self.objective.size))
-        self._point = Point((), self.w, 1.0)
+        self._point = NewtonPoint((), self.w, 1.0)
         pull, total = self._sum(BlockLosses.at_start)
         if start is not None:
             self.w = centred(-pull)
         self.dual = total - 0.5 * float(np.vdot(self.w, self.w))
 
-    def evaluate(self, w: Array, width: float) -> Evaluation:
+    def evaluate(self, w: Array, width: float) -> RoundedEvaluation:
         """Evaluate at weights that sum to zero."""
-        self._point = Point(self._point.rounds, w, width)
+        self._point = NewtonPoint(self._point.rounds, w, width)
         return evaluation(w, *self._sum(BlockLosses.sums))
 
     def look_along(self, direction: Array) -> None:
@@ -175,11 +175,11 @@ class BlockLosses:
         """Bytes that the losses take, about."""
         return BYTES_PER_LOSS * self._losses.multiplier.size
 
-    def at_start(self, point: Point) -> tuple[Any, float]:
+    def at_start(self, point: NewtonPoint) -> tuple[Any, float]:
         """Return the sum of rows by the multipliers of the start, and the sum of these."""
         return self._first
 
-    def sums(self, point: Point) -> tuple[float, float, Array]:
+    def sums(self, point: NewtonPoint) -> tuple[float, float, Array]:
         """Evaluate at a point; return sums of losses, of implied multipliers, of rows by these."""
         if not self._is_before(point):  # a task that is late may ask for an earlier one
             self._begin()
@@ -190,7 +190,7 @@ class BlockLosses:
             self._rounds = (*self._rounds, (w, width))
         return self._evaluate(point.w, point.width)
 
-    def slope(self, point: Point, *, step: float, width: float) -> tuple[float]:
+    def slope(self, point: NewtonPoint, *, step: float, width: float) -> tuple[float]:
         """Return the derivative a step along the point's direction."""
         self.sums(point)
         assert point.direction is not None
@@ -199,7 +199,7 @@ class BlockLosses:
             self._direction = point.direction
         return (self._losses.slope(step, width),)
 
-    def grams(self, point: Point) -> tuple[Array]:
+    def grams(self, point: NewtonPoint) -> tuple[Array]:
         """Return sums over the rows that are curved at a point."""
         self.sums(point)
         if self._hessian is None:
@@ -207,7 +207,7 @@ class BlockLosses:
             self._hessian = PairSums(self._losses) if coupled else ClassSums(self._losses)
         return (self._hessian.grams(),)
 
-    def duals(self, point: Point, *, implied: bool) -> sp.csr_array:
+    def duals(self, point: NewtonPoint, *, implied: bool) -> sp.csr_array:
         """Return the multipliers of the round, or those that the weights imply."""
         self.sums(point)
         share = self._losses.implied if implied else self._losses.multiplier
@@ -215,7 +215,7 @@ class BlockLosses:
         scale = np.where(self._problem.squared_norms > 0, self._problem.bound, 0.0)
         return sp.csr_array(share * scale[:, None])
 
-    def _is_before(self, point: Point) -> bool:
+    def _is_before(self, point: NewtonPoint) -> bool:
         some = point.rounds[: len(self._rounds)]
         return len(some) == len(self._rounds) and all(map(_same, some, self._rounds))
 
@@ -227,7 +227,7 @@ class BlockLosses:
         return self._sums
 
 
-Answer: TypeAlias = Callable[[BlockLosses, Point], Any]
+Answer: TypeAlias = Callable[[BlockLosses, NewtonPoint], Any]
 _process_memory: BlockMemory[BlockLosses] = BlockMemory(
     REMEMBERED_BYTES, BlockLosses, operator.attrgetter("n_bytes")
 )
@@ -235,13 +235,13 @@ _process_memory: BlockMemory[BlockLosses] = BlockMemory(
 
 @dataclass(frozen=True)
 class Question:
-    """A question that goes to every block.
+    """A question to every block.
 
     Attributes
     ----------
     objective : MulticlassObjective
         What is minimised.
-    point : Point
+    point : NewtonPoint
         Where the solver is.
     answer : callable
         Computes the answer from a block's losses.
@@ -252,7 +252,7 @@ class Question:
     """
 
     objective: MulticlassObjective
-    point: Point
+    point: NewtonPoint
     answer: Answer
     threads: int
     memory: BlockMemory[BlockLosses] | None

@@ -10,16 +10,16 @@ from .newton_losses import BYTES_PER_LOSS
 FORMULATIONS = ("llw", "ww")
 # Weights that one Hessian is of: `ww` couples all classes, and has just one.
 MOST_WEIGHTS = {"llw": DIRECT_SIZE, "ww": 3 * DIRECT_SIZE}
-# Ascent's epochs grow in number with the mean of C‖x‖², Newton's steps hardly; but a step costs
-# more, as a Hessian has more numbers than a row stores. Means between which they were even for llw:
+# The number of epochs of ascent grows with the mean of C‖x‖², that of Newton steps hardly; but a
+# step costs more, as a Hessian has more numbers than a row stores. Means of equal time for llw:
 # satimage .4 and 4, letter 2 and 17, usps 2 and 21, dna 5 and 47, iris 20 and 200; 800 generated
 # features 100 and more, or about 2000 where one in 50 is stored. For ww, where they grow faster
 # with the cost of a step: letter .4 and 4, usps 200, dna 50 and 500, iris 6; splice, glass and
 # satimage below 6.
 LEAST_MEAN, LEAST_MEAN_PER_COST = 10.0, 0.1
 LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST = 3.0, 0.02
-# Where rows are few for the weights, classes are mostly separable and ascent ends soon whatever C
-# is: digits (3 rows per weight) takes it .7 s with C = 10, Newton 3.0 s. Small ones cost little.
+# Where rows are few for the weights, classes are mostly separable and ascent ends soon for any
+# C: digits (3 rows per weight) takes it .7 s with C = 10, Newton 3.0 s. Small ones cost little.
 ROWS_PER_WEIGHT, FEW_WEIGHTS = 5, 100
 # Losses of a row that are curved, over the steps of a solve.
 CURVED = 3

@@ -8,7 +8,7 @@ that of the row's own class. With multipliers :math:`\alpha_{ic} = C_i u_{ic}` a
 .. math:: C_i \max_{0 \le v \le 1} \; v (1 + s) - \tfrac{\delta}{2} (v - u_{ic})^2,
 
 and the v that attains it, :math:`\operatorname{clip}(u_{ic} + (1 + s)/\delta, 0, 1)`, times
-:math:`C_i` is feasible for the problem as it was. Memory: at most five doubles and a byte for every
+:math:`C_i` is feasible for the original problem. Memory: at most five doubles and a byte for every
 row and class; rows are turned into dense float64 ones a slice at a time, and slices are evaluated
 on several threads.
 """
@@ -37,7 +37,7 @@ BYTES_PER_LOSS = 5 * 8 + 1
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class RoundedEvaluation:
     """The rounded problem at some weights.
 
     Attributes
@@ -45,7 +45,7 @@ class Evaluation:
     gradient : array of shape (n_classes, size)
         Gradient of the rounded objective, along weights that sum to zero.
     certificate : Certificate
-        Certificate of the weights and the implied multipliers, for the problem as it was.
+        Certificate of the weights and the implied multipliers, for the original problem.
     """
 
     gradient: Array
@@ -57,13 +57,13 @@ class Evaluation:
         return 0.5 * float(np.vdot(self.gradient, self.gradient))
 
 
-def evaluation(w: Array, loss: float, total: float, pull: Array) -> Evaluation:
+def evaluation(w: Array, loss: float, total: float, pull: Array) -> RoundedEvaluation:
     """Evaluate weights that sum to zero, given sums over all rows."""
     pull = pull - pull.mean(axis=0)  # minus the weights that the implied multipliers have
     certificate = Certificate(
         0.5 * float(np.vdot(w, w)) + loss, total - 0.5 * float(np.vdot(pull, pull))
     )
-    return Evaluation(w + pull, certificate)
+    return RoundedEvaluation(w + pull, certificate)
 
 
 class SmoothedLosses:
@@ -76,7 +76,7 @@ class SmoothedLosses:
     implied : array of shape (n_rows, n_classes)
         v, of the weights evaluated last.
     curved : bool array of shape (n_rows, n_classes)
-        Which v lie between 0 and 1.
+        Whether v is between 0 and 1.
     """
 
     def __init__(self, problem: BlockProblem, engine: LocalEngine) -> None:

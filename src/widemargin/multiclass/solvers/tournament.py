@@ -1,16 +1,16 @@
 """Weston and Watkins's formulation as a tournament of bundles of classes.
 
 A step for a row of class y against class c touches the weights of these two classes only, so
-matches between different pairs can be played at the same time, and far from each other
-(:mod:`.dealt_bundles`); in one memory, all classes together are faster. Arranging all matches in as
-few rounds as possible is the 1-factorisation of the complete graph: one player stays in the middle,
-the others stand around it in a circle, and the line that joins the middle to the circle turns by
-one place per round; all others meet across that line.
+matches between different pairs can be played at the same time, also in different processes
+(:mod:`.dealt_bundles`); in one memory, taking all classes together is faster. Arranging all matches
+in as few rounds as possible is the 1-factorisation of the complete graph: one player stays in the
+middle, the others stand around it in a circle, and the line that joins the middle to the circle
+turns by one place per round; all others meet across that line.
 
-With thousands of classes, bundles of classes are the players: a match lets every class of the one
-meet every class of the other. A match is long, as bringing two bundles together may cost more than
-to play: it goes through the rows of both in several parts, and in each the classes of a bundle meet
-each other too.
+With thousands of classes, bundles of classes are the players: a match lets every class of one meet
+every class of the other. Matches are long, because bringing two bundles together may cost more than
+playing: a match visits the rows of both in several parts, and in each part the classes of a bundle
+meet each other too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ... import _native
 from ...engines import Engine
 from ..problem import BlockProblem, NativeProblem
-from .bundles import Layout
+from .bundles import BundleLayout
 from .class_bundles import ClassBundles, Pass
 
 # Parts of a match: short ones mix the classes better than long ones. To a gap of 1e-2 with C = 1,
@@ -151,7 +151,7 @@ class Round:
 class Players(Protocol):
     """Bundles that can play the rounds of a schedule, in this memory or on an engine."""
 
-    layout: Layout
+    layout: BundleLayout
     schedule: list[list[Match]]
 
     def shuffle(self, seed: int) -> None:

@@ -36,7 +36,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
     predictionCol, rawPredictionCol : str
         Columns that the model adds: the label, and a vector of the decision for each class.
     weightCol, idCol : str, optional
-        Columns of weights, and of what tells rows apart.
+        Columns of weights, and of unique row ids.
     handleInvalid : {'error', 'skip'}, default='error'
         What to do with rows that hold null, NaN or infinity.
     formulation : {'ww', 'llw', 'cs', 'ovr'}, default='ww'
@@ -108,16 +108,16 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
             )
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as told:
+        with FitLog(dataset.sparkSession, name) as log:
             try:
                 n_parts = self._value("nPartitions")
-                rows = self._place(engine, dataset, columns, told, n_parts=n_parts)
+                rows = self._place(engine, dataset, columns, log, n_parts=n_parts)
                 budget, problem = budget_of(local), _posed(local, rows)
                 solver = choose(local.solver, problem, budget.memory)
-                told.doing(f"training by {solver}")
+                log.doing(f"training by {solver}")
 
                 def listener(row: Mapping[str, Any]) -> None:
-                    told.step(row["iteration"], row["relative_gap"])
+                    log.step(row["iteration"], row["relative_gap"])
 
                 fit = multiclass_fit(name, problem, solver, budget, listener)
                 fit.run()
@@ -129,7 +129,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
                 setattr(local, key, value)
             local.classes_ = np.arange(problem.objective.n_classes)
             local.n_features_in_ = rows.n_features
-            told.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+            log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
         model: SparkMulticlassSVMModel = self._model(local)
         return model
