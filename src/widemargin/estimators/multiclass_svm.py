@@ -241,10 +241,10 @@ class MulticlassSVMClassifier(MulticlassModel):
                 "`warm_start` works in this process alone, where multipliers are kept; got "
                 f"engine={self.engine!r}. Set engine='local' or warm_start=False."
             )
-        codes = training.codes.astype(np.int32)
-        totals = np.bincount(codes, training.weights, len(training.classes)).astype(np.float64)
-        objective = objective_of(self, int(training.X.shape[1]), training.classes, totals)
-        block = in_canonical_order(RowBlock("all", training.X, codes, training.weights))
+        given = RowBlock("all", training.X, training.codes.astype(np.int32), training.weights)
+        block = in_canonical_order(given)
+        totals = np.bincount(block.codes, block.weight, len(training.classes)).astype(np.float64)
+        objective = objective_of(self, int(block.X.shape[1]), training.classes, totals)
         return MulticlassProblem.of_block(objective, engine, block, in_canonical_order=True)
 
     @contextmanager
