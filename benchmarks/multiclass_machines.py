@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from widemargin.core.blocks import RowBlock
+from widemargin.core.budget import Budget
+from widemargin.core.certificates import Certificate
+from widemargin.core.history import History
+from widemargin.core.outcome import Outcome
 from widemargin.core.rows import canonical
-from widemargin.multiclass.solvers import (
-    MulticlassMonitor,
-    MulticlassProblem,
-    MulticlassSolution,
-    choose,
-    solve,
-)
+from widemargin.engines import LocalEngine
+from widemargin.multiclass.gather import COLUMNS
+from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
+from widemargin.multiclass.solvers import choose, solve
 
 TITLES = {"ww": "WW", "llw": "LLW", "cs": "CS", "ovr": "OVR"}
 # Scores of all classes are computed for so many at a time.
 BLOCK_SCORES = 5_000_000
+
+
+class Machine(NamedTuple):
+    """Weights and multipliers of a solution, and how it was found."""
+
+    weights: Any
+    duals: Any
+    certificate: Certificate
+    outcome: Outcome
+    iterations: int
 
 
 def fit(
@@ -34,14 +46,17 @@ def fit(
     max_iter: int = 100_000,
     max_time: float | None = None,
     threads: int = 2,
-) -> MulticlassSolution:
+) -> Machine:
     """Solve one problem; ``constant`` is the value of the feature that stands for an intercept."""
-    bound = np.full(len(codes), float(C))
-    problem = MulticlassProblem(
-        canonical(X), codes, n_classes, formulation, bound, constant, threads
+    objective = MulticlassObjective(X.shape[1], n_classes, formulation, float(C), constant=constant)
+    block = RowBlock("all", canonical(X), codes.astype(np.int32))
+    problem = MulticlassProblem.of_block(objective, LocalEngine(threads), block)
+    budget = Budget(tol=tol, max_iter=max_iter, max_time=max_time, seed=0)
+    found = solve(choose(solver, problem), problem, budget, History.of(COLUMNS, budget))
+    iterate = found.iterate
+    return Machine(
+        iterate.weights, iterate.duals, found.certificate, found.outcome, found.iterations
     )
-    monitor = MulticlassMonitor(tol=tol, max_iter=max_iter, max_time=max_time, seed=0)
-    return solve(choose(solver, problem), problem, monitor)
 
 
 def scores_of(weights: Any, X: Any, constant: float = 0.0) -> Any:

@@ -10,7 +10,7 @@ from test_cli import cancer, iris, run  # noqa: F401  (fixtures)
 from widemargin import MulticlassSVMClassifier, load_model
 from widemargin.core.progress import FitProgress
 from widemargin.data import read
-from widemargin.multiclass.solvers import FORMULATIONS
+from widemargin.multiclass.problem import FORMULATIONS
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)

@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import GossipClassifier, LinearSVMClassifier
-from widemargin.estimators import multiclass_svm_fit
 from widemargin.estimators.gossip_sites import placed
 from widemargin.estimators.training_set import training_set
 from widemargin.gossip import Consensus, Gadget, NetworkFaults, Tracking
@@ -167,7 +166,8 @@ def test_dense_and_sparse_rows_are_the_same(dtype):
 
 
 def test_rows_sorted_by_site_are_not_copied(monkeypatch):
-    monkeypatch.setattr(multiclass_svm_fit, "SMALL", 100)  # as in large sets
+    # As in large sets.
+    monkeypatch.setattr("widemargin.estimators.training_set.CANONICAL_VALUES", 100)
     training = training_set(X, Y, None, pairwise=False, estimator="GossipClassifier")
     sites = np.arange(len(Y)) // 250
     placement = placed(training, sites, None, "ring", 0)

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import MulticlassSVMClassifier
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.solvers import FORMULATIONS
+from widemargin.multiclass.problem import FORMULATIONS
 
 CHECKED = [
     *(MulticlassSVMClassifier(formulation) for formulation in FORMULATIONS),

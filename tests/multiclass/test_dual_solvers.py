@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from multiclass_cases import case_of
+from multiclass_cases import solved as solved_by
 from multiclass_oracle import objective, optimum
 
+from widemargin.core.history import History
 from widemargin.core.outcome import Outcome
-from widemargin.core.rows import canonical
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.solvers import MulticlassMonitor, MulticlassProblem, solve
-from widemargin.multiclass.solvers.all_together import AllTogether
+from widemargin.multiclass.gather import COLUMNS
 from widemargin.multiclass.solvers.class_bundles import Pass
-from widemargin.multiclass.solvers.independent import Independent
+from widemargin.multiclass.solvers.epochs import AllTogether, Independent
 
 FORMULATIONS = ["ww", "cs", "llw", "ovr"]
 
@@ -29,22 +30,16 @@ def blobs(n=40, d=5, k=4, seed=0, constant=1.0):
 def problem_of(formulation, C=1.0, seed=0, sparse=False, dtype=np.float64, threads=1, **shape):
     X, codes, constant = blobs(seed=seed, **shape)
     n_classes = int(codes.max()) + 1
-    given = canonical(sp.csr_matrix(X.astype(dtype)) if sparse else X.astype(dtype))
-    bound = np.full(len(codes), float(C))
-    return MulticlassProblem(given, codes, n_classes, formulation, bound, constant[0], threads)
+    kind = {"sparse": sparse, "dtype": dtype, "threads": threads}
+    return case_of(X, codes, n_classes, formulation, C, constant[0], **kind)
 
 
 def dense(weights):
     return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
 
 
-def with_constant(problem):
-    X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
-    return np.column_stack([X, np.full(len(X), problem.constant)]).astype(np.float64)
-
-
 def solved(problem, tol=1e-8, max_iter=20000, name="dual", start=None, **budget):
-    return solve(name, problem, MulticlassMonitor(tol=tol, max_iter=max_iter, **budget), start)
+    return solved_by(problem, name, start, tol=tol, max_iter=max_iter, **budget)
 
 
 # Every formulation with every solver that knows it.
@@ -57,7 +52,7 @@ def test_the_objective_is_an_outside_solvers(formulation, C):
     problem = problem_of(formulation, C)
     found = solved(problem)
     best = optimum(
-        with_constant(problem), problem.codes, problem.n_classes, problem.bound, formulation
+        problem.all_features, problem.codes, problem.n_classes, problem.bound, formulation
     )
     assert found.outcome is Outcome.CONVERGED
     assert found.certificate.primal == pytest.approx(best, rel=1e-6)
@@ -67,7 +62,7 @@ def test_the_objective_is_an_outside_solvers(formulation, C):
 @pytest.mark.parametrize("k", [2, 3, 5, 9])
 def test_a_tournament_meets_the_outside_solver(k):
     problem = problem_of("ww", k=k, n=50)
-    best = optimum(with_constant(problem), problem.codes, k, problem.bound, "ww")
+    best = optimum(problem.all_features, problem.codes, k, problem.bound, "ww")
     found = solved(problem, name="tournament")
     assert found.certificate.primal == pytest.approx(best, rel=1e-6)
 
@@ -78,7 +73,7 @@ def test_rows_may_have_weights_of_their_own(formulation):
     problem.bound[:] = np.random.default_rng(1).uniform(0.0, 2.0, problem.n_rows)
     problem.bound[::7] = 0.0
     best = optimum(
-        with_constant(problem), problem.codes, problem.n_classes, problem.bound, formulation
+        problem.all_features, problem.codes, problem.n_classes, problem.bound, formulation
     )
     assert solved(problem).certificate.primal == pytest.approx(best, rel=1e-6)
 
@@ -92,15 +87,15 @@ def test_rows_of_zeros_cost_what_they_must(formulation):
     found = solved(problem)
     assert found.certificate.primal == pytest.approx(best, rel=1e-6)
     assert found.certificate.relative_gap <= 1e-8
-    assert not found.duals[3:6].toarray().any()
+    assert not found.iterate.duals[3:6].toarray().any()
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_the_certificate_is_that_of_the_weights(formulation):
     problem = problem_of(formulation, n=60)
     found = solved(problem, tol=1e-2)
-    W = dense(found.weights)
-    value = objective(W, with_constant(problem), problem.codes, problem.bound, formulation)
+    W = dense(found.iterate.weights)
+    value = objective(W, problem.all_features, problem.codes, problem.bound, formulation)
     assert found.certificate.primal == pytest.approx(value, rel=1e-12)
 
 
@@ -116,8 +111,8 @@ def test_sparse_and_single_rows_give_the_same_objective(formulation, sparse, dty
 def test_threads_do_not_matter(formulation, name):
     one = solved(problem_of(formulation, n=60, k=9, threads=1), tol=1e-3, name=name)
     two = solved(problem_of(formulation, n=60, k=9, threads=2), tol=1e-3, name=name)
-    assert np.array_equal(dense(one.weights), dense(two.weights))
-    assert (one.duals != two.duals).nnz == 0
+    assert np.array_equal(dense(one.iterate.weights), dense(two.iterate.weights))
+    assert (one.iterate.duals != two.iterate.duals).nnz == 0
 
 
 @pytest.mark.parametrize(("formulation", "name"), SOLVERS)
@@ -125,15 +120,17 @@ def test_weights_in_lists_are_the_weights_in_blocks(formulation, name):
     """Without memory for dense weights, features keep lists that grow as classes come in."""
     problem = problem_of(formulation, n=90, d=12, k=9, sparse=True)
     blocks = solved(problem, tol=1e-6, name=name)
-    lists = solve(name, problem, MulticlassMonitor(tol=1e-6, max_iter=20000), memory=0)
+    lists = solved(problem, tol=1e-6, name=name, memory=0)
     assert lists.certificate.primal == pytest.approx(blocks.certificate.primal, rel=1e-6)
-    np.testing.assert_allclose(dense(lists.weights), dense(blocks.weights), atol=3e-3)
+    np.testing.assert_allclose(
+        dense(lists.iterate.weights), dense(blocks.iterate.weights), atol=3e-3
+    )
 
 
 @pytest.mark.parametrize("name", ["dual", "printed"])
 def test_weights_of_lee_lin_wahba_sum_to_zero(name):
     found = solved(problem_of("llw", C=3.0, n=60), tol=1e-2, max_iter=300, name=name)
-    W = dense(found.weights)
+    W = dense(found.iterate.weights)
     assert np.max(np.abs(W.sum(axis=0))) <= 1e-12 * np.max(np.abs(W))
 
 
@@ -150,7 +147,7 @@ def test_the_printed_algorithm_goes_to_the_same_optimum_slowly():
 def test_a_start_at_the_optimum_does_nothing(formulation):
     problem = problem_of(formulation)
     first = solved(problem, tol=1e-6)
-    again = solved(problem, tol=1e-5, start=first.duals)
+    again = solved(problem, tol=1e-5, start=first.iterate.duals)
     assert again.iterations == 0
     assert again.certificate.primal == pytest.approx(first.certificate.primal, rel=1e-5)
 
@@ -160,7 +157,7 @@ def test_a_start_from_a_larger_C_is_cut_to_the_bounds(formulation):
     large = solved(problem_of(formulation, C=5.0), tol=1e-4)
     problem = problem_of(formulation, C=0.5)
     best = solved(problem)
-    found = solved(problem, start=large.duals)
+    found = solved(problem, start=large.iterate.duals)
     assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-6)
 
 
@@ -170,9 +167,9 @@ def test_a_foreign_start_is_no_worse_than_none(formulation):
     foreign = sp.csr_array(np.full((problem.n_rows, problem.n_classes), 50.0))
     if formulation != "ovr":
         foreign = sp.csr_array(foreign.toarray() * (problem.codes[:, None] != np.arange(4)))
-    monitor = MulticlassMonitor(tol=1e-3, max_iter=20000)
-    solve("dual", problem, monitor, foreign)
-    assert monitor.history()["dual"][0] >= 0.0
+    history = History(COLUMNS)
+    solved(problem, tol=1e-3, start=foreign, history=history)
+    assert history.table()["dual"][0] >= 0.0
 
 
 @pytest.mark.parametrize("before", FORMULATIONS)
@@ -183,8 +180,8 @@ def test_a_start_of_other_labels_or_another_formulation_leads_to_the_optimum(for
     codes = problem.codes.copy()
     codes[:10] = (codes[:10] + 1) % problem.n_classes
     problem = replace(problem, codes=codes)
-    found = solved(problem, start=solved(first, tol=1e-3).duals)
-    best = optimum(with_constant(problem), codes, problem.n_classes, problem.bound, formulation)
+    found = solved(problem, start=solved(first, tol=1e-3).iterate.duals)
+    best = optimum(problem.all_features, codes, problem.n_classes, problem.bound, formulation)
     assert found.certificate.primal == pytest.approx(best, rel=1e-6)
     assert found.certificate.dual <= best * (1 + 1e-6)
 
@@ -192,7 +189,7 @@ def test_a_start_of_other_labels_or_another_formulation_leads_to_the_optimum(for
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_multipliers_keep_their_bounds(formulation):
     found = solved(problem_of(formulation, C=0.7, n=60), tol=1e-3)
-    duals = found.duals.toarray()
+    duals = found.iterate.duals.toarray()
     assert duals.min() >= 0.0
     most = duals.sum(axis=1).max() if formulation == "cs" else duals.max()
     assert most <= 0.7 * (1 + 1e-12)
@@ -211,7 +208,7 @@ def test_budgets_are_kept_and_told():
 def test_classes_without_rows_get_weights_too():
     problem = problem_of("ww")
     wider = replace(problem, n_classes=problem.n_classes + 2)
-    best = optimum(with_constant(problem), problem.codes, wider.n_classes, problem.bound, "ww")
+    best = optimum(problem.all_features, problem.codes, wider.n_classes, problem.bound, "ww")
     assert solved(wider).certificate.primal == pytest.approx(best, rel=1e-6)
 
 
@@ -232,18 +229,11 @@ def test_an_interrupt_while_weights_are_recomputed_leaves_them_whole(formulation
 
     problem = problem_of(formulation, n=60)
     method = Independent() if formulation == "ovr" else AllTogether()
-    state = method.bundles(problem, LocalEngine(1), 1 << 30)
+    state = method.bundles(problem.posed().in_memory, LocalEngine(1), 1 << 30)
     method.epoch(state, Pass(1, lambda: False))
-    before = dense(state.weights())
+    before = dense(state.weights)
     state.native = Interrupted(state.native)
     with pytest.raises(KeyboardInterrupt):
         state.refresh()
     assert np.any(before)
-    np.testing.assert_allclose(dense(state.weights()), before, atol=1e-12)
-
-
-def test_an_engine_elsewhere_is_refused():
-    engine = LocalEngine(1)
-    engine.in_process = False
-    with pytest.raises(ValueError, match="works in this process"):
-        solve("dual", problem_of("ww"), MulticlassMonitor(), engine=engine)
+    np.testing.assert_allclose(dense(state.weights), before, atol=1e-12)

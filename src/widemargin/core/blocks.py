@@ -23,6 +23,11 @@ from .rows import Rows, as_rows
 
 # Rows and bytes of a block that is cut from a larger array: what a task holds at a time.
 BLOCK_ROWS, BLOCK_BYTES = 100_000, 32 * 2**20
+# Bytes of rows that are brought into one task where a solver may choose.
+GATHERED_BYTES = 256 * 2**20
+# Stored values up to which a copy of the rows in an order of their own costs nothing to speak of.
+# Solvers that visit rows in an order drawn at random then depend on the seed alone.
+CANONICAL_VALUES = 1 << 20
 
 Remembered = TypeVar("Remembered")
 

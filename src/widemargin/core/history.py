@@ -71,10 +71,12 @@ class History:
         if self.listener is not None:
             self.listener(row)
 
-    def report(self, **values: Any) -> None:
-        """Pass values on to the listener that are no row of the record."""
+    def report(self, iterate: Any = None, **values: Any) -> None:
+        """Pass values to the listener without adding a row; ``iterate`` is the state, if complete."""
+        if iterate is not None:
+            self.latest = iterate
         if self.listener is not None:
-            self.listener(values)
+            self.listener({"problem": self.problem, **values})
 
     @property
     def rows(self) -> Sequence[Mapping[str, Any]]:

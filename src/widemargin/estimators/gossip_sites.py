@@ -12,8 +12,7 @@ from ..core.fit import warn
 from ..gossip.faults import NetworkFaults
 from ..gossip.given_graphs import GivenGraph, check_size, read_graph
 from ..gossip.topology import Topology, graph_of, listed
-from .multiclass_svm_fit import settled
-from .training_set import TrainingSet
+from .training_set import TrainingSet, in_own_order
 
 # Where neither the user nor the data say how many sites there are.
 USUAL_SITES = 10
@@ -79,7 +78,7 @@ def placed(
         n_sites = graph.n_sites
     if sites is None:
         _check_enough_rows(n_sites, len(training.codes))
-        training = settled(training)
+        training = in_own_order(training)
         n_rows = len(training.codes)
         n_sites = min(USUAL_SITES, n_rows) if n_sites is None else n_sites
         labels = _node_names(graph, n_sites)
@@ -88,7 +87,7 @@ def placed(
     else:
         labels, of_given = _numbered(sites, training.n_given, n_sites, graph)
         kept = training.given_numbers(np.arange(len(training.codes)))
-        training = settled(training, of_given[kept])
+        training = in_own_order(training, of_given[kept])
         number = of_given[training.given_numbers(np.arange(len(training.codes)))]
     network = graph_of(topology, len(labels), seed)
     start = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(labels)))])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,19 +13,30 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
+from ..core.arrays import Array
+from ..core.blocks import RowBlock
+from ..core.budget import Budget
+from ..core.fit import Fit, train
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..engines import Engine, resolve
-from ..multiclass.solvers import FORMULATIONS, SOLVERS, MulticlassMonitor, refuse
-from .multiclass_svm_divided import DividedMulticlassFit, scattered
-from .multiclass_svm_fit import MulticlassFit, problem_of, settled
+from ..multiclass.fit import fitted_attributes, is_usable, multiclass_fit
+from ..multiclass.gather import choose, in_canonical_order
+from ..multiclass.problem import (
+    FORMULATIONS,
+    ClassWeights,
+    MulticlassObjective,
+    MulticlassProblem,
+    StoredWeights,
+)
+from ..multiclass.solvers import SOLVERS, refuse
 from .multiclass_svm_prediction import MulticlassModel
-from .outcomes import warn_of_unconverged
 from .parameters import ConstantFeature, Limits, WeightedLoss
 from .training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
+    class_factors,
     earlier_fit_kept,
     training_set,
     warn_if_one_feature_dominates,
@@ -155,26 +167,29 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, Weighted
             warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
             engine = resolve(self.engine, thread_count(self.n_jobs))
             with FitProgress(name, self.tol) as progress, self._released(engine):
-                fit = self._fit_of(settled(training), self._monitor(self._teller(progress)), engine)
-                self._run(fit, training.classes, engine)
+                budget, problem = budget_of(self), self._pose(training, engine)
+                solver = choose(self.solver, problem, budget.memory)
+                listener = partial(self._show, progress)
+                start = self._earlier if self.warm_start else None
+                fit = multiclass_fit(name, problem, solver, budget, listener, start)
+
+                def keep(fit: Fit[ClassWeights]) -> None:
+                    self._set_fitted(fit, problem.objective, solver, training.classes)
+
+                train(fit, fit.run, keep, is_usable)
         return self
 
-    def _fit_of(
-        self, training: TrainingSet, monitor: MulticlassMonitor, engine: Engine
-    ) -> MulticlassFit:
-        """Prepare the fit, here or where the engine works."""
-        given = (self.formulation, float(self.C), self.class_weight, self._constant)
-        memory = memory_bytes(self.memory_limit)
-        if engine.in_process:
-            problem = problem_of(training, *given, thread_count(self.n_jobs))
-            return MulticlassFit(problem, monitor, self.solver, memory)
-        if self.warm_start:
+    def _pose(self, training: TrainingSet, engine: Engine) -> MulticlassProblem:
+        if self.warm_start and not engine.in_process:
             raise ValueError(
                 "`warm_start` works in this process alone, where multipliers are kept; got "
                 f"engine={self.engine!r}. Set engine='local' or warm_start=False."
             )
-        rows = scattered(training, *given, engine, memory)
-        return DividedMulticlassFit(rows, monitor, self.solver)
+        given = RowBlock("all", training.X, training.codes.astype(np.int32), training.weights)
+        block = in_canonical_order(given)
+        totals = np.bincount(block.codes, block.weight, len(training.classes)).astype(np.float64)
+        objective = objective_of(self, int(block.X.shape[1]), training.classes, totals)
+        return MulticlassProblem.of_block(objective, engine, block, in_canonical_order=True)
 
     @contextmanager
     def _released(self, engine: Engine) -> Iterator[None]:
@@ -189,42 +204,57 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, Weighted
         self._validate_params()
         refuse(self.solver, self.formulation)
 
-    def _teller(self, progress: FitProgress) -> Callable[[int, float], None]:
-        name = type(self).__name__
+    def _show(self, progress: FitProgress, row: Mapping[str, Any]) -> None:
+        iteration, gap = row["iteration"], row["relative_gap"]
+        progress.report(iteration, gap)
+        if self.verbose:
+            print(f"[{type(self).__name__}] iteration {iteration}: relative gap {gap:.2e}")
 
-        def listener(iteration: int, gap: float) -> None:
-            progress.report(iteration, gap)
-            if self.verbose:
-                print(f"[{name}] iteration {iteration}: relative gap {gap:.2e}")
+    @property
+    def _earlier(self) -> StoredWeights | None:
+        """The solution of an earlier fit, if it was kept."""
+        duals = getattr(self, "_duals", None)
+        return None if duals is None else StoredWeights(self._weights, duals)
 
-        return listener
-
-    def _monitor(self, listener: Callable[[int, float], None]) -> MulticlassMonitor:
-        return MulticlassMonitor(
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            listener=listener,
-        )
-
-    def _run(self, fit: MulticlassFit, classes: NDArray[Any], engine: Engine) -> None:
-        """Solve the problem and keep what comes out, also of an interrupt."""
-        start = None
-        if self.warm_start and getattr(self, "_duals", None) is not None:
-            start = self._duals, self._weights
-        try:
-            solution = fit.run(start, engine)
-        except KeyboardInterrupt:
-            if fit.usable:  # else an earlier fit, or none, is better than nothing
-                self._set_fitted(fit, classes)
-            raise
-        self._set_fitted(fit, classes)
-        warn_of_unconverged([solution], self.tol, type(self).__name__, stacklevel=4)
-
-    def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
+    def _set_fitted(
+        self,
+        fit: Fit[ClassWeights],
+        objective: MulticlassObjective,
+        solver: str,
+        classes: NDArray[Any],
+    ) -> None:
+        iterate = fit.iterate(0)
+        assert iterate is not None, "a fit that ends has a solution"
         self.classes_ = classes
-        for name, value in fit.attributes().items():
+        weights = iterate.weights
+        for name, value in fitted_attributes(fit, weights, objective, solver).items():
             setattr(self, name, value)
-        self._duals = fit.duals if self.warm_start else None
-        self._weights = fit.weights if self.warm_start else None
+        self._duals = iterate.duals if self.warm_start else None
+        self._weights = weights if self.warm_start else None
+
+
+def objective_of(
+    estimator: MulticlassSVMClassifier, n_features: int, classes: NDArray[Any], totals: Array
+) -> MulticlassObjective:
+    """Return what an estimator minimises, given the total weight of each class."""
+    factors = class_factors(estimator.class_weight, classes, totals)
+    return MulticlassObjective(
+        n_features,
+        len(classes),
+        estimator.formulation,
+        float(estimator.C),
+        None if estimator.class_weight is None else tuple(factors.tolist()),
+        float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0,
+    )
+
+
+def budget_of(estimator: MulticlassSVMClassifier) -> Budget:
+    """Return the limits of an estimator's fit, which begins now."""
+    return Budget(
+        tol=estimator.tol,
+        max_iter=estimator.max_iter,
+        max_time=estimator.max_time,
+        memory=memory_bytes(estimator.memory_limit),
+        threads=thread_count(estimator.n_jobs),
+        seed=int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)),
+    )

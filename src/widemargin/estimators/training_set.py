@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from ..core.arrays import Array
+from ..core.blocks import CANONICAL_VALUES
 from ..core.fit import warn
 from ..core.losses import NO_WEIGHT
 from ..kernel.duplicates import copies_in_own_order
@@ -79,12 +80,14 @@ def training_set(
 
 
 def in_own_order(training: TrainingSet, apart: NDArray[np.int64] | None = None) -> TrainingSet:
-    """Merge equal rows of a class, and put rows into an order that depends on their contents.
+    """Merge equal rows of a class and order rows by their contents alone, if the set is small.
 
     What is trained on them then depends neither on the order in which rows were given, nor on
     whether a row was given twice or once with twice the weight. Rows with different numbers in
     ``apart``, from 0, are not merged.
     """
+    if (training.X.nnz if sp.issparse(training.X) else training.X.size) > CANONICAL_VALUES:
+        return training
     key = training.codes if apart is None else apart * len(training.classes) + training.codes
     group, first = copies_in_own_order(training.X, key)
     return replace(

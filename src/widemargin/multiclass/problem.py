@@ -15,13 +15,17 @@ formulation  loss of a row
 The dual has a multiplier :math:`\alpha_{ic}` for every row and class, and the objective
 :math:`\sum \alpha_{ic} - \tfrac12 \sum_c \lVert w_c(\alpha) \rVert^2` in all four. An intercept is
 the weight of a constant feature and penalised as the others are.
+
+Rows are stored in blocks on an engine; rows in this process are one block of a local engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,58 +33,63 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..core.arrays import Array
+from ..core.blocks import RowBlock, bytes_of, even_parts, joined
 from ..core.rows import Rows, as_rows
+from ..engines import Engine
 
 FORMULATIONS = ("ww", "llw", "cs", "ovr")
 NativeProblem: TypeAlias = "_native.MulticlassProblem32 | _native.MulticlassProblem64"
 
 
-@dataclass
-class MulticlassProblem:
-    """Rows of several classes, and what their losses weigh.
+class ClassWeights(Protocol):
+    """Weights of every class with their multipliers: a solution, or a solver's current state."""
+
+    @property
+    def weights(self) -> Any:
+        """Array or CSR array of shape (n_classes, size); the constant feature's weight is last.
+
+        Sparse where at most a quarter of the weights differ from zero.
+        """
+        ...
+
+    @property
+    def duals(self) -> Any:
+        """CSR array of shape (n_rows, n_classes); None where multipliers stay with the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """Weights and multipliers that no longer change; see :class:`ClassWeights`."""
+
+    weights: Any
+    duals: Any = None
+
+
+@dataclass(frozen=True)
+class MulticlassObjective:
+    """What is minimised, without the rows.
 
     Attributes
     ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows, float32 or float64.
-    codes : array of shape (n_rows,)
-        Class of each row, from 0.
-    n_classes : int
-        Number of classes, two or more.
+    n_features, n_classes : int
+        Numbers of features, without the constant one, and of classes, two or more.
     formulation : {'ww', 'llw', 'cs', 'ovr'}
         The loss.
-    bound : array of shape (n_rows,)
-        Weight of each row's loss: ``C`` times its weights; not negative.
+    C : float
+        Weight of a row's loss.
+    class_factors : tuple of float or None
+        Factors of ``C`` by class.
     constant : float
         Value of the constant feature; 0 means no intercept.
-    threads : int
-        Results do not depend on it.
-    rows : Rows or None
-        The native view of ``X``; None to make one.
     """
 
-    X: Any
-    codes: NDArray[Any]
+    n_features: int
     n_classes: int
     formulation: str
-    bound: Array
+    C: float
+    class_factors: tuple[float, ...] | None = None
     constant: float = 0.0
-    threads: int = 1
-    rows: Rows | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.rows is None:
-            self.rows = as_rows(self.X)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, without the constant one."""
-        return int(self.X.shape[1])
 
     @property
     def size(self) -> int:
@@ -88,9 +97,52 @@ class MulticlassProblem:
         return self.n_features + int(self.constant != 0)
 
     @property
-    def stored(self) -> int:
-        """Stored values of all rows."""
-        return int(self.X.nnz) if sp.issparse(self.X) else int(self.X.size)
+    def losses_per_row(self) -> int:
+        """Number of losses of 1 that a row has where all weights are zero."""
+        return {"cs": 1, "ovr": self.n_classes}.get(self.formulation, self.n_classes - 1)
+
+    def bound(self, codes: NDArray[Any], weight: Array | None) -> Array:
+        """Return the weights of rows' losses, given their classes and their own weights."""
+        bound = np.full(len(codes), self.C) if weight is None else self.C * weight
+        if self.class_factors is not None:
+            bound = bound * np.asarray(self.class_factors)[codes]
+        return np.ascontiguousarray(bound)
+
+    def on(self, block: RowBlock) -> BlockProblem:
+        """Pose the problem on the rows of a block."""
+        return BlockProblem(self, block.X, block.codes, self.bound(block.codes, block.weight))
+
+
+@dataclass(frozen=True)
+class BlockProblem:
+    """The problem on rows in this memory: a block, or rows picked from several blocks.
+
+    Attributes
+    ----------
+    objective : MulticlassObjective
+        What is minimised.
+    X : array or CSR matrix of shape (n_rows, n_features)
+        Rows, float32 or float64.
+    codes : array of int of shape (n_rows,)
+        Class of each row, from 0.
+    bound : array of shape (n_rows,)
+        Weight of each row's loss: ``C`` times its weights; not negative.
+    """
+
+    objective: MulticlassObjective
+    X: Any
+    codes: NDArray[Any]
+    bound: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The native view of the rows."""
+        return as_rows(self.X)
 
     @cached_property
     def squared_norms(self) -> Array:
@@ -103,22 +155,119 @@ class MulticlassProblem:
             norms = np.asarray(square.sum(axis=1), dtype=np.float64).ravel()
         else:
             norms = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
-        return np.asarray(norms + self.constant**2)
+        return np.asarray(norms + self.objective.constant**2)
 
     @property
-    def losses_per_row(self) -> int:
-        """How many losses of 1 a row has when all weights are zero."""
-        return {"ww": self.n_classes - 1, "llw": self.n_classes - 1, "cs": 1}.get(
-            self.formulation, self.n_classes
-        )
+    def loss_at_zero(self) -> float:
+        """Loss of all rows where all weights are zero."""
+        return float(self.bound.sum()) * self.objective.losses_per_row
 
     @cached_property
-    def lost_anyway(self) -> float:
+    def fixed_loss(self) -> float:
         """Loss of rows that are all zeros, which no weights can change."""
-        return float(np.sum(self.bound[self.squared_norms == 0])) * self.losses_per_row
+        return float(np.sum(self.bound[self.squared_norms == 0])) * self.objective.losses_per_row
 
     def native(self, label: NDArray[np.int32]) -> NativeProblem:
         """Return the problem in the native core's terms, classes numbered as in ``label``."""
         single = isinstance(self.rows, _native.Rows32)
         kind = _native.MulticlassProblem32 if single else _native.MulticlassProblem64
-        return kind(self.rows, label, self.bound, self.squared_norms, self.n_classes, self.constant)
+        n_classes, constant = self.objective.n_classes, self.objective.constant
+        return kind(self.rows, label, self.bound, self.squared_norms, n_classes, constant)
+
+    def feasible(self, duals: Any) -> sp.csr_array:
+        """Return multipliers of a similar problem, cut to this one's bounds.
+
+        The other problem may have other labels or another formulation; only ``ovr`` has multipliers
+        of a row's own class.
+        """
+        known = sp.csr_array(duals, dtype=np.float64)
+        rows = np.repeat(np.arange(self.n_rows), np.diff(known.indptr))
+        movable = self.squared_norms[rows] > 0
+        if self.objective.formulation != "ovr":
+            movable &= known.indices != self.codes[rows]
+        values: Array = np.clip(known.data, 0.0, self.bound[rows]) * movable
+        if self.objective.formulation == "cs":
+            total = np.bincount(rows, values, minlength=self.n_rows)
+            over = self.bound / np.maximum(total, np.finfo(np.float64).tiny)
+            values = values * np.minimum(1.0, over)[rows]
+        return sp.csr_array((values, known.indices, known.indptr), shape=known.shape)
+
+    # Native views do not travel, and norms are cheaper to compute again than to send.
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+@dataclass(frozen=True)
+class MulticlassProblem:
+    """The problem on all rows, stored in blocks on an engine.
+
+    Attributes
+    ----------
+    objective : MulticlassObjective
+        What is minimised.
+    engine : Engine
+        Keeps the rows.
+    blocks : Parts
+        The engine's parts, of :class:`~widemargin.core.blocks.RowBlock`.
+    n_rows, stored, stored_bytes : int
+        Rows of all blocks, their stored values, and the bytes that these take.
+    class_rows : array of shape (n_classes,)
+        Rows of each class.
+    in_canonical_order : bool
+        Whether the order of the rows depends on their contents alone and no row occurs twice.
+    """
+
+    objective: MulticlassObjective
+    engine: Engine
+    blocks: Any
+    n_rows: int
+    stored: int
+    stored_bytes: int
+    class_rows: NDArray[np.int64]
+    in_canonical_order: bool = False
+
+    @classmethod
+    def of_block(
+        cls,
+        objective: MulticlassObjective,
+        engine: Engine,
+        block: RowBlock,
+        *,
+        in_canonical_order: bool = False,
+    ) -> MulticlassProblem:
+        """Pose the problem on rows in this memory, which an engine elsewhere gets in pieces."""
+        X, codes = block.X, block.codes
+        return cls(
+            objective,
+            engine,
+            engine.scatter([block] if engine.in_process else _pieces(block)),
+            block.n_rows,
+            int(X.nnz if sp.issparse(X) else X.size),
+            bytes_of(X),
+            np.bincount(codes, minlength=objective.n_classes),
+            in_canonical_order,
+        )
+
+    @cached_property
+    def in_memory(self) -> BlockProblem:
+        """The problem on all rows at once, for an engine that works in this process."""
+        return self.engine.together(self.blocks, self._on_all)
+
+    def _on_all(self, blocks: Sequence[RowBlock]) -> BlockProblem:
+        return self.objective.on(joined(blocks))
+
+
+def _pieces(block: RowBlock) -> list[RowBlock]:
+    name, weight = uuid.uuid4().hex, block.weight
+    return [
+        RowBlock(
+            f"{name}-{k}",
+            block.X[rows],
+            block.codes[rows],
+            None if weight is None else weight[rows],
+        )
+        for k, rows in enumerate(even_parts(block.X))
+    ]

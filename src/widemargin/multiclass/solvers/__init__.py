@@ -1,4 +1,4 @@
-"""All-in-one multi-class problems and their solvers.
+"""Solvers of all-in-one multi-class problems.
 
 ===========  ======================================================================
 solver       method
@@ -12,38 +12,27 @@ printed      the published algorithm for Lee, Lin and Wahba's formulation
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-import scipy.sparse as sp
+from ...core.budget import Budget
+from ...core.history import History
+from ...core.outcome import Solution
+from ..problem import ClassWeights, MulticlassProblem
+from . import dealt_bundles, dual_ascent, newton, newton_cost
+from .epochs import AllTogether, Independent, PrintedLeeLinWahba
+from .tournament import Tournament
 
-from ...engines import Engine
-from ..monitor import MulticlassMonitor
-from ..problem import FORMULATIONS, MulticlassProblem
-from ..solution import MulticlassSolution
-from . import dual_ascent, newton
-from .all_together import AllTogether
-from .independent import Independent, PrintedLeeLinWahba
-from .weston_watkins import Tournament
-
-__all__ = [
-    "FORMULATIONS",
-    "SOLVERS",
-    "MulticlassMonitor",
-    "MulticlassProblem",
-    "MulticlassSolution",
-    "choose",
-    "solve",
-]
+__all__ = ["SOLVERS", "choose", "refuse", "solve"]
 
 SOLVERS = ("dual", "tournament", "newton", "printed")
 
 
-def choose(name: str, problem: MulticlassProblem, memory: int = 1 << 30) -> str:
-    """Settle which solver 'auto' is, given the bytes it may use."""
+def choose(name: str, problem: MulticlassProblem, memory: int = 2**30) -> str:
+    """Return the solver that 'auto' means for rows in this process, given the bytes it may use."""
     if name != "auto":
         return name
-    known = problem.formulation in newton.FORMULATIONS
-    return "newton" if known and newton.pays(problem, memory) else "dual"
+    known = problem.objective.formulation in newton_cost.FORMULATIONS
+    return "newton" if known and newton_cost.pays(problem, memory) else "dual"
 
 
 def refuse(name: str, formulation: str) -> None:
@@ -53,7 +42,7 @@ def refuse(name: str, formulation: str) -> None:
             "`solver='tournament'` lets pairs of classes meet, which formulation='ww' allows; got "
             f"formulation={formulation!r}. Use solver='auto'."
         )
-    if name == "newton" and formulation not in newton.FORMULATIONS:
+    if name == "newton" and formulation not in newton_cost.FORMULATIONS:
         raise ValueError(
             "`solver='newton'` is for losses that add up hinges of other classes, formulation='ww' "
             f"or 'llw'; got formulation={formulation!r}. Use solver='auto'."
@@ -68,31 +57,29 @@ def refuse(name: str, formulation: str) -> None:
 def solve(
     name: str,
     problem: MulticlassProblem,
-    monitor: MulticlassMonitor,
-    start: sp.csr_array | None = None,
-    *,
-    weights: Any = None,
-    memory: int = 1 << 30,
-    engine: Engine | None = None,
-) -> MulticlassSolution:
-    """Solve with the solver of that name, from multipliers in ``start`` or from zero.
+    budget: Budget,
+    history: History,
+    start: ClassWeights | None = None,
+) -> Solution[ClassWeights]:
+    """Solve where the rows are, from the multipliers and weights of ``start`` or from zero.
 
-    Where weights do not follow from multipliers, as in Newton's method, a start may have its own.
+    On an engine that works elsewhere, only 'newton' and 'tournament' can do so; see
+    :mod:`widemargin.multiclass.gather` for the others.
     """
-    if engine is not None and not engine.in_process:
-        raise ValueError(
-            f"rows in this memory need an engine that works in this process; got {engine!r}. Send "
-            "them there first (widemargin.multiclass.posed)."
-        )
+    solution: Solution[ClassWeights]
     if name == "newton":
-        return newton.solve(problem, monitor, start, weights, memory=memory, engine=engine)
-    method: dual_ascent.Method
-    if name == "printed":
-        method = PrintedLeeLinWahba()
-    elif name == "tournament":
-        method = Tournament()
-    elif problem.formulation == "ovr":
-        method = Independent()
+        solution = newton.solve(problem, budget, history, start)
+    elif name == "tournament" and not problem.engine.in_process:
+        solution = dealt_bundles.solve(problem, budget, history)
     else:
-        method = AllTogether()
-    return dual_ascent.solve(method, problem, monitor, start, memory=memory, engine=engine)
+        epochs = _epochs_of(name, problem.objective.formulation)
+        solution = dual_ascent.solve(epochs, problem, budget, history, start)
+    return replace(solution, solver=name)
+
+
+def _epochs_of(name: str, formulation: str) -> dual_ascent.BundledEpochs:
+    if name == "printed":
+        return PrintedLeeLinWahba()
+    if name == "tournament":
+        return Tournament()
+    return Independent() if formulation == "ovr" else AllTogether()

@@ -1,11 +1,12 @@
 r"""Ascent in the dual: visit rows, and give each the best multipliers for several classes at once.
 
 A visit costs one product of the row with the weights of these classes, and an update of those whose
-multiplier changed. What is left to find is one number (native/class_step.hpp). Formulations differ
-in which classes a visit may take together and which visits may be made at the same time:
+multiplier changed. What is left to find is one number (native/multiclass/class_step.hpp).
+Formulations differ in which classes a visit may take together and which visits may be made at the
+same time:
 
 ===========  ========================  ===================================================
-method       classes of a visit        at the same time
+scheme       classes of a visit        at the same time
 ===========  ========================  ===================================================
 together     all (ww, cs, llw)         nothing; only passes for certificates use threads
 independent  of one bundle (ovr)       bundles
@@ -15,6 +16,10 @@ tournament   of another bundle (ww)    matches of a round: pairs of bundles
 Losses seen on the way estimate the gap; the true one is computed, by a pass over all rows, when the
 estimate is near or the epochs since the last have doubled. Before a solve ends, the weights are
 recomputed from the multipliers.
+
+Visits change weights that the next visit reads, so these solvers need all rows in one memory, and
+one native call visits them all; only a tournament on another engine (:mod:`.dealt_bundles`) has
+rows in several.
 
 Reference: Keerthi et al. (2008) for visits to rows; Alber et al. (2017) for ``ww`` and ``llw`` in
 parallel. Departures: a visit takes all classes of a bundle jointly, not one; in a match the rows of
@@ -27,16 +32,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import scipy.sparse as sp
-
+from ...core.budget import Budget
 from ...core.certificates import Certificate
-from ...core.outcome import Outcome
+from ...core.history import History
+from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ...engines import Engine, LocalEngine
-from ..monitor import MulticlassMonitor, State
-from ..problem import MulticlassProblem
-from ..solution import MulticlassSolution
-from .class_bundles import ClassBundles, Pass, feasible
+from ...engines import Engine
+from ..problem import BlockProblem, ClassWeights, MulticlassProblem, StoredWeights
+from .class_bundles import ClassBundles, Pass
 
 # A certificate is worth its pass when the estimated gap is within this many times `tol`.
 NEAR = 1.3
@@ -47,8 +50,8 @@ WORTHWHILE, MOST_AGAIN = 0.1, 10
 SKIPPED_SHARE = 0.8
 
 
-class Rows(Protocol):
-    """What is asked of the rows."""
+class AscentState(ClassWeights, Protocol):
+    """Multipliers with their weights, on any engine."""
 
     @property
     def n_rows(self) -> int:
@@ -56,17 +59,13 @@ class Rows(Protocol):
         ...
 
     @property
-    def lost_anyway(self) -> float:
+    def fixed_loss(self) -> float:
         """Loss of rows that are all zeros."""
         ...
 
-
-class AscentState(State, Protocol):
-    """Multipliers with their weights, wherever they are."""
-
     @property
-    def problem(self) -> Rows:
-        """Whose they are."""
+    def traffic(self) -> dict[str, int]:
+        """Columns of the history about what was sent between processes."""
         ...
 
     def dual_sum(self) -> float:
@@ -83,105 +82,115 @@ class AscentState(State, Protocol):
 
 
 class Epochs(Protocol):
-    """What an epoch is."""
+    """What an epoch visits."""
 
     def epoch(self, state: Any, what: Pass) -> tuple[float, float]:
         """Visit every row for every class once; return the losses met and the gain."""
         ...
 
 
-class Method(Epochs, Protocol):
-    """A formulation: how its classes are bundled, and what an epoch is."""
+class BundledEpochs(Epochs, Protocol):
+    """What an epoch visits, and how it bundles the classes of rows in one memory."""
 
-    def bundles(self, problem: MulticlassProblem, engine: Engine, memory: int) -> ClassBundles:
+    def bundles(self, problem: BlockProblem, engine: Engine, memory: int) -> ClassBundles:
         """Return the state to start from."""
         ...
 
 
 def solve(
-    method: Method,
+    epochs: BundledEpochs,
     problem: MulticlassProblem,
-    monitor: MulticlassMonitor,
-    start: sp.csr_array | None = None,
-    *,
-    memory: int = 1 << 30,
-    engine: Engine | None = None,
-) -> MulticlassSolution:
-    """Maximise the dual, from multipliers in ``start`` or from zero."""
-    engine = LocalEngine(problem.threads) if engine is None else engine
+    budget: Budget,
+    history: History,
+    start: ClassWeights | None = None,
+) -> Solution[ClassWeights]:
+    """Maximise the dual on rows in this memory, from the multipliers of ``start`` or from zero."""
     with single_threaded_blas():
-        state = method.bundles(problem, engine, memory)
+        state = epochs.bundles(problem.in_memory, problem.engine, budget.memory)
         if start is None:
-            certificate = state.certificate_of_zero()
+            certificate = state.certify_zero()
         else:
-            state.start_from(feasible(start, problem))
+            state.start_from(problem.in_memory.feasible(start.duals))
             certificate = state.certify()
-        return ascend(method, state, certificate, monitor, engine)
+        return ascend(epochs, state, certificate, problem.engine, budget, history)
 
 
 def ascend(
-    method: Epochs,
+    epochs: Epochs,
     state: AscentState,
     certificate: Certificate,
-    monitor: MulticlassMonitor,
     engine: Engine,
-) -> MulticlassSolution:
+    budget: Budget,
+    history: History,
+) -> Solution[ClassWeights]:
     """Maximise the dual from a state with its certificate."""
 
     def stopping() -> bool:
-        return monitor.out_of_time or engine.stopping()
+        return budget.out_of_time or engine.stopping()
 
-    monitor.record(0, certificate, state)
-    outcome = Outcome.CONVERGED if certificate.relative_gap <= monitor.tol else None
-    epochs, next_check, dual = 0, 3, certificate.dual
+    def record() -> None:
+        history.record(
+            state,
+            iteration=done,
+            primal=certificate.primal,
+            dual=certificate.dual,
+            relative_gap=certificate.relative_gap,
+            **state.traffic,
+        )
+
+    done, next_check, dual = 0, 3, certificate.dual
+    record()
+    outcome = Outcome.CONVERGED if certificate.relative_gap <= budget.tol else None
     true_share = 1.0  # of an estimate, when it was last compared with a certificate
     while outcome is None:
-        epochs += 1
-        loss, gain = method.epoch(state, Pass(monitor.seed + epochs, stopping))
+        done += 1
+        loss, gain = epochs.epoch(state, Pass(budget.seed + done, stopping))
         dual += gain
-        met = loss + state.problem.lost_anyway
+        met = loss + state.fixed_loss
         half = state.dual_sum() - dual
         estimate = (half + met - dual) / (half + met) if half + met > 0 else 0.0
-        tired, late = epochs >= monitor.max_iter, monitor.out_of_time
-        near = true_share * estimate <= NEAR * monitor.tol
-        if near or epochs >= next_check or tired or late:
-            next_check = 2 * epochs
-            if tired or late:
+        history.iterations = done
+        last, late = done >= budget.max_iter, budget.out_of_time
+        near = true_share * estimate <= NEAR * budget.tol
+        if near or done >= next_check or last or late:
+            next_check = 2 * done
+            if last or late:
                 state.refresh()
             certificate = state.certify()
-            true_share = min(1.0, certificate.relative_gap / max(estimate, monitor.tol))
-            if certificate.relative_gap <= monitor.tol and not (tired or late):
+            true_share = min(1.0, certificate.relative_gap / max(estimate, budget.tol))
+            if certificate.relative_gap <= budget.tol and not (last or late):
                 state.refresh()
                 certificate = state.certify()
             dual = certificate.dual
-            monitor.record(epochs, certificate, state)
-            if certificate.relative_gap <= monitor.tol:
+            record()
+            if certificate.relative_gap <= budget.tol:
                 outcome = Outcome.CONVERGED
-            elif tired or late:
-                outcome = Outcome.ITERATIONS if tired else Outcome.TIME
+            elif last or late:
+                outcome = Outcome.ITERATIONS if last else Outcome.TIME
         else:
-            monitor.tell(epochs, estimate, state)
+            history.report(state, iteration=done, relative_gap=estimate)
         if outcome is None:
-            again, gained = _visit_again(method, state, monitor, epochs, gain, stopping)
-            epochs, dual = epochs + again, dual + gained
-    return MulticlassSolution(state.weights(), state.duals(), certificate, outcome, epochs)
+            again, gained = _visit_again(epochs, state, budget, done, gain, stopping)
+            done, dual = done + again, dual + gained
+    found = StoredWeights(state.weights, state.duals)
+    return Solution(found, certificate, outcome, done)
 
 
 def _visit_again(
-    method: Epochs,
+    epochs: Epochs,
     state: AscentState,
-    monitor: MulticlassMonitor,
-    epochs: int,
+    budget: Budget,
+    done: int,
     first_gain: float,
     stopping: Callable[[], bool],
 ) -> tuple[int, float]:
     """Visit multipliers that are not zero; return how often, and the gain."""
     gain, total = first_gain, 0.0
-    allowed = min(MOST_AGAIN, monitor.max_iter - epochs - 1)  # the last epoch is over all
+    allowed = min(MOST_AGAIN, budget.max_iter - done - 1)  # the last epoch is over all
     for again in range(1, allowed + 1):
-        least = SKIPPED_SHARE * gain / state.problem.n_rows if again > 1 else 0.0
-        seed = monitor.seed + epochs + again
-        _, gain = method.epoch(state, Pass(seed, stopping, True, least))
+        least = SKIPPED_SHARE * gain / state.n_rows if again > 1 else 0.0
+        seed = budget.seed + done + again
+        _, gain = epochs.epoch(state, Pass(seed, stopping, True, least))
         total += gain
         if gain < WORTHWHILE * first_gain or stopping():
             return again, total

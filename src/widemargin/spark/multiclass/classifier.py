@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
 
-from ...core.resources import memory_bytes
 from ...engines.spark import SparkEngine
-from ...estimators.multiclass_svm_divided import DividedMulticlassFit
-from ...estimators.outcomes import warn_of_unconverged
-from ...estimators.training_set import class_factors
-from ...multiclass.posed import Posed, RowsOnEngine
+from ...estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
+from ...multiclass.fit import fitted_attributes, multiclass_fit
+from ...multiclass.gather import choose
+from ...multiclass.problem import MulticlassProblem
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.keywords import with_keywords
@@ -54,46 +54,42 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
             )
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as told:
+        with FitLog(dataset.sparkSession, name) as log:
             try:
                 n_parts = self._value("nParts")
-                rows = self._place(engine, dataset, columns, told, n_parts=n_parts)
-                monitor = local._monitor(told.step)
-                fit = DividedMulticlassFit(self._rows(local, rows), monitor, local.solver)
-                told.doing(f"training by {fit.solver}")
-                solution = fit.run(None, engine)
+                rows = self._place(engine, dataset, columns, log, n_parts=n_parts)
+                budget, problem = budget_of(local), _posed(local, rows)
+                solver = choose(local.solver, problem, budget.memory)
+                log.doing(f"training by {solver}")
+
+                def listener(row: Mapping[str, Any]) -> None:
+                    log.step(row["iteration"], row["relative_gap"])
+
+                fit = multiclass_fit(name, problem, solver, budget, listener)
+                fit.run()
             finally:
                 engine.release()
-            for key, value in fit.attributes().items():
+            weights = fit.solutions[0].iterate.weights
+            found = fitted_attributes(fit, weights, problem.objective, solver)
+            for key, value in found.items():
                 setattr(local, key, value)
-            local.classes_ = np.arange(len(rows.summary.counts))
+            local.classes_ = np.arange(problem.objective.n_classes)
             local.n_features_in_ = rows.n_features
-            told.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
-        warn_of_unconverged([solution], local.tol, name, stacklevel=4)
+            log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        fit.warn()
         model: SparkMulticlassSVMModel = self._model(local)
         return model
 
-    @staticmethod
-    def _rows(local: Any, rows: PlacedRows) -> RowsOnEngine:
-        summary = rows.summary
-        totals = summary.weights
-        factors = class_factors(local.class_weight, np.arange(len(totals)), totals)
-        pose = Posed(
-            rows.n_features,
-            len(totals),
-            local.formulation,
-            float(local.C),
-            None if local.class_weight is None else tuple(factors.tolist()),
-            local._constant,
-            rows.engine.share(1).threads,
-        )
-        return RowsOnEngine(
-            rows.engine,
-            rows.parts,
-            pose,
-            summary.rows,
-            summary.entries,
-            summary.stored,
-            summary.counts,
-            memory_bytes(local.memory_limit),
-        )
+
+def _posed(local: MulticlassSVMClassifier, rows: PlacedRows) -> MulticlassProblem:
+    summary = rows.summary
+    classes = np.arange(len(summary.weights))
+    return MulticlassProblem(
+        objective_of(local, rows.n_features, classes, summary.weights),
+        rows.engine,
+        rows.parts,
+        summary.rows,
+        summary.entries,
+        summary.stored,
+        summary.counts,
+    )

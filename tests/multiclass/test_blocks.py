@@ -1,4 +1,6 @@
-"""Multi-class problems on rows that lie elsewhere: the models of one memory."""
+"""Multi-class problems on blocks of other processes: the models of one block in this one."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,8 +9,15 @@ from sklearn.datasets import make_blobs, make_classification
 
 from engines_under_test import CarryingEngine
 from widemargin import MulticlassSVMClassifier
-from widemargin.multiclass.solvers import far_newton
-from widemargin.multiclass.solvers.bundle_state import BundleState, Layout
+from widemargin.core import blocks
+from widemargin.core.blocks import RowBlock
+from widemargin.core.budget import Budget
+from widemargin.core.history import History
+from widemargin.engines import LocalEngine
+from widemargin.multiclass import gather
+from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
+from widemargin.multiclass.solvers import newton_blocks, newton_cost, solve
+from widemargin.multiclass.solvers.bundles import BundleLayout, BundleState
 
 SOLVERS = [("ww", "tournament"), ("ww", "newton"), ("llw", "newton")]
 
@@ -66,6 +75,35 @@ def test_small_sets_are_solved_in_one_place(formulation, small_blocks):
     here, there = both(formulation, "auto", X, y)
     assert np.array_equal(there.coef_, here.coef_)
     assert there.history_.keys() == here.history_.keys()
+
+
+@pytest.mark.parametrize(
+    ("formulation", "solver"),
+    [("ww", "dual"), ("cs", "dual"), ("llw", "dual"), ("ovr", "dual"), ("llw", "printed")],
+)
+def test_solvers_that_need_all_rows_gather_them(formulation, solver, small_blocks):
+    X, y = rows()
+    here, there = both(formulation, solver, X, y, tol=0.1)
+    assert np.array_equal(there.coef_, here.coef_)
+
+
+@pytest.mark.parametrize("formulation", ["ww", "llw"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_several_blocks_in_this_process(formulation, threads):
+    X, y = rows()
+    objective = MulticlassObjective(12, 6, formulation, 0.5, constant=1.0)
+    whole = RowBlock("all", X, y.astype(np.int32))
+    one = MulticlassProblem.of_block(objective, LocalEngine(threads), whole)
+    pieces = [RowBlock(f"{k}", X[k::3], whole.codes[k::3]) for k in range(3)]
+    several = replace(one, blocks=pieces)
+    order = np.concatenate([np.arange(k, len(y), 3) for k in range(3)])
+    found = [
+        solve("newton", problem, Budget(), History(gather.COLUMNS)) for problem in (one, several)
+    ]
+    assert found[0].iterations == found[1].iterations
+    weights, duals = ([getattr(f.iterate, n) for f in found] for n in ("weights", "duals"))
+    assert np.abs(weights[1] - weights[0]).max() <= 1e-9 * np.abs(weights[0]).max()
+    assert np.abs(duals[1] - duals[0][order]).max() <= 1e-9
 
 
 @pytest.mark.parametrize(("formulation", "solver"), SOLVERS)
@@ -146,13 +184,11 @@ def test_matches_larger_than_a_task_are_refused():
 
 
 def test_auto_leaves_large_sets_where_they_are(monkeypatch):
-    from widemargin.multiclass import posed
-
-    monkeypatch.setattr(posed, "GATHERED_BYTES", 0)
+    monkeypatch.setattr(gather, "GATHERED_BYTES", 0)
     X, y = rows()
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
-    monkeypatch.setattr("widemargin.multiclass.solvers.newton.MOST_WEIGHTS", {"ww": 10, "llw": 10})
+    monkeypatch.setattr(newton_cost, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
     with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
         model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)
@@ -163,7 +199,7 @@ def test_auto_leaves_large_sets_where_they_are(monkeypatch):
 def test_what_a_process_remembers_only_saves_time(monkeypatch, small_blocks):
     X, y = rows()
     kept = model("llw", "newton", CarryingEngine()).fit(X, y)
-    monkeypatch.setattr(far_newton, "REMEMBERED_BYTES", 0)
+    monkeypatch.setattr(newton_blocks._process_memory, "capacity", 0)
     forgotten = model("llw", "newton", CarryingEngine()).fit(X, y)
     assert np.array_equal(kept.coef_, forgotten.coef_)
 
@@ -171,7 +207,7 @@ def test_what_a_process_remembers_only_saves_time(monkeypatch, small_blocks):
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_bundle_that_travelled_is_the_same(dense):
     rng = np.random.default_rng(0)
-    layout = Layout((np.array([0, 2]), np.array([1, 3, 4])), 7, dense)
+    layout = BundleLayout((np.array([0, 2]), np.array([1, 3, 4])), 7, dense)
     weights = np.where(rng.random((3, 7)) < 0.6, rng.normal(size=(3, 7)), 0.0)
     duals = (rng.random(4), np.array([0, 1, 0, 4], np.int32), np.array([0, 2, 2, 4]))
     bundle = BundleState(weights, duals).bundle(layout, 1, np.arange(3))

@@ -1,4 +1,4 @@
-r"""Losses of rows for other classes with their kinks rounded, evaluated block by block of rows.
+r"""Losses of a block's rows for other classes, with their kinks rounded.
 
 Both formulations add up a hinge for every class but the row's own, :math:`(1 + s)_+`. In Lee, Lin
 and Wahba's (``llw``) s is the class's score, in Weston and Watkins's (``ww``) how much it exceeds
@@ -8,8 +8,9 @@ that of the row's own class. With multipliers :math:`\alpha_{ic} = C_i u_{ic}` a
 .. math:: C_i \max_{0 \le v \le 1} \; v (1 + s) - \tfrac{\delta}{2} (v - u_{ic})^2,
 
 and the v that attains it, :math:`\operatorname{clip}(u_{ic} + (1 + s)/\delta, 0, 1)`, times
-:math:`C_i` is feasible for the problem as it was. Memory: at most five doubles and a byte for every
-row and class; rows are turned into dense float64 ones a block at a time.
+:math:`C_i` is feasible for the original problem. Memory: at most five doubles and a byte for every
+row and class; rows are turned into dense float64 ones a slice at a time, and slices are evaluated
+on several threads.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.certificates import Certificate
-from ...engines import Engine
-from ..problem import MulticlassProblem
+from ...engines import LocalEngine
+from ..problem import BlockProblem
 
-# A block of rows, or of their scores, has about so many numbers: 2 MB.
-BLOCK_NUMBERS = 2**18
-# Blocks whose sums are kept until they are added up; fixed, so that results are.
-BLOCKS_AT_A_TIME = 8
+# A slice of rows, or of their scores, has about so many numbers: 2 MB.
+SLICE_NUMBERS = 2**18
+# Slices whose sums are kept until they are added up; fixed, so that results are.
+SLICES_AT_A_TIME = 8
 BYTES_PER_LOSS = 5 * 8 + 1
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class RoundedEvaluation:
     """The rounded problem at some weights.
 
     Attributes
     ----------
     gradient : array of shape (n_classes, size)
-        Of the rounded objective, along weights that sum to zero.
+        Gradient of the rounded objective, along weights that sum to zero.
     certificate : Certificate
-        Of the weights and the implied multipliers, for the problem as it was.
+        Certificate of the weights and the implied multipliers, for the original problem.
     """
 
     gradient: Array
@@ -56,17 +57,17 @@ class Evaluation:
         return 0.5 * float(np.vdot(self.gradient, self.gradient))
 
 
-def evaluation(w: Array, loss: float, total: float, pull: Array) -> Evaluation:
-    """Evaluate weights, given sums over all rows."""
+def evaluation(w: Array, loss: float, total: float, pull: Array) -> RoundedEvaluation:
+    """Evaluate weights that sum to zero, given sums over all rows."""
     pull = pull - pull.mean(axis=0)  # minus the weights that the implied multipliers have
     certificate = Certificate(
         0.5 * float(np.vdot(w, w)) + loss, total - 0.5 * float(np.vdot(pull, pull))
     )
-    return Evaluation(w + pull, certificate)
+    return RoundedEvaluation(w + pull, certificate)
 
 
 class SmoothedLosses:
-    """The losses of all rows for all classes but their own.
+    """The losses of a block's rows for all classes but their own.
 
     Attributes
     ----------
@@ -75,22 +76,22 @@ class SmoothedLosses:
     implied : array of shape (n_rows, n_classes)
         v, of the weights evaluated last.
     curved : bool array of shape (n_rows, n_classes)
-        Which v lie between 0 and 1.
+        Whether v is between 0 and 1.
     """
 
-    def __init__(self, problem: MulticlassProblem, engine: Engine) -> None:
-        self.problem, self.engine = problem, engine
-        self._against_own = problem.formulation == "ww"
-        shape = (problem.n_rows, problem.n_classes)
+    def __init__(self, problem: BlockProblem, engine: LocalEngine) -> None:
+        self.problem, self.engine, objective = problem, engine, problem.objective
+        self._against_own = objective.formulation == "ww"
+        shape = (problem.n_rows, objective.n_classes)
         self.multiplier = np.zeros(shape)
-        # What is lost anyway counts in full on both sides.
+        # A loss that no weights change counts in full on both sides.
         self.multiplier[problem.squared_norms == 0] = 1.0
         self.implied = np.zeros(shape)
         self.curved: NDArray[np.bool_] = np.zeros(shape, dtype=np.bool_)
         self._score = np.empty(shape)
         self._slope = np.empty(shape)
-        step = max(1, BLOCK_NUMBERS // max(problem.size, problem.n_classes))
-        self.blocks = [
+        step = max(1, SLICE_NUMBERS // max(objective.size, objective.n_classes))
+        self.slices = [
             slice(first, min(first + step, problem.n_rows))
             for first in range(0, problem.n_rows, step)
         ]
@@ -100,98 +101,95 @@ class SmoothedLosses:
         part = self.problem.X[which]
         if sp.issparse(part):
             part = part.toarray()
-        if self.problem.constant == 0:
+        objective = self.problem.objective
+        if objective.constant == 0:
             return np.asarray(part, dtype=np.float64)
-        out = np.empty((part.shape[0], self.problem.size))
-        out[:, :-1], out[:, -1] = part, self.problem.constant
+        out = np.empty((part.shape[0], objective.size))
+        out[:, :-1], out[:, -1] = part, objective.constant
         return out
 
-    def total(self, block_terms: Callable[[slice], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Add up what blocks have, in their order."""
+    def total(self, terms_of: Callable[[slice], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Add up the terms of all slices, in their order."""
         total: tuple[Any, ...] | None = None
-        for first in range(0, len(self.blocks), BLOCKS_AT_A_TIME):
-            wave = self.blocks[first : first + BLOCKS_AT_A_TIME]
-            for terms in self.engine.map(wave, block_terms):
+        for first in range(0, len(self.slices), SLICES_AT_A_TIME):
+            wave = self.slices[first : first + SLICES_AT_A_TIME]
+            for terms in self.engine.map(wave, terms_of):
                 total = terms if total is None else tuple(map(operator.add, total, terms))
-        assert total is not None  # a problem has rows
+        assert total is not None, "a block has rows"
         return total
 
-    def evaluate(self, w: Array, width: float) -> Evaluation:
-        """Evaluate at weights that sum to zero."""
-        return evaluation(w, *self.sums(w, width))
-
     def sums(self, w: Array, width: float) -> tuple[float, float, Array]:
-        """Return sums over all rows: losses, implied multipliers, and rows by these."""
+        """Evaluate weights; return sums of losses, of implied multipliers, and of rows by these."""
 
-        def evaluate_block(block: slice) -> tuple[float, float, Array]:
-            X, bound = self.rows(block), self.problem.bound[block]
-            score, implied = self._score[block], self.implied[block]
-            self._scores(X, w, block, score)
+        def evaluate_slice(part: slice) -> tuple[float, float, Array]:
+            X, bound = self.rows(part), self.problem.bound[part]
+            score, implied = self._score[part], self.implied[part]
+            self._scores(X, w, part, score)
             score += 1.0
-            own = np.arange(len(X)), self.problem.codes[block]
+            own = np.arange(len(X)), self.problem.codes[part]
             score[own] = -np.inf  # no loss, whatever the weights
             np.divide(score, width, out=implied)
-            implied += self.multiplier[block]
-            np.logical_and(implied > 0.0, implied < 1.0, out=self.curved[block])
+            implied += self.multiplier[part]
+            np.logical_and(implied > 0.0, implied < 1.0, out=self.curved[part])
             np.clip(implied, 0.0, 1.0, out=implied)
             loss = float(bound @ np.maximum(score, 0.0).sum(axis=1))
             total = float(bound @ implied.sum(axis=1))
-            return loss, total, self._pull(implied * bound[:, None], X, block)
+            return loss, total, self._pull(implied * bound[:, None], X, part)
 
-        loss, total, pull = self.total(evaluate_block)
+        loss, total, pull = self.total(evaluate_slice)
         return loss, total, pull
 
     def look_along(self, direction: Array) -> None:
         """Prepare for slopes along a direction from the weights evaluated last."""
 
-        def block_slopes(block: slice) -> None:
-            slope = self._slope[block]
-            self._scores(self.rows(block), direction, block, slope)
-            slope[np.arange(len(slope)), self.problem.codes[block]] = 0.0
+        def slopes_of(part: slice) -> None:
+            slope = self._slope[part]
+            self._scores(self.rows(part), direction, part, slope)
+            slope[np.arange(len(slope)), self.problem.codes[part]] = 0.0
 
-        self.engine.map(self.blocks, block_slopes)
+        self.engine.map(self.slices, slopes_of)
 
     def slope(self, step: float, width: float) -> float:
         """Return the derivative of the losses a step along the direction."""
 
-        def slope_block(block: slice) -> tuple[float]:
-            share = self._slope[block] * step
-            share += self._score[block]
+        def slope_of(part: slice) -> tuple[float]:
+            share = self._slope[part] * step
+            share += self._score[part]
             share /= width
-            share += self.multiplier[block]
+            share += self.multiplier[part]
             np.clip(share, 0.0, 1.0, out=share)
-            share *= self._slope[block]
-            return (float(self.problem.bound[block] @ share.sum(axis=1)),)
+            share *= self._slope[part]
+            return (float(self.problem.bound[part] @ share.sum(axis=1)),)
 
-        (total,) = self.total(slope_block)
+        (total,) = self.total(slope_of)
         return float(total)
 
     def start_from(self, duals: sp.csr_array) -> tuple[Array, float]:
-        """Take multipliers, inside their bounds; return their sums of rows and of all."""
+        """Take multipliers, inside their bounds; return the sum of rows by them and their sum."""
         row = np.repeat(np.arange(self.problem.n_rows), np.diff(duals.indptr))
         bound = self.problem.bound[row]
         known = (bound > 0) & (duals.data > 0) & (duals.indices != self.problem.codes[row])
         self.multiplier[row[known], duals.indices[known]] = duals.data[known] / bound[known]
 
-        def start_block(block: slice) -> tuple[Array, float]:
-            dual = self.multiplier[block] * self.problem.bound[block, None]
-            dual[np.arange(len(dual)), self.problem.codes[block]] = 0.0
+        def start_slice(part: slice) -> tuple[Array, float]:
+            dual = self.multiplier[part] * self.problem.bound[part, None]
+            dual[np.arange(len(dual)), self.problem.codes[part]] = 0.0
             total = float(dual.sum())
-            return self._pull(dual, self.rows(block), block), total
+            return self._pull(dual, self.rows(part), part), total
 
-        pull, total = self.total(start_block)
+        pull, total = self.total(start_slice)
         return pull, total
 
-    def _scores(self, X: Array, w: Array, block: slice, out: Array) -> None:
+    def _scores(self, X: Array, w: Array, part: slice, out: Array) -> None:
         """Write the scores that losses are of."""
         np.matmul(X, w.T, out=out)
         if self._against_own:
-            out -= out[np.arange(len(X)), self.problem.codes[block]][:, None]
+            out -= out[np.arange(len(X)), self.problem.codes[part]][:, None]
 
-    def _pull(self, dual: Array, X: Array, block: slice) -> Array:
+    def _pull(self, dual: Array, X: Array, part: slice) -> Array:
         """Return the sums of rows by their multipliers, which are overwritten."""
         if self._against_own:
-            dual[np.arange(len(X)), self.problem.codes[block]] = -dual.sum(axis=1)
+            dual[np.arange(len(X)), self.problem.codes[part]] = -dual.sum(axis=1)
         return np.asarray(dual.T @ X)
 
     def take_over(self) -> None:
