@@ -72,7 +72,7 @@ class History:
             self.listener(row)
 
     def report(self, iterate: Any = None, **values: Any) -> None:
-        """Pass values to the listener without adding a row; ``iterate`` is the state, if complete."""
+        """Pass values to the listener without adding a row; ``iterate`` is the latest state."""
         if iterate is not None:
             self.latest = iterate
         if self.listener is not None:
