@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,7 @@ def _unpacked(value: Any, shapes: list[list[str]]) -> Any:
 # ---------------------------------------------------------------------------------- stamps
 
 
+@cache
 def stamp() -> Stamp:
     """Describe this commit, day and machine."""
     return {
@@ -171,14 +173,19 @@ def stamp() -> Stamp:
 
 
 def _commit() -> str:
-    """Return the commit, with a + where files differ from it."""
-    command = ["git", "describe", "--always", "--abbrev=7", "--dirty=+", "--exclude=*"]
-    where = Path(__file__).parent
+    """Return the commit, with a + where the library's files differ from it."""
+    root = Path(__file__).parents[2]
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", *arguments]
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
     try:
-        done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
+        found = git("rev-parse", "--short=7", "HEAD")
+        changed = git("diff", "--quiet", "HEAD", "--", "src", "native").returncode == 1
+    except OSError:
         return UNKNOWN
-    return done.stdout.strip()
+    return found.stdout.strip() + "+" * changed if found.returncode == 0 else UNKNOWN
 
 
 def _cpu() -> str:

@@ -11,18 +11,12 @@ from sklearn.svm import LinearSVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.papers import (
-    linear_tables,
-    published,
-    render,
-    search,
-    solver_curves,
-    solver_pages,
-    speed_up,
-    speed_up_pages,
-)
-from benchmarks.papers.__main__ import main
-from benchmarks.papers.results import Results
+from benchmarks.papers import search
+from benchmarks.papers.__main__ import main, render
+from benchmarks.papers.linear_odm import accuracy as linear_table
+from benchmarks.papers.linear_odm import solvers, speed_up
+from benchmarks.papers.sodm import published
+from benchmarks.race.store import Store
 
 
 class Recorded:
@@ -56,7 +50,7 @@ def linear_fits(monkeypatch):
         known = {name: settings[name] for name in ("solver", "max_iter") if name in settings}
         return Recorded(**known)
 
-    for module in (linear_tables, solver_curves):
+    for module in (linear_table, solvers):
         monkeypatch.setattr(module, "linear", linear)
     return made
 
@@ -76,7 +70,7 @@ def table(path):
 
 
 def rendered(folder):
-    render.write(folder, folder / "tables")
+    render(folder, folder / "tables")
     return lambda name: table(folder / "tables" / f"{name}.csv")
 
 
@@ -103,9 +97,9 @@ def test_a_search_may_ask_for_the_best_score(monkeypatch):
 
 def test_the_linear_table_stands_beside_the_print(folder, linear_fits):
     main(["linear", "--only", "ijcnn1", "--splits", "2", "--results", str(folder)])
-    cells = Results(folder / "linear.json").cells
+    cells = Store(folder / "linear").cells
     searched = len(cells["ijcnn1/search/odm"]["search"]["tried"])
-    grid = linear_tables.GRIDS["odm"]
+    grid = linear_table.GRIDS["odm"]
     assert searched == len(grid["C"]) * len(grid["upsilon"]) * len(grid["theta"])
     fits = [made for made in linear_fits if made["loss"] == "odm"]
     assert len(fits) == searched + 2
@@ -128,8 +122,8 @@ def test_the_linear_table_stands_beside_the_print(folder, linear_fits):
 def test_curves_tell_passes_and_accuracy(folder, linear_fits):
     pytest.importorskip("matplotlib")
     main(["solvers", "--only", "ijcnn1", "--results", str(folder)])
-    cells = Results(folder / "solvers.json").cells
-    assert set(solver_curves.SOLVERS) == {made.get("solver") for made in linear_fits}
+    cells = Store(folder / "solvers").cells
+    assert set(solvers.SOLVERS) == {made.get("solver") for made in linear_fits}
     stops = [name for name in cells if name.startswith("ijcnn1/svrg/stop/")]
     assert len(stops) == 6  # 1, 2, 3, 5, 8, 13 of 20 iterations
     rows = {row["Solver"]: row for row in rendered(folder)("linear_solvers")}
@@ -138,7 +132,7 @@ def test_curves_tell_passes_and_accuracy(folder, linear_fits):
     assert rows["SVRG"]["Seconds to 1e-4"] == "1.4"
     assert rows["SVRG"]["SGD's passes ÷ its own"] == "4.0"
     assert rows["SGD"]["Passes to 1e-4"] == "56"
-    accuracy = solver_pages._accuracies(cells, "ijcnn1", "svrg", "gradient_evaluations")
+    accuracy = solvers._accuracies(cells, "ijcnn1", "svrg", "gradient_evaluations")
     assert [point[0] for point in accuracy] == pytest.approx([1, 2, 3, 5, 8, 13, 20])
     for what in ("objective_passes", "objective_seconds", "accuracy_passes", "accuracy_seconds"):
         assert "<svg" in (folder / "tables" / f"linear_solvers_{what}.svg").read_text()
@@ -165,20 +159,20 @@ def test_the_model_is_amdahls_law_less_the_messages():
 def test_threads_are_measured_and_nodes_modelled(folder):
     pytest.importorskip("matplotlib")
     main(["speed_up", "--only", "ijcnn1", "--quick", "--results", str(folder)])
-    results = Results(folder / "speed_up.json")
-    assert len(results.cells) == 8
-    assert all(cell["fit_seconds"] > 0 for cell in results.cells.values())
-    for name, cell in results.cells.items():
+    store = Store(folder / "speed_up")
+    assert len(store.cells) == 8
+    assert all(cell["fit_seconds"] > 0 for cell in store.cells.values())
+    for name, cell in store.cells.items():
         _, solver, share, threads, _ = name.split("/")
         full = 1.0 if solver == "svrg" else 1.0 / int(threads)
         cell["fit_seconds"] = speed_up.STAGES * (full + 2.0 * float(share))
-    (two_steps, few_steps) = speed_up_pages._measured(results.cells)
+    (two_steps, few_steps) = speed_up._measured(store.cells)
     assert two_steps[2:] == ["30", "30", "25", "1.20", "1.20"]
     assert few_steps[-2:] == ["1.71", "1.71"]
-    model = speed_up_pages.model_of(results.cells, "ijcnn1")
+    model = speed_up.model_of(store.cells, "ijcnn1")
     assert model.rows * model.full == pytest.approx(1.0)
     assert model.rows * model.inner == pytest.approx(2.0)
-    modelled = list(speed_up_pages._model(results.cells))
+    modelled = list(speed_up._model(store.cells))
     assert modelled[1][2] == "1.7"
-    speed_up_pages.draw(results.cells, folder)
+    speed_up.draw(store.cells, folder)
     assert "<svg" in (folder / "linear_speed_up.svg").read_text()

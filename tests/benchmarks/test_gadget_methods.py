@@ -11,9 +11,9 @@ from sklearn.datasets import make_classification
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gossip import asg, choco, dist_eval, gadget, liblinear, pegasos
-from benchmarks.gossip.divided_problem import divided, even_sites, skewed_sites
-from benchmarks.gossip.norm_rule import NormRule
+from benchmarks.papers.gadget import stepped, trained
+from benchmarks.papers.gadget.problem import divided, even_sites, skewed_sites
+from benchmarks.papers.gadget.stepping import NormRule
 
 from widemargin import LinearODMClassifier
 
@@ -87,13 +87,13 @@ def test_the_rule_counts_calm_iterations_and_keeps_what_a_site_had():
 
 
 def test_pegasos_finds_the_optimum(problem):
-    optimum = problem.objective(liblinear.pooled(problem).models)[0]
-    outcome = pegasos.fit(problem, batch=None, rule=NormRule(1e-5), max_rounds=20_000)
+    optimum = problem.objective(trained.pooled(problem).models)[0]
+    outcome = stepped.pegasos(problem, batch=None, rule=NormRule(1e-5), max_rounds=20_000)
     assert outcome.stopped
     assert outcome.messages == 0
     assert optimum <= problem.objective(outcome.models)[0] * (1 + 1e-3)
     assert problem.objective(outcome.models)[0] < 1.005 * optimum
-    mean = pegasos.fit(problem, rule=NormRule(0.0), max_rounds=20_000, average=True)
+    mean = stepped.pegasos(problem, rule=NormRule(0.0), max_rounds=20_000, average=True)
     assert not mean.stopped
     assert problem.objective(mean.models)[0] < 1.02 * optimum
 
@@ -101,66 +101,70 @@ def test_pegasos_finds_the_optimum(problem):
 def test_sparse_and_dense_rows_take_the_same_steps(problem):
     sparse = replace(problem, X=sp.csr_matrix(problem.X), X_test=sp.csr_matrix(problem.X_test))
     for batch in (1, 7, None):
-        ends = [gadget.fit(each, batch=batch, max_rounds=40).models for each in (problem, sparse)]
+        ends = [
+            stepped.gadget(each, batch=batch, max_rounds=40).models for each in (problem, sparse)
+        ]
         assert ends[0] == pytest.approx(ends[1])
 
 
 def test_projection_keeps_models_in_the_ball(problem):
     settings = {"rule": NormRule(0.0), "max_rounds": 1}
     radius = 1.0 / np.sqrt(problem.lam)
-    free, held = (gadget.fit(problem, project=each, **settings).models for each in (False, True))
+    free, held = (
+        stepped.gadget(problem, project=each, **settings).models for each in (False, True)
+    )
     assert np.linalg.norm(free, axis=1).max() > radius
     assert np.linalg.norm(held, axis=1).max() <= radius * (1 + 1e-12)
 
 
 def test_push_sum_averages_and_counts(problem):
     models = np.random.default_rng(0).normal(size=(SITES, problem.size))
-    once = gadget.PushSum(problem, 1, 0)
+    once = stepped.PushSum(problem, 1, 0)
     mixed = once.mix(models)
     assert once.mix(np.ones((SITES, problem.size))) == pytest.approx(1.0)
     assert mixed.min() >= models.min()
     assert mixed.max() <= models.max()
     assert once.messages == 2 * SITES
     assert once.bytes_sent == 2 * SITES * (32 + (problem.size + 1) * 8)
-    often = gadget.PushSum(problem, 400, 0).mix(models)
+    often = stepped.PushSum(problem, 400, 0).mix(models)
     assert often == pytest.approx(np.tile(models.mean(axis=0), (SITES, 1)))
 
 
 def test_gadget_stops_by_the_rule_and_is_near_the_optimum(problem):
-    outcome = gadget.fit(problem, batch=None, max_rounds=50_000)
+    outcome = stepped.gadget(problem, batch=None, max_rounds=50_000)
     assert outcome.stopped
     assert max(outcome.facts["first"]) == outcome.rounds
-    optimum = problem.objective(liblinear.pooled(problem).models)[0]
+    optimum = problem.objective(trained.pooled(problem).models)[0]
     assert problem.objective(outcome.models).max() < 1.05 * optimum
 
 
 def test_quantised_vectors_are_right_on_average():
     rng = np.random.default_rng(0)
     vector = rng.normal(size=40)
-    draws = choco.quantised(np.tile(vector, (20_000, 1)), 3, rng)
+    draws = stepped.quantised(np.tile(vector, (20_000, 1)), 3, rng)
     unit = np.linalg.norm(vector) / 7
     assert np.allclose(draws / unit, np.round(draws / unit))
     assert len(np.unique(np.round(np.abs(draws) / unit))) <= 8
     # An error of rounding is at most a unit, its standard deviation at most half of one.
     assert np.abs(draws.mean(axis=0) - vector).max() < 5 * 0.5 * unit / np.sqrt(20_000)
-    tau = choco.contraction(40, 3)
+    tau = stepped.contraction(40, 3)
     left = np.mean(np.sum((draws / tau - vector) ** 2, axis=1))
     assert left <= (1 - 1 / tau) * (vector @ vector)
-    assert choco.quantised(np.zeros((1, 4)), 3, rng).tolist() == [[0.0] * 4]
+    assert stepped.quantised(np.zeros((1, 4)), 3, rng).tolist() == [[0.0] * 4]
 
 
 def test_choco_counts_bits(problem):
     # A header, a norm of eight bytes, then four bits for each of the nine values.
-    assert choco.message_bytes(9, 3) == 32 + 8 + 5
-    outcome = choco.fit(problem, max_rounds=10)
+    assert stepped.message_bytes(9, 3) == 32 + 8 + 5
+    outcome = stepped.choco(problem, max_rounds=10)
     assert outcome.messages == 10 * 2 * SITES
     assert outcome.bytes_sent == outcome.messages * 45
-    assert choco.fit(problem, bits=None, max_rounds=1).bytes_sent == 2 * SITES * (32 + 9 * 8)
+    assert stepped.choco(problem, bits=None, max_rounds=1).bytes_sent == 2 * SITES * (32 + 9 * 8)
 
 
 def test_choco_without_compression_is_gossip_sgd(problem):
     everyone = replace(problem, mixing=complete(SITES))
-    found = choco.fit(everyone, bits=None, batch=None, max_rounds=30).models
+    found = stepped.choco(everyone, bits=None, batch=None, max_rounds=30).models
     w = np.zeros(problem.size)
     for number in range(1, 31):
         pulls = []
@@ -174,14 +178,14 @@ def test_choco_without_compression_is_gossip_sgd(problem):
 
 def test_choco_keeps_the_mean_and_converges(problem):
     models = np.random.default_rng(0).normal(size=(SITES, problem.size))
-    exchange = choco.Compressed(problem, 3, None, 0)
+    exchange = stepped.Compressed(problem, 3, None, 0)
     mixed = models
     for _ in range(500):
         mixed = exchange.mix(mixed)
     assert mixed.mean(axis=0) == pytest.approx(models.mean(axis=0))
     assert np.ptp(mixed, axis=0).max() < 1e-6
-    optimum = problem.objective(liblinear.pooled(problem).models)[0]
-    outcome = choco.fit(problem, batch=20, max_rounds=4_000, average=True)
+    optimum = problem.objective(trained.pooled(problem).models)[0]
+    outcome = stepped.choco(problem, batch=20, max_rounds=4_000, average=True)
     assert problem.objective(outcome.models).max() < 1.02 * optimum
 
 
@@ -192,20 +196,20 @@ def test_a_watch_sees_the_run_and_ends_it(problem):
         seen.append((number, sent))
         return number == 6
 
-    outcome = choco.fit(problem, max_rounds=100, watch=watch)
+    outcome = stepped.choco(problem, max_rounds=100, watch=watch)
     assert (outcome.rounds, outcome.stopped) == (6, True)
     assert seen == [(number, number * 2 * SITES * 45) for number in range(1, 7)]
 
 
 def test_dist_eval_agrees_and_is_near_pooled(problem):
-    alone, pooled = liblinear.alone(problem), liblinear.pooled(problem)
-    outcome = dist_eval.fit(problem, epsilon=1e-9)
+    alone, pooled = trained.alone(problem), trained.pooled(problem)
+    outcome = trained.dist_eval(problem, epsilon=1e-9)
     assert outcome.stopped
     agreed = np.repeat(alone.decisions.mean(axis=1, keepdims=True), SITES, axis=1)
     assert outcome.decisions == pytest.approx(agreed, abs=1e-6)
     assert outcome.accuracy(problem) == pytest.approx(pooled.accuracy(problem), abs=0.03)
     assert outcome.bytes_sent == outcome.rounds * 2 * SITES * (32 + 300 * 8)
-    one = dist_eval.fit(problem, max_rounds=1)
+    one = trained.dist_eval(problem, max_rounds=1)
     assert not one.stopped
     assert one.decisions == pytest.approx(alone.decisions @ problem.mixing)
 
@@ -215,39 +219,39 @@ def test_asg_selects_the_rows_nearest_to_the_margin():
     sites = {"site": np.array([0, 0, 0, 0, 1, 1]), "mixing": complete(2), "lam": 1.0}
     few = divided(X, y, X, y, **sites)
     w = np.array([1.0, 0.0])
-    assert asg.selected(few, np.arange(6), w, 0.0).tolist() == [1, 4]
-    assert asg.selected(few, np.arange(6), w, 0.7).tolist() == [1, 2, 4, 3]
-    assert asg.selected(few, np.array([4, 5]), w, 0.0).tolist() == [4]
+    assert trained.selected(few, np.arange(6), w, 0.0).tolist() == [1, 4]
+    assert trained.selected(few, np.arange(6), w, 0.7).tolist() == [1, 2, 4, 3]
+    assert trained.selected(few, np.array([4, 5]), w, 0.0).tolist() == [4]
 
 
 def test_asg_that_sends_everything_is_pooled(problem):
-    outcome = asg.fit(problem, share=1.0, epsilon=1e-12, times=10)
+    outcome = trained.asg(problem, share=1.0, epsilon=1e-12, times=10)
     assert outcome.stopped
     assert outcome.facts["rows_held"] == [600] * SITES
-    pooled = liblinear.pooled(problem)
+    pooled = trained.pooled(problem)
     assert outcome.models == pytest.approx(pooled.models, abs=1e-2)
-    first = asg.fit(problem, share=1.0, max_rounds=1)
+    first = trained.asg(problem, share=1.0, max_rounds=1)
     assert first.bytes_sent == 600 * (problem.size * 8 + 1) + SITES * 32
     assert first.messages == SITES
 
 
 def test_liblinear_pools_or_not(problem):
-    pooled = liblinear.pooled(problem)
+    pooled = trained.pooled(problem)
     assert pooled.bytes_sent == 480 * (9 * 8 + 1) + 4 * 9 * 8 + 8 * 32
-    alone = liblinear.alone(problem)
+    alone = trained.alone(problem)
     assert (alone.messages, alone.bytes_sent) == (0, 0)
     assert problem.objective(alone.models).min() > problem.objective(pooled.models)[0]
 
 
 def test_a_site_with_one_class_has_a_model(problem):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(problem.y))
-    both = liblinear.model(problem.X, problem.y, weight, 0.1)
-    mirrored = liblinear.model(problem.X * problem.y[:, None], np.ones_like(problem.y), weight, 0.1)
+    both = trained.model(problem.X, problem.y, weight, 0.1)
+    mirrored = trained.model(problem.X * problem.y[:, None], np.ones_like(problem.y), weight, 0.1)
     assert mirrored == pytest.approx(both, abs=1e-2)
 
 
 def test_recall_and_balanced_accuracy(problem):
-    outcome = liblinear.pooled(problem)
+    outcome = trained.pooled(problem)
     found = np.where(outcome.decisions[:, 0] > 0, 1.0, -1.0)
     recalls = [np.mean(found[problem.y_test == label] == label) for label in (-1.0, 1.0)]
     assert outcome.recall(problem)[0] == pytest.approx(recalls[1])

@@ -1,7 +1,6 @@
-"""The harness of the published tables, on generated data."""
+"""[SODM] and [DC]: data, search and tables, on generated data."""
 
 import csv
-import json
 import sys
 from pathlib import Path
 
@@ -16,11 +15,14 @@ from widemargin import Clustered, SVMClassifier
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.papers import combinations, dc_tables, preparation, scoring, search, sodm_tables
+from benchmarks.papers import search
 from benchmarks.papers.__main__ import main
-from benchmarks.papers.results import Results
-
-from benchmarks import datasets
+from benchmarks.papers.dc_svm import combinations
+from benchmarks.papers.dc_svm import tables as dc_tables
+from benchmarks.papers.sodm import tables as sodm_tables
+from benchmarks.race import data as sets
+from benchmarks.race import objective
+from benchmarks.race.store import Store
 
 
 def moons(rows, seed=0):
@@ -53,32 +55,32 @@ def table(path):
 def test_mixed_sets_are_read_as_indicators(folder):
     numeric, codes = np.array([[0.5], [0.0]]), np.array([[1, 0], [0, 2]], dtype=np.int8)
     np.savez(folder / "mixed.npz", num=numeric, cat=codes, card=np.array([2, 3]), y=[0, 1])
-    data = datasets.load("mixed")
+    data = sets.load("mixed")
     expected = [[0.5, 0, 1, 1, 0, 0], [0.0, 1, 0, 0, 0, 1]]
     assert np.array_equal(data.X.toarray(), np.array(expected, dtype=np.float32))
     assert data.X_test is None
 
 
 def test_pooled_sets_hold_all_rows(folder):
-    X, y = preparation.whole_set("ijcnn1")
+    X, y = sets.whole_set("ijcnn1")
     assert X.shape == (680, 2)
     assert y.shape == (680,)
-    assert preparation.whole_set("ijcnn1", quick_rows=50)[0].shape == (50, 2)
+    assert sets.whole_set("ijcnn1", quick_rows=50)[0].shape == (50, 2)
 
 
 def test_features_are_scaled_on_training_rows():
     X, y = moons(200)
-    split = preparation.random_split(X, y, 3)
+    split = sets.random_split(X, y, 3)
     assert len(split.y_test) == 40
     assert split.X.min(axis=0) == pytest.approx(0.0, abs=1e-6)
     assert split.X.max(axis=0) == pytest.approx(1.0, abs=1e-6)
-    assert not np.array_equal(split.y, preparation.random_split(X, y, 4).y)
+    assert not np.array_equal(split.y, sets.random_split(X, y, 4).y)
 
 
 def test_sparse_rows_keep_the_distances_of_dense_ones():
     X, y = moons(100)
-    dense = preparation.random_split(X, y, 0)
-    sparse = preparation.random_split(sp.csr_matrix(X), y, 0)
+    dense = sets.random_split(X, y, 0)
+    sparse = sets.random_split(sp.csr_matrix(X), y, 0)
     assert pairwise_distances(sparse.X_test) == pytest.approx(
         pairwise_distances(dense.X_test), abs=1e-5
     )
@@ -107,26 +109,10 @@ def test_search_takes_the_smallest_C_within_one_standard_error():
     assert (found["fit_rows"], found["hold_out_rows"], len(found["tried"])) == (4_000, 4_000, 6)
 
 
-def test_cells_are_measured_once_per_settings(tmp_path):
-    calls = []
-
-    def measure():
-        calls.append(1)
-        return {"value": len(calls)}
-
-    path = tmp_path / "results" / "a.json"
-    for settings in ({"C": (1, 2)}, {"C": (1, 2)}, {"C": (1, 3)}):
-        Results(path).cell("a", settings, measure)
-    assert len(calls) == 2
-    again = Results(path, again=True)
-    assert [again.cell("a", {"C": (1, 3)}, measure)["value"] for _ in range(2)] == [3, 3]
-    assert json.loads(path.read_text())["cells"]["a"]["value"] == 3
-
-
 def test_a_fit_out_of_time_is_marked():
     X, y = moons(4_000)
     model = SVMClassifier(C=1e4, gamma=50.0, strategy=Clustered(levels=1), max_time=1e-3)
-    assert scoring.measure(model, preparation.random_split(X, y, 0))["out_of_time"]
+    assert objective.measure(model, sets.random_split(X, y, 0))["out_of_time"]
 
 
 # ------------------------------------------------------------------------------ combinations
@@ -180,7 +166,7 @@ def test_slope_is_that_of_the_likelihood():
 
 @pytest.mark.usefixtures("small_grid")
 def test_sodm_tables_end_to_end(folder):
-    results = Results(folder / "sodm.json")
+    results = Store(folder / "sodm")
     sodm_tables.run(results, ["ijcnn1"], quick=False, splits=1)
     cells = len(results.cells)
     assert cells == 2 * (1 + 1 + 4 * 3)
@@ -200,9 +186,9 @@ def test_dc_tables_end_to_end(folder, monkeypatch):
     monkeypatch.setattr(dc_tables, "LEVELS", 2)
     monkeypatch.setattr(dc_tables, "STOPS", {"ijcnn1": (2, 0)})
     monkeypatch.setattr(dc_tables, "SVC_ROWS", {"ijcnn1": (100,)})
-    monkeypatch.setitem(dc_tables.published.DC_TABLE_6, "ijcnn1", {16: {"early": 0, "bagging": 0}})
+    monkeypatch.setitem(dc_tables.published.TABLE_6, "ijcnn1", {16: {"early": 0, "bagging": 0}})
     main(["dc", "--only", "ijcnn1", "--results", str(folder)])
-    cells = Results(folder / "dc.json").cells
+    cells = Store(folder / "dc").cells
     names = ("clusters/16", "clusters/1", "exact", "printed", "svc/100", "bagging/16")
     assert set(cells) == {f"ijcnn1/{name}" for name in names}
     least = {"ijcnn1/svc/100": 0.7}  # scikit-learn's SVC on a hundred rows as they come
@@ -214,7 +200,7 @@ def test_dc_tables_end_to_end(folder, monkeypatch):
 
 
 def test_dc_predictions_of_one_level(folder):
-    data_set = dc_tables._DataSet("ijcnn1", Results(folder / "dc.json"), False, 60.0)
+    data_set = dc_tables._DataSet("ijcnn1", Store(folder / "dc"), False, 60.0)
     data_set.settings = {"C": 8.0, "gamma": 8.0, "max_time": 60.0}
     cell = data_set._combined(8)
     assert set(cell["rules"]) == {"naive_sum", "committee", "early"}

@@ -1,7 +1,6 @@
-"""The harness of the linear speed benchmark: problem, ladders, rounds and tables."""
+"""Linear training, and the harness of all races: problem, ladders, rounds and page."""
 
 import csv
-import json
 import subprocess
 import sys
 import warnings
@@ -16,15 +15,16 @@ from oracle import solve_with_clarabel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.papers.results import Results
-from benchmarks.speed import measuring
-from benchmarks.speed.linear import cases, contestants, generated, rounds, tables, worker
-from benchmarks.speed.linear.__main__ import main
-from benchmarks.speed.linear.adapters import ADAPTERS
-from benchmarks.speed.linear.measured import chosen, measured, ratio
-from benchmarks.speed.linear.objective import objective
-
-LIMITS = rounds.Limits(repeats=2, max_time=60.0)
+from benchmarks.race import generated, processes, rounds, worker
+from benchmarks.race.command import race_main
+from benchmarks.race.data import CSR, DENSE, DataSet, saved
+from benchmarks.race.objective import objective
+from benchmarks.race.rounds import measured
+from benchmarks.race.store import Store
+from benchmarks.speed.linear import contestants
+from benchmarks.speed.linear.contestants import CASES, entries
+from benchmarks.speed.linear.libraries import LIBRARIES
+from benchmarks.speed.linear.race import RACE, ratio
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def folder(tmp_path, monkeypatch, noisy):
 
 
 def test_the_generated_set_is_the_same_at_every_call():
-    X, y = generated.generate(500, 400)
-    again, labels = generated.generate(500, 400)
+    X, y = generated.words(500, 400)
+    again, labels = generated.words(500, 400)
     assert (again != X).nnz == 0
     assert np.array_equal(y, labels)
     assert X.dtype == np.float32
@@ -63,21 +63,23 @@ def test_the_generated_set_is_the_same_at_every_call():
 
 
 def test_rows_are_scaled_and_classes_chosen(folder):
-    X, y = cases.rows_of(cases.CASES["covtype"])
+    data = RACE.rows(CASES["covtype"], quick=False)
+    X, y = data.X, data.y
     assert X.min(axis=0) == pytest.approx(0.0)
     assert X.max(axis=0) == pytest.approx(1.0)
     assert X.dtype == np.float32
     assert set(y) == {-1, 1}
-    X, y = cases.rows_of(cases.CASES["news20"])
+    data = RACE.rows(CASES["news20"], quick=False)
+    X, y = data.X, data.y
     assert (y == 1).sum() == 5 * 8 - 2 + 2  # comp.*: five labels of twenty
     norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
     assert norms[norms > 0] == pytest.approx(1.0, abs=1e-5)
-    cases.save(X, y, folder)
-    dense, _ = cases.saved(folder, cases.DENSE)
-    sparse, labels = cases.saved(folder, cases.CSR)
+    data.save(folder)
+    dense, sparse = saved(folder, DENSE).X, saved(folder, CSR).X
     assert np.array_equal(dense, sparse.toarray())
     assert np.array_equal(dense, X.toarray())
-    assert np.array_equal(labels, y)
+    assert np.array_equal(saved(folder, CSR).y, y)
+    assert saved(folder, CSR).y_test is None
     assert sparse.indptr.dtype == np.int32
 
 
@@ -95,37 +97,35 @@ def test_the_objective_is_that_of_an_independent_solver(noisy, loss):
 
 
 # With two threads LIBLINEAR does the same, and waits long for a core that is busy.
-PEERS = {
-    name: each
-    for name, each in contestants.CONTESTANTS.items()
-    if each.is_peer and each.settings.get("threads") != 2
-}
-ENTRIES = [(name, loss) for name, each in PEERS.items() for loss in each.losses]
+# Loading snapml makes denormal numbers zero for every test of this process.
+PEERS = [
+    (entry, form)
+    for loss in contestants.LOSSES
+    for entry in entries("ijcnn1", loss, ("widemargin", "snapml"))
+    for form in entry.forms
+    if entry.settings.get("threads") != 2
+]
 
 
-@pytest.mark.parametrize("form", [cases.DENSE, cases.CSR])
-@pytest.mark.parametrize(("name", "loss"), ENTRIES)
-def test_every_peer_solves_the_same_problem(noisy, name, loss, form):
+@pytest.mark.parametrize(("entry", "form"), PEERS, ids=lambda each: getattr(each, "name", each))
+def test_every_peer_solves_the_same_problem(noisy, entry, form):
     """Its last rung comes close to the optimum, whichever label is first."""
-    contestant = PEERS[name]
-    if contestant.adapter == "snapml":
-        pytest.skip("loading it makes denormal numbers zero for every test of this process")
-    pytest.importorskip(ADAPTERS[contestant.adapter].module)
-    if form not in contestant.forms(cases.CASES["ijcnn1"]):
-        pytest.skip("it is not measured with this form of the rows")
+    library, loss = LIBRARIES[entry.library], entry.problem["loss"]
+    pytest.importorskip(library.module)
     X, y = noisy
     extended = np.hstack([X.astype(np.float64), np.ones((len(y), 1))])
     best = solve_with_clarabel(extended @ extended.T, y.astype(float), loss, 1.0).objective
-    margin = 1e-2 if name == "multicore_hinge_1" else 1e-3  # it stops after 300 passes at most
-    adapter = ADAPTERS[contestant.adapter]
-    settings = {**contestant.settings, contestant.rung: contestant.ladder[-1]}
+    margin = (
+        1e-2 if entry.name == "multicore_hinge_1" else 1e-3
+    )  # it stops after 300 passes at most
+    settings = {**entry.settings, entry.rung: entry.ladder[-1]}
     for first in (1, -1):
         order = np.argsort(-first * y, kind="stable")
-        rows = X[order] if form == cases.DENSE else sp.csr_matrix(X[order])
-        data = adapter.prepare(rows, y[order])
+        rows = X[order] if form == DENSE else sp.csr_matrix(X[order])
+        data = library.prepare(rows, y[order])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            w = adapter.weights(adapter.fit(data, loss, 1.0, settings))
+            w = library.weights(library.fit(data, entry.problem, settings))
         found = objective(w, rows, y[order], loss, 1.0)
         assert (1.0 - 1e-6) * best <= found <= (1.0 + margin) * best
 
@@ -134,24 +134,24 @@ def test_every_peer_solves_the_same_problem(noisy, name, loss, form):
 
 
 def job_of(folder, **changes):
-    job = {"folder": str(folder), "adapter": "linear_svc", "loss": "hinge", "C": 1.0}
-    job |= {"form": "csr", "settings": {"dual": True}, "rung": "max_iter"}
-    return job | {"ladder": [1, 10, 100, 1000], "target": None, "budget": 60.0, **changes}
+    job = {"race": RACE.module, "folder": str(folder), "library": "linear_svc", "form": "csr"}
+    job |= {"problem": {"loss": "hinge", "C": 1.0}, "settings": {"dual": True}}
+    job |= {"rung": "max_iter", "ladder": [1, 10, 100, 1000], "target": None, "budget": 60.0}
+    return {**job, "detail": True, **changes}
 
 
 def test_a_worker_climbs_until_the_target(folder, noisy):
-    X, y = noisy
-    cases.save(X, y, folder)
+    DataSet(*noisy).save(folder)
     everything = list(worker.climb(job_of(folder)))[-1]
     values = [rung["objective"] for rung in everything["rungs"]]
     assert len(values) == 4
     assert values[0] > values[-1]
     assert everything["finished"]
-    reached = list(worker.climb(job_of(folder, target=values[1])))[-1]
+    reached = list(worker.climb(job_of(folder, target=["objective", values[1]])))[-1]
     assert [rung["value"] for rung in reached["rungs"]] == [1, 10]
     assert reached["finished"]
     assert reached["rungs"][1]["objective"] == values[1]
-    assert reached["rows"] == 150
+    assert (reached["rows"], reached["classes"]) == (150, 2)
     assert all(rung["seconds"] > 0 for rung in reached["rungs"])
     given_up = list(worker.climb(job_of(folder, budget=0.0)))[-1]
     assert len(given_up["rungs"]) == 1
@@ -163,7 +163,7 @@ def test_a_worker_that_is_ended_leaves_what_it_had(monkeypatch):
         raise subprocess.TimeoutExpired(command, 1.0, output=b'{"rungs": [1]}\n{"rungs": [1, 2')
 
     monkeypatch.setattr(subprocess, "run", too_late)
-    cell = measuring.measure(rounds.WORKER, {}, 1.0)
+    cell = processes.measure(rounds.WORKER, {}, 1.0)
     assert cell == {"rungs": [1], "out_of_time": True, "max_time": 1.0}
 
 
@@ -171,15 +171,15 @@ def test_a_worker_that_is_ended_leaves_what_it_had(monkeypatch):
 
 
 class FakeWorker:
-    """Answers as fits would: the objective is 1 + 1 / rung², the seconds are the rung."""
+    """Answers as fits would: the objective is 1 + 0.1 / rung², the seconds are the rung."""
 
     def __init__(self):
         self.jobs, self.failing = [], ()
 
-    def __call__(self, worker, job, max_time):
+    def __call__(self, module, job, max_time):
         self.jobs.append(job)
-        if job["adapter"] in self.failing:
-            raise measuring.FitFailed("no luck")
+        if job["library"] in self.failing:
+            raise processes.FitFailed("no luck")
         rungs = []
         for value in job["ladder"]:
             effort = value if job["rung"] == "max_iter" else 1.0 / value
@@ -187,7 +187,7 @@ class FakeWorker:
             found = 1.0 + 0.1 / effort**2
             rungs.append({"value": value, "objective": found, "fit_memory_mb": 1.0})
             rungs[-1] |= {"seconds": slower * effort, "cpu_seconds": 2.0 * effort}
-            if job["target"] is not None and found <= job["target"]:
+            if job["target"] is not None and found <= job["target"][1]:
                 break
         return {"rows": 9, "features": 3, "version": "fake 1", "rungs": rungs, "finished": True}
 
@@ -195,63 +195,73 @@ class FakeWorker:
 @pytest.fixture
 def fits(monkeypatch, folder):
     fake = FakeWorker()
-    monkeypatch.setattr(measuring, "measure", fake)
+    monkeypatch.setattr(processes, "measure", fake)
+    monkeypatch.setattr(rounds, "find_spec", lambda module: True)
     return fake
 
 
+def run(folder, *options, losses=("hinge",)):
+    arguments = ["--results", str(folder / "linear"), "--only", "ijcnn1", "--repeats", "2"]
+    race_main(RACE, "", [*arguments, *options, "--losses", *losses])
+    return Store(folder / "linear").cells
+
+
+def entry_of(name, loss="hinge"):
+    return next(entry for entry in entries("ijcnn1", loss) if entry.name == name)
+
+
 def test_everybody_is_measured_with_the_first_rung_that_is_close_enough(folder, fits):
-    results = Results(folder / "linear.json")
-    assert rounds.run(results, ["ijcnn1"], ["hinge"], LIMITS) == []
-    cells = results.cells
-    choice = chosen(cells, "ijcnn1", "hinge", "snapml")
-    assert (choice.form, choice.value, choice.reached) == ("csr", 10, True)
-    both = measured(cells, "ijcnn1", "hinge", "snapml")
+    cells = run(folder)
+    both = measured(RACE, cells, entry_of("snapml"))
+    assert (both.form, both.value, both.reached) == ("csr", 10, True)
     assert (both.median("seconds"), len(both.fits)) == (10, 2)
-    assert chosen(cells, "ijcnn1", "hinge", "svc_dual").form == "csr"
+    assert measured(RACE, cells, entry_of("svc_dual")).form == "csr"
     assert "ijcnn1/hinge/svc_dual/ladder/dense" not in cells
     assert cells["ijcnn1/hinge/ours/ladder/csr"]["rungs"][0]["value"] == 1e-3
-    value, peer = ratio(cells, "ijcnn1", "hinge", "ours", "seconds")
+    value, peer = ratio(cells, "ijcnn1", "hinge", "seconds")
     assert value == pytest.approx(1e3 / 10)
     assert peer == "svc_dual"
     # The rounds come last, everybody once before anybody a second time.
-    entries = len(contestants.entered(contestants.CONTESTANTS, "hinge"))
-    assert all(len(job["ladder"]) == 1 for job in fits.jobs[-2 * entries :])
-    halves = fits.jobs[-2 * entries : -entries], fits.jobs[-entries:]
+    entered = len(entries("ijcnn1", "hinge"))
+    assert all(len(job["ladder"]) == 1 for job in fits.jobs[-2 * entered :])
+    halves = fits.jobs[-2 * entered : -entered], fits.jobs[-entered:]
     assert halves[0] == halves[1]
 
 
-def test_a_run_goes_on_where_it_was(folder, fits):
-    path = folder / "linear.json"
-    rounds.run(Results(path), ["ijcnn1"], ["hinge"], LIMITS)
+def test_a_run_continues_where_it_stopped(folder, fits):
+    run(folder, "--max-time", "60")
     done = len(fits.jobs)
-    rounds.run(Results(path), ["ijcnn1"], ["hinge"], LIMITS)
+    run(folder, "--max-time", "60")
     assert len(fits.jobs) == done
-    results = Results(path)
-    results.cells["ijcnn1/hinge/sgd/ladder/csr"]["finished"] = False
-    rounds.run(results, ["ijcnn1"], ["hinge"], LIMITS)
+    store, name = Store(folder / "linear"), "ijcnn1/hinge/sgd/ladder/csr"
+    unfinished = store.cells[name] | {"finished": False}
+    store.put(name, store.settings[name], unfinished, store.stamps[name])
+    run(folder, "--max-time", "60")
     assert len(fits.jobs) == done  # no more time than before
-    rounds.run(results, ["ijcnn1"], ["hinge"], rounds.Limits(repeats=2, max_time=90.0))
+    run(folder, "--max-time", "90")
     assert len(fits.jobs) == done + 1
+    run(folder, "--max-time", "90", "--again")
+    assert len(fits.jobs) == 2 * done + 1
 
 
 def test_failures_and_libraries_left_out_stop_nobody_else(folder, fits):
     fits.failing = ("snapml",)
-    results = Results(folder / "linear.json")
-    limits = rounds.Limits(repeats=1, without=("widemargin", "sgd"))
-    failures = rounds.run(results, ["ijcnn1"], ["hinge", "odm"], limits)
-    assert failures == [f"ijcnn1/hinge/{name}: no luck" for name in ("snapml", "snapml_1")]
-    assert not any("ours" in name or "sgd" in name for name in results.cells)
-    assert "ijcnn1/hinge/svc_dual/fit/csr/10/0" in results.cells
-    assert not any("/odm/" in name for name in results.cells)  # ours alone has that loss
+    without = ["--without", "widemargin", "sgd"]
+    with pytest.raises(SystemExit, match=r"hinge/snapml: no luck\n.*hinge/snapml_1: no luck"):
+        run(folder, *without, losses=("hinge", "odm"))
+    cells = Store(folder / "linear").cells
+    assert not any("ours" in name or "sgd" in name for name in cells)
+    assert "ijcnn1/hinge/svc_dual/fit/csr/10/0" in cells
+    assert not any("/odm/" in name for name in cells)  # ours alone has that loss
 
 
 def test_an_absent_library_is_named(monkeypatch, folder):
-    monkeypatch.setattr(contestants, "find_spec", lambda module: None)
+    monkeypatch.setattr(rounds, "find_spec", lambda module: None)
     with pytest.raises(SystemExit, match=r"snapml .* --without snapml"):
-        main(["--without", "linear_svc", "liblinear", "sgd", "--results", str(folder / "no.json")])
+        run(folder, "--without", "linear_svc", "liblinear", "sgd")
 
 
-# ----------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------- page
 
 
 def table(path):
@@ -260,32 +270,30 @@ def table(path):
 
 
 def test_tables_show_medians_ratios_and_misses(folder, fits):
-    results = Results(folder / "linear.json")
-    rounds.run(results, ["ijcnn1"], ["hinge", "odm"], LIMITS)
-    start = "ijcnn1/hinge/snapml/fit/csr/10"
-    results.cells[f"{start}/0"]["rungs"][0]["seconds"] = 30.0
+    run(folder, losses=("hinge", "odm"))
+    store, start = Store(folder / "linear"), "ijcnn1/hinge/snapml/fit/csr/10"
+    store.cells[f"{start}/0"]["rungs"][0]["seconds"] = 30.0
     for number in range(2):  # by chance the repeats do not come as close
-        results.cells[f"{start}/{number}"]["rungs"][0]["objective"] = 1.002
-    del results.cells["ijcnn1/hinge/svc_dual/fit/csr/10/0"]["rungs"]  # it was given up
-    path = folder / "linear.json"
-    path.write_text(json.dumps({"machine": {"cores": 2}, "cells": results.cells}), encoding="utf-8")
-    main(["render", "--results", str(path), "--to", str(folder / "tables")])
-    rows = {row["Contestant"]: row for row in table(folder / "tables" / "linear_speed_hinge.csv")}
+        store.cells[f"{start}/{number}"]["rungs"][0]["objective"] = 1.002
+    del store.cells["ijcnn1/hinge/svc_dual/fit/csr/10/0"]["rungs"]  # it was given up
+    store.write("ijcnn1")
+    race_main(RACE, "", ["render", "--results", str(store.folder), "--to", str(folder)])
+    rows = {row["Contestant"]: row for row in table(folder / "linear_speed_hinge.csv")}
     assert rows["snapml‡"]["Seconds"] == "20"
     assert rows["LinearSVC, dual"]["Seconds"] == "10"
     assert rows["LinearSVC, dual"]["Setting"] == "max_iter=10"
     assert rows["LinearSVC, dual"]["Above the optimum"] == "1.0e-03"
-    ratios = table(folder / "tables" / "linear_speed_ratios.csv")
+    ratios = table(folder / "linear_speed_ratios.csv")
     row = next(each for each in ratios if each["Data set"] == "ijcnn1" and each["Loss"] == "hinge")
     assert row["Ours ÷ fastest, seconds"] == "**100.00**"
     assert row["Fastest peer"] == "LinearSVC, dual"
     assert {each["Loss"] for each in ratios} == {"hinge", "squared hinge"}
-    assert len(table(folder / "tables" / "linear_speed_odm.csv")) == 2
-    sizes = table(folder / "tables" / "linear_speed_cases.csv")[2]
+    assert len(table(folder / "linear_speed_odm.csv")) == 2
+    sizes = table(folder / "linear_speed_cases.csv")[2]
     assert (sizes["Training rows"], sizes["Features"]) == ("9", "3")
 
 
 def test_nothing_measured_leaves_the_tables_open(tmp_path):
-    tables.write(tmp_path / "none.json", tmp_path)
-    text = (tmp_path / "linear_speed_cases.csv").read_text(encoding="utf-8")
-    assert text.count("\n") == 1 + len(cases.CASES)
+    race_main(RACE, "", ["render", "--results", str(tmp_path / "no"), "--to", str(tmp_path)])
+    assert len(table(tmp_path / "linear_speed_cases.csv")) == len(CASES)
+    assert table(tmp_path / "linear_speed_machine.csv")[0]["Measured with"] == "–"

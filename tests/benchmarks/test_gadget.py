@@ -11,19 +11,11 @@ from sklearn.datasets import make_classification
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.gossip import contestants
-from benchmarks.papers import (
-    gossip_comparison,
-    gossip_costs,
-    gossip_effects,
-    gossip_production,
-    gossip_scoring,
-    render,
-)
-from benchmarks.papers.__main__ import main
-from benchmarks.papers.gossip_figures import above, printed
-from benchmarks.papers.gossip_preparation import mixing_of, problem_of, split_of
-from benchmarks.papers.results import Results
+from benchmarks.papers.__main__ import main, render
+from benchmarks.papers.gadget import comparison, effects, ours, sets
+from benchmarks.papers.gadget.figures import above, printed
+from benchmarks.papers.gadget.sets import mixing_of, problem_of, split_of
+from benchmarks.race.store import Store
 
 LIMITS = ["--quick", "--max-time", "0.2"]
 
@@ -59,12 +51,12 @@ def forget():
 @pytest.fixture
 def small(monkeypatch):
     """Fewer cells than the documentation shows."""
-    monkeypatch.setattr(gossip_comparison, "BATCHES", {"1": 1, "all": None})
-    monkeypatch.setattr(gossip_costs, "METHODS", ("consensus", "choco"))
-    few = {name: gossip_effects.TOPOLOGIES[name] for name in ("complete", "ring")}
-    monkeypatch.setattr(gossip_effects, "TOPOLOGIES", few)
+    monkeypatch.setattr(comparison, "BATCHES", {"1": 1, "all": None})
+    monkeypatch.setattr(effects, "COSTED", ("consensus", "choco"))
+    few = {name: effects.TOPOLOGIES[name] for name in ("complete", "ring")}
+    monkeypatch.setattr(effects, "TOPOLOGIES", few)
     faults = {"none": {}, "30 % of messages lost": {"loss": 0.3}}
-    monkeypatch.setattr(gossip_effects, "FAULTS", faults)
+    monkeypatch.setattr(effects, "FAULTS", faults)
 
 
 def table(path):
@@ -113,9 +105,9 @@ def test_problems_are_divided_weighted_and_linked(folder):
 
 def test_ours_reach_the_optimum_and_count_what_they_send(folder):
     problem = problem_of("sylva")
-    best = gossip_scoring.optimum(problem)["objective"]
-    outcome = contestants.fit(problem, "consensus", tol=None, max_rounds=400)
-    cell = gossip_scoring.cell_of(outcome, problem, best)
+    best = sets.optimum(problem)["objective"]
+    outcome = ours.fit(problem, "consensus", tol=None, max_rounds=400)
+    cell = sets.cell_of(outcome, problem, best)
     assert max(cell["excess"]) < 1e-3
     assert min(cell["excess"]) > -1e-4
     assert outcome.messages == 400 * problem.links
@@ -124,23 +116,23 @@ def test_ours_reach_the_optimum_and_count_what_they_send(folder):
     worst = float(problem.objective(outcome.models).max())
     assert cell["history"]["max_objective"][-1] == pytest.approx(worst)
     assert cell["history"]["mean_accuracy"][-1] == pytest.approx(cell["accuracy"])
-    near = contestants.fit(problem, "consensus", tol=None, max_rounds=400, enough=1.01 * best)
+    near = ours.fit(problem, "consensus", tol=None, max_rounds=400, enough=1.01 * best)
     assert near.stopped
     assert near.rounds < 400
     assert problem.objective(near.models).max() <= 1.01 * best
-    odm = contestants.fit(problem, "consensus", loss="odm", tol=1e-2, max_rounds=2_000)
+    odm = ours.fit(problem, "consensus", loss="odm", tol=1e-2, max_rounds=2_000)
     assert odm.stopped
-    best = gossip_scoring.optimum(problem, "odm")["objective"]
+    best = sets.optimum(problem, "odm")["objective"]
     assert problem.objective(odm.models, "odm").max() < 1.01 * best
 
 
 def test_near_means_for_good():
     history = {"round": [1, 2, 4, 8], "bytes": [10, 20, 40, 80]}
     history["max_objective"] = [5.0, 1.005, 1.02, 1.0]
-    assert gossip_costs.reached({"history": history}, 1.0) == {"round": 8, "bytes": 80}
-    assert gossip_costs.reached({"history": history}, 1.0, near=0.5) == {"round": 2, "bytes": 20}
+    assert effects.reached({"history": history}, 1.0) == {"round": 8, "bytes": 80}
+    assert effects.reached({"history": history}, 1.0, near=0.5) == {"round": 2, "bytes": 20}
     history["max_objective"][-1] = None
-    assert gossip_costs.reached({"history": history}, 1.0) is None
+    assert effects.reached({"history": history}, 1.0) is None
 
 
 def test_figures_are_as_coarse_as_they_are():
@@ -154,10 +146,10 @@ def test_figures_are_as_coarse_as_they_are():
 def test_tables_stand_beside_the_print(folder, small):
     run = ["gossip", *LIMITS, "--results", str(folder)]
     main([*run, "--only", "a9a", "--tables", "2", "3", "bytes", "topology", "faults"])
-    kept = Results(folder / "gossip.json").cells
+    kept = Store(folder / "gossip").cells
     main([*run, "--only", "a9a", "--tables", "2", "3"])
-    assert Results(folder / "gossip.json").cells == kept
-    render.write(folder, folder / "tables")
+    assert Store(folder / "gossip").cells == kept
+    render(folder, folder / "tables")
     rows = table(folder / "tables" / "gossip_table_2_accuracy.csv")
     first = rows[0]
     assert (first["Data set"], first["Rows per step"]) == ("a9a (Adult)", "1")
@@ -186,23 +178,23 @@ def test_tables_stand_beside_the_print(folder, small):
     assert [each["Links"] for each in networks] == ["45", "10"]
     best = kept["reference/a9a/hinge"]["objective"]
     cell = kept["topology/a9a/ring/even/hinge"]
-    reached = gossip_costs.reached(cell, best)
+    reached = effects.reached(cell, best)
     shown = networks[1]["Hinge, sites alike"]
     assert shown == (f"not in {cell['rounds']}" if reached is None else f"{reached['round']}")
     assert (folder / "tables" / "gossip_stops.svg").exists()
 
 
 def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
-    monkeypatch.setattr(gossip_production, "SPLITS", 2)
+    monkeypatch.setattr(effects, "SPLITS", 2)
     run = ["gossip", *LIMITS, "--results", str(folder)]
     main([*run, "--only", "secom", "--tables", "robustness", "production"])
     main([*run, "--only", "sylva", "--tables", "liars"])
-    cells = Results(folder / "gossip.json").cells
+    cells = Store(folder / "gossip").cells
     assert len(cells["liars/sylva/noise/trim"]["accuracy_of_sites"]) == 9
     followed = cells["figure_4/secom"]
     entered = [np.sum(followed[str(times)]["entered"]) for times in (4, 8, 10)]
     assert entered == sorted(entered, reverse=True)
-    render.write(folder, folder / "tables")
+    render(folder, folder / "tables")
     rows = table(folder / "tables" / "gossip_production.csv")
     found = {(each["Weights"], each["Method"]): each for each in rows}
     for method in ("LIBLINEAR pooled", "consensus, hinge"):
@@ -210,7 +202,7 @@ def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
             float(found[each, method]["Recall of failures"]) for each in ("even", "balanced")
         ]
         assert recalls[0] < recalls[1]
-    cell = cells[gossip_production.cell_name("secom", 0, "balanced", "consensus")]
+    cell = cells[effects.production_cell("secom", 0, "balanced", "consensus")]
     row = found["balanced", "consensus, hinge"]
     assert row["worst site"] == f"{100 * min(cell['recall']):.2f}"
     lies = table(folder / "tables" / "gossip_liars.csv")

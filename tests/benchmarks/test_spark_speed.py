@@ -21,17 +21,15 @@ from widemargin.engines.spark import SparkEngine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.datasets import DataSet
-from benchmarks.papers.results import Results
-from benchmarks.speed import measuring
-from benchmarks.speed.spark import command, metrics, parquet, processes, verbs
-from benchmarks.speed.spark.kernel import bundles, cost_model
-from benchmarks.speed.spark.kernel import cases as kernel_cases
-from benchmarks.speed.spark.kernel import parts as kernel_parts
-from benchmarks.speed.spark.kernel import tables as kernel_tables
-from benchmarks.speed.spark.kernel.__main__ import main as kernel_main
-from benchmarks.speed.spark.linear import beside_mllib, parts, tables
-from benchmarks.speed.spark.linear.__main__ import main
+from benchmarks.race import processes
+from benchmarks.race.data import DataSet
+from benchmarks.race.store import Store
+from benchmarks.speed.spark import parquet, watching
+from benchmarks.speed.spark.kernel import __main__ as kernel
+from benchmarks.speed.spark.kernel import bundles, fits
+from benchmarks.speed.spark.kernel import page as kernel_page
+from benchmarks.speed.spark.linear import __main__ as linear
+from benchmarks.speed.spark.linear import beside_mllib
 
 
 def table(path):
@@ -90,20 +88,20 @@ def test_verbs_are_timed_once_and_put_back(monkeypatch):
     monkeypatch.setattr(SparkEngine, "numbers", numbers)
     monkeypatch.setattr(SparkEngine, "together", together)
     engine = SparkEngine()
-    with verbs.verbs_timed() as seconds:
+    with watching.verbs_timed() as seconds:
         assert engine.together([1], len) == 1
         engine.numbers([])
     engine.numbers([])
     assert {name: len(calls) for name, calls in seconds.items()} == {"together": 1, "numbers": 1}
-    found = verbs.totals(seconds)["together"]
+    found = watching.totals(seconds)["together"]
     assert found["calls"] == 1
     assert found["seconds"] >= 0.01
     assert SparkEngine.together is together
 
 
 def test_memory_of_this_process_is_its_own(monkeypatch):
-    monkeypatch.setattr(processes, "_children", lambda pid: [])  # other tests may have a JVM
-    peaks = processes.driver_peaks()
+    monkeypatch.setattr(watching, "_children", lambda pid: [])  # other tests may have a JVM
+    peaks = watching.driver_peaks()
     assert peaks["driver_python_mb"] > 20
     assert peaks["driver_java_mb"] == 0.0
 
@@ -113,13 +111,13 @@ def test_executors_are_added_up_by_worker(monkeypatch):
         workers = (type("Worker", (), {"pid": 1})(), type("Worker", (), {"pid": 2})())
 
         def processes(self, mark):
-            return [10, 20] if mark == processes.EXECUTOR else [11, 21, 22]
+            return [10, 20] if mark == watching.EXECUTOR else [11, 21, 22]
 
     taken = {10: 300.0, 20: 500.0, 11: 70.0, 21: 30.0, 22: 10.0}
-    monkeypatch.setattr(processes, "SECONDS_BETWEEN_LOOKS", 0.01)
-    monkeypatch.setattr(processes.os, "getsid", lambda pid: pid // 10)
-    monkeypatch.setattr(processes, "_field", lambda path, name: taken[int(path.parts[2])])
-    with processes.executors_watched(Cluster()) as peaks:
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr(watching.os, "getsid", lambda pid: pid // 10)
+    monkeypatch.setattr(watching, "field_mb", lambda path, name: taken[int(path.parts[2])])
+    with watching.executors_watched(Cluster()) as peaks:
         time.sleep(0.1)
     assert peaks == {
         "executor_java_mb": 500.0,
@@ -145,7 +143,7 @@ class FakeWorker:
     def __call__(self, worker, job, max_time):
         self.jobs.append(job)
         if job["case"] == "generated":
-            raise measuring.FitFailed("no luck")
+            raise processes.FitFailed("no luck")
         times = {"mllib": 9.0, "mllib_default": 30.0, "ours": 3.6, "ours_matching": 4.0}
         times["ours_loosest"] = 2.7
         fits = {
@@ -166,18 +164,18 @@ def large(rows):
 
 
 def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path):
-    fake, path = FakeWorker(), tmp_path / "spark_linear.json"
-    monkeypatch.setattr(measuring, "measure", fake)
-    monkeypatch.setattr(parts, "large", large)
+    fake, path = FakeWorker(), tmp_path / "spark_linear"
+    monkeypatch.setattr(processes, "measure", fake)
+    monkeypatch.setattr(linear, "large", large)
     for _ in range(2):
-        failures = parts.run(Results(path), parts.PARTS, repeats=3, quick=False)
-        assert failures == ["generated: no luck"]
+        with pytest.raises(SystemExit, match="generated: no luck"):
+            linear.main(["--results", str(path)])
     assert [job["case"] for job in fake.jobs] == ["a9a", "generated", "generated"]
-    late = Results(path)
-    late.cells["a9a"]["out_of_time"] = True
-    command.drop_unfinished(late)
-    assert list(late.cells) == ["large"]
-    main(["render", "--results", str(path), "--to", str(tmp_path)])
+    late = Store(path)
+    late.put("a9a", late.settings["a9a"], late.cells["a9a"] | {"out_of_time": True}, {})
+    linear.main(["--results", str(path), "--only", "a9a"])
+    assert [job["case"] for job in fake.jobs][3:] == ["a9a"]
+    linear.main(["render", "--results", str(path), "--to", str(tmp_path)])
     ratios = table(tmp_path / "spark_linear_ratios.csv")
     shown = [row["Ours ÷ MLlib, seconds"] for row in ratios]
     assert shown == ["0.30", "**0.40**", "0.13", "–", "–", "–"]
@@ -199,7 +197,7 @@ def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path
 
 
 def test_nothing_measured_leaves_the_tables_open(tmp_path):
-    tables.write(tmp_path / "none.json", tmp_path)
+    linear.main(["render", "--results", str(tmp_path / "none"), "--to", str(tmp_path)])
     assert table(tmp_path / "spark_linear_fits.csv")[0]["Contestant"] == "–"
 
 
@@ -208,31 +206,31 @@ def test_nothing_measured_leaves_the_tables_open(tmp_path):
 
 def test_metrics_are_read_as_spark_shows_them():
     several = "total (min, med, max (stageId: taskId))\n1.5 m (1.1 s, 1.3 s (stage 2.0: task 3))"
-    assert metrics.number(several) == 90.0
-    assert metrics.number("334 ms") == 0.334
-    assert metrics.number("total (min, med, max)\n1,562.5 KiB (781.3 KiB)") == pytest.approx(1.6)
-    assert metrics.number("2.0 GiB") == pytest.approx(2147.483648)
+    assert watching.number(several) == 90.0
+    assert watching.number("334 ms") == 0.334
+    assert watching.number("total (min, med, max)\n1,562.5 KiB (781.3 KiB)") == pytest.approx(1.6)
+    assert watching.number("2.0 GiB") == pytest.approx(2147.483648)
     with pytest.raises(ValueError, match="unit"):
-        metrics.number("many")
+        watching.number("many")
 
 
 def test_the_cost_model_gives_back_what_was_measured():
-    model = cost_model.CostModel(seconds=60.0, work=100.0, parts=40, shuffled=2.5e9)
+    model = kernel_page.CostModel(seconds=60.0, work=100.0, parts=40, shuffled=2.5e9)
     assert model.fixed == 10.0
     assert model.on(2) == 60.0
     assert model.on(1) == 110.0
     assert model.speed_up(16) == pytest.approx(110.0 / (10.0 + 100.0 * 3 / 40))
     # 80 cores have 40 parts to work on, and four fifths of the rows cross the network.
     assert model.on(80) == pytest.approx(10.0 + 2.5 + 2.0 / 5 * 0.8)
-    idle = cost_model.CostModel(seconds=10.0, work=30.0, parts=4, shuffled=0.0)
+    idle = kernel_page.CostModel(seconds=10.0, work=30.0, parts=4, shuffled=0.0)
     assert idle.fixed == 0.0  # clocks of tasks may add up to more than two cores have
 
 
 def test_the_machines_have_the_same_settings():
-    case = kernel_cases.CASES["ijcnn1"]
-    for method in (kernel_cases.SODM, kernel_cases.DC):
-        local = kernel_cases.local_machine(method, case)
-        there = kernel_cases.spark_machine(method, case)._local_estimator()
+    case = fits.CASES["ijcnn1"]
+    for method in (fits.SODM, fits.DC):
+        local = fits.local_machine(method, case)
+        there = fits.spark_machine(method, case)._local_estimator()
         assert type(there) is type(local)
         for name in ("C", "gamma", "tol", "random_state"):
             assert getattr(there, name) == getattr(local, name)
@@ -240,36 +238,36 @@ def test_the_machines_have_the_same_settings():
 
 
 def kernel_cell(engine, seconds, predicted):
-    counted = dict.fromkeys(kernel_tables.COUNTED, 1.0) | {"python_worker_seconds": 2 * seconds}
+    counted = dict.fromkeys(kernel_page.COUNTED, 1.0) | {"python_worker_seconds": 2 * seconds}
     fit = {"seconds": seconds, "accuracy": 0.9, "predicted": predicted, "counted": counted}
     return {"rows": 900, "start_seconds": 8.0, "fits": {"SODM": [fit, fit, fit]}}
 
 
 def test_kernel_tables_show_ratios_agreement_and_the_model(monkeypatch, tmp_path):
-    def fits(engine, job):
-        if engine == kernel_parts.CLUSTER:
-            raise measuring.FitFailed("no luck")
-        local = engine == kernel_parts.LOCAL_ENGINE
+    def trained(engine, job):
+        if engine == kernel_page.CLUSTER:
+            raise processes.FitFailed("no luck")
+        local = engine == kernel_page.LOCAL_ENGINE
         return kernel_cell(engine, 10.0 if local else 16.0, "ff" if local else "fe")
 
     def on_large(rows):
-        counted = dict.fromkeys(kernel_tables.COUNTED, 1.0)
+        counted = dict.fromkeys(kernel_page.COUNTED, 1.0)
         fit = {"seconds": 100.0, "accuracy": 0.85, "support": 7, "counted": counted}
         fit |= {"parts": 4, "predict_seconds": 3.0}
         return {"fits": {str(rows[-1]): fit}, "driver_python_mb": 1.0, "driver_java_mb": 2.0}
 
     def weighed(worker, job, max_time):
-        assert worker == kernel_parts.WEIGHED
+        assert worker == kernel.WEIGHED
         sizes = ("rows_mb", "weights_mb", "once_mb", "passes", "sent_mb", "returned_mb")
         return {"rows": 5000, "features": 16, "classes": 26, **dict.fromkeys(sizes, 1.5)}
 
-    monkeypatch.setattr(measuring, "measure", weighed)
-    monkeypatch.setattr(kernel_parts, "fits", fits)
-    monkeypatch.setattr(kernel_parts, "large", on_large)
-    path = tmp_path / "spark_kernel.json"
-    names = ["cod-rna", kernel_parts.LARGE, kernel_parts.BUNDLES]
-    assert kernel_parts.run(Results(path), names, 3, quick=False) == ["cod-rna/cluster: no luck"]
-    kernel_main(["render", "--results", str(path), "--to", str(tmp_path)])
+    monkeypatch.setattr(processes, "measure", weighed)
+    monkeypatch.setattr(kernel, "fits", trained)
+    monkeypatch.setattr(kernel, "large", on_large)
+    path = tmp_path / "spark_kernel"
+    with pytest.raises(SystemExit, match="cod-rna/cluster: no luck"):
+        kernel.main(["--results", str(path), "--only", "cod-rna", "large", "bundles"])
+    kernel.main(["render", "--results", str(path), "--to", str(tmp_path)])
     rows = table(tmp_path / "spark_kernel_fits.csv")
     assert [row["÷ local engine"] for row in rows] == ["–", "**1.60**"]
     assert rows[1]["Predictions as the local engine's (%)"] == "87.50"
