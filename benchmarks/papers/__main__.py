@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
         command.add_argument("--only", choices=module.DATA_SETS, help="one data set")
         command.add_argument("--quick", action="store_true", help="a few rows, to try the harness")
         command.add_argument("--again", action="store_true", help="measure everything again")
-        command.add_argument("--results", type=Path, help="folder of the folders of JSON files")
+        command.add_argument("--results", type=Path, help="folder of the JSON files")
         command.add_argument(
             "--max-time", type=float, default=module.MAX_TIME, help="seconds a fit may take"
         )
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         render(results, options["to"])
         return
     folder = results or (QUICK if options["quick"] else RESULTS)
-    store = Store(folder / command, options.pop("again"))
+    store = Store(folder / f"{command}.json", options.pop("again"))
     module, only = PAPERS[command].measured, options.pop("only")
     if options["quick"] and "splits" in options:
         options["splits"] = 1
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def render(results: Path, folder: Path) -> None:
     """Write all tables from a folder of results; what is missing is left open."""
-    stores = {name: Store(results / name) for name in PAPERS}
+    stores = {name: Store(results / f"{name}.json") for name in PAPERS}
     for name, paper in PAPERS.items():
         for table, columns, rows in paper.page.tables(stores[name].cells):
             write_csv(folder / f"{table}.csv", columns, rows)

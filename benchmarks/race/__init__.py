@@ -4,10 +4,11 @@
 :mod:`.data`          data sets from the folder that WIDEMARGIN_DATA names, splits and scaling
 :mod:`.generated`     data sets that need no download
 :mod:`.objective`     what is computed from a fitted model: objective, accuracy, seconds
-:mod:`.rounds`        cases and contestants; ladders, then rounds, each fit in a worker process
+:mod:`.plugin`        what a plug-in gives: cases, libraries, contestants, hooks
+:mod:`.rounds`        ladders, then rounds, each fit in a worker process
 :mod:`.worker`        that process
 :mod:`.processes`     starting it with limits, and measuring time and memory inside it
-:mod:`.store`         measured cells in JSON files, each with its commit, date and machine
+:mod:`.store`         measured cells in a JSON file, each with its commit, date and machine
 :mod:`.tables`        cells as the CSV files and pictures of the documentation
 :mod:`.command`       the command line
 ====================  =========================================================================

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import tables
-from .rounds import Race, run
+from .plugin import Race
+from .rounds import run
 from .store import Store
 from .tables import Cells, Table
 
@@ -27,7 +28,7 @@ def parser_of(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", nargs="?", choices=("run", "render"), default="run")
-    parser.add_argument("--results", type=Path, help="folder of the JSON files")
+    parser.add_argument("--results", type=Path, help="the JSON file")
     group = parser.add_argument_group("run")
     parts = list(parts)
     group.add_argument("--only", nargs="+", choices=parts, default=parts, metavar="SET")
@@ -42,11 +43,11 @@ def parser_of(
 def options_of(
     parser: argparse.ArgumentParser, name: str, arguments: list[str] | None
 ) -> argparse.Namespace:
-    """Parse the arguments; ``results`` is then the folder to read or to write."""
+    """Parse the arguments; ``results`` is then the file to read or to write."""
     options = parser.parse_args(arguments)
     if options.repeats < 1:
         parser.error(f"--repeats must be at least 1; got {options.repeats}.")
-    options.results = options.results or (QUICK if options.quick else SPEED) / name
+    options.results = options.results or (QUICK if options.quick else SPEED) / f"{name}.json"
     options.repeats = 1 if options.quick else options.repeats
     return options
 

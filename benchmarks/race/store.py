@@ -1,9 +1,8 @@
-"""Measured cells in JSON files, each cell with the commit, date and machine of its measurement.
+"""Measured cells in a JSON file, each cell with the commit, date and machine of its measurement.
 
-A store is a folder with one file for each first part of the cells' names. In a file, cells with the
-same keys are a table with one row a line: name, place of the settings, place of the stamp, values.
-Distinct settings, stamps and keys of nested rows are listed once. Numbers are rounded: to sixteen
-digits where differences of them are shown, to eight otherwise.
+Cells with the same keys are a table with one row a line: name, place of the settings, place of the
+stamp, values. Distinct settings, stamps and keys of nested rows are listed once. Numbers are
+rounded: to sixteen digits where differences of them are shown, to eight otherwise.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ QUIET = 0.05
 
 
 class Store:
-    """A folder of cells by name.
+    """A file of cells by name.
 
-    A cell is measured once: it is taken from the folder where the settings stored with it are the
+    A cell is measured once: it is taken from the file where the settings stored with it are the
     same, so that an interrupted run continues where it stopped.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the JSON files; it need not exist.
+    path : Path
+        The file; it need not exist.
     again : bool
         Measure every cell once more.
     """
 
-    def __init__(self, folder: Path, again: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, path: Path, again: bool = False) -> None:
+        self.path = path
         self.cells: dict[str, Cell] = {}
         self.settings: dict[str, Cell] = {}
         self.stamps: dict[str, Stamp] = {}
-        for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        if path.exists():
             for name, settings, stamp, cell in decoded(json.loads(path.read_text("utf-8"))):
                 self.cells[name], self.settings[name], self.stamps[name] = cell, settings, stamp
         self._stale = set(self.cells) if again else set()
@@ -72,23 +71,23 @@ class Store:
         return cell
 
     def put(self, name: str, settings: Cell, cell: Cell, stamp: Stamp) -> None:
-        """Store a cell and write its file."""
+        """Store a cell and write the file."""
         self.cells[name], self.settings[name], self.stamps[name] = cell, settings, stamp
-        self.write(name.partition("/")[0])
+        self.write()
 
     def drop(self, name: str) -> None:
         """Remove a cell, so that it is measured again."""
         for kept in (self.cells, self.settings, self.stamps):
             kept.pop(name, None)
 
-    def write(self, file: str) -> None:
-        """Write one file; a reader never sees half of it."""
-        names = sorted(name for name in self.cells if name.partition("/")[0] == file)
+    def write(self) -> None:
+        """Write the file; a reader never sees half of it."""
+        names = sorted(self.cells)
         rows = ((name, self.settings[name], self.stamps[name], self.cells[name]) for name in names)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self.folder / f"{file}.part"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self.path.with_suffix(".part")
         unfinished.write_text(encoded(rows), encoding="utf-8")
-        os.replace(unfinished, self.folder / f"{file}.json")
+        os.replace(unfinished, self.path)
 
 
 def encoded(cells: Iterable[tuple[str, Cell, Stamp, Cell]]) -> str:

@@ -17,7 +17,7 @@ from widemargin import ODMClassifier, SVMClassifier
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.race import processes, rounds, worker
+from benchmarks.race import plugin, processes, rounds, worker
 from benchmarks.race.command import race_main
 from benchmarks.race.objective import loss_of
 from benchmarks.race.store import Store
@@ -251,14 +251,14 @@ def fits(monkeypatch, folder):
 
 def run(folder, *options):
     left_out = ["--without", "lightgbm"]
-    arguments = ["--results", str(folder / "exact"), "--repeats", "2", *left_out, *options]
+    arguments = ["--results", str(folder / "exact.json"), "--repeats", "2", *left_out, *options]
     race_main(RACE, "", arguments)
-    return Store(folder / "exact").cells
+    return Store(folder / "exact.json").cells
 
 
 @pytest.fixture
 def installed(monkeypatch):
-    monkeypatch.setattr(rounds, "find_spec", lambda module: True)
+    monkeypatch.setattr(plugin, "find_spec", lambda module: True)
 
 
 @pytest.mark.usefixtures("installed")
@@ -288,7 +288,7 @@ def test_slow_fits_are_not_repeated_and_failures_stop_nobody_else(folder, fits):
     fits.seconds, fits.failing = 1e5, ("odm",)
     with pytest.raises(SystemExit, match="ijcnn1/odm_C1: no luck"):
         run(folder, "--only", "ijcnn1", "--once-above", "1")
-    cells = Store(folder / "exact").cells
+    cells = Store(folder / "exact.json").cells
     assert any(name.endswith("/0") for name in cells)
     assert not any(name.endswith("/1") for name in cells)
     assert not any("/odm/" in name for name in cells)
@@ -347,10 +347,10 @@ STAMP = {"commit": "abc", "date": "2026-01-01", "cores": 2, "quiet": True}
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("exact_speed")
-    store = Store(tmp_path / "exact")
+    store = Store(tmp_path / "exact.json")
     for name, each in CELLS.items():
         store.put(name, {}, each, STAMP)
-    race_main(RACE, "", ["render", "--results", str(store.folder), "--to", str(tmp_path)])
+    race_main(RACE, "", ["render", "--results", str(store.path), "--to", str(tmp_path)])
 
     def rows_of(name):
         path = tmp_path / f"exact_speed{name}.csv"

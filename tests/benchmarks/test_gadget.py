@@ -114,8 +114,8 @@ def test_ours_reach_the_optimum_and_count_what_they_send(folder):
     # A header, the model, and eight numbers by which sites number messages and know when to stop.
     assert outcome.bytes_sent / outcome.messages == 32 + 8 * (problem.size + 8)
     worst = float(problem.objective(outcome.models).max())
-    assert cell["history"]["max_objective"][-1] == pytest.approx(worst)
-    assert cell["history"]["mean_accuracy"][-1] == pytest.approx(cell["accuracy"])
+    assert outcome.facts["history"]["max_objective"][-1] == pytest.approx(worst)
+    assert outcome.facts["history"]["mean_accuracy"][-1] == pytest.approx(cell["accuracy"])
     near = ours.fit(problem, "consensus", tol=None, max_rounds=400, enough=1.01 * best)
     assert near.stopped
     assert near.rounds < 400
@@ -146,9 +146,9 @@ def test_figures_are_as_coarse_as_they_are():
 def test_tables_stand_beside_the_print(folder, small):
     run = ["gossip", *LIMITS, "--results", str(folder)]
     main([*run, "--only", "a9a", "--tables", "2", "3", "bytes", "topology", "faults"])
-    kept = Store(folder / "gossip").cells
+    kept = Store(folder / "gossip.json").cells
     main([*run, "--only", "a9a", "--tables", "2", "3"])
-    assert Store(folder / "gossip").cells == kept
+    assert Store(folder / "gossip.json").cells == kept
     render(folder, folder / "tables")
     rows = table(folder / "tables" / "gossip_table_2_accuracy.csv")
     first = rows[0]
@@ -189,7 +189,7 @@ def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
     run = ["gossip", *LIMITS, "--results", str(folder)]
     main([*run, "--only", "secom", "--tables", "robustness", "production"])
     main([*run, "--only", "sylva", "--tables", "liars"])
-    cells = Store(folder / "gossip").cells
+    cells = Store(folder / "gossip.json").cells
     assert len(cells["liars/sylva/noise/trim"]["accuracy_of_sites"]) == 9
     followed = cells["figure_4/secom"]
     entered = [np.sum(followed[str(times)]["entered"]) for times in (4, 8, 10)]

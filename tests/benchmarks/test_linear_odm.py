@@ -97,7 +97,7 @@ def test_a_search_may_ask_for_the_best_score(monkeypatch):
 
 def test_the_linear_table_stands_beside_the_print(folder, linear_fits):
     main(["linear", "--only", "ijcnn1", "--splits", "2", "--results", str(folder)])
-    cells = Store(folder / "linear").cells
+    cells = Store(folder / "linear.json").cells
     searched = len(cells["ijcnn1/search/odm"]["search"]["tried"])
     grid = linear_table.GRIDS["odm"]
     assert searched == len(grid["C"]) * len(grid["upsilon"]) * len(grid["theta"])
@@ -122,7 +122,7 @@ def test_the_linear_table_stands_beside_the_print(folder, linear_fits):
 def test_curves_tell_passes_and_accuracy(folder, linear_fits):
     pytest.importorskip("matplotlib")
     main(["solvers", "--only", "ijcnn1", "--results", str(folder)])
-    cells = Store(folder / "solvers").cells
+    cells = Store(folder / "solvers.json").cells
     assert set(solvers.SOLVERS) == {made.get("solver") for made in linear_fits}
     stops = [name for name in cells if name.startswith("ijcnn1/svrg/stop/")]
     assert len(stops) == 6  # 1, 2, 3, 5, 8, 13 of 20 iterations
@@ -159,7 +159,7 @@ def test_the_model_is_amdahls_law_less_the_messages():
 def test_threads_are_measured_and_nodes_modelled(folder):
     pytest.importorskip("matplotlib")
     main(["speed_up", "--only", "ijcnn1", "--quick", "--results", str(folder)])
-    store = Store(folder / "speed_up")
+    store = Store(folder / "speed_up.json")
     assert len(store.cells) == 8
     assert all(cell["fit_seconds"] > 0 for cell in store.cells.values())
     for name, cell in store.cells.items():

@@ -15,7 +15,7 @@ from oracle import solve_with_clarabel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.race import generated, processes, rounds, worker
+from benchmarks.race import generated, plugin, processes, rounds, worker
 from benchmarks.race.command import race_main
 from benchmarks.race.data import CSR, DENSE, DataSet, saved
 from benchmarks.race.objective import objective
@@ -196,14 +196,14 @@ class FakeWorker:
 def fits(monkeypatch, folder):
     fake = FakeWorker()
     monkeypatch.setattr(processes, "measure", fake)
-    monkeypatch.setattr(rounds, "find_spec", lambda module: True)
+    monkeypatch.setattr(plugin, "find_spec", lambda module: True)
     return fake
 
 
 def run(folder, *options, losses=("hinge",)):
-    arguments = ["--results", str(folder / "linear"), "--only", "ijcnn1", "--repeats", "2"]
+    arguments = ["--results", str(folder / "linear.json"), "--only", "ijcnn1", "--repeats", "2"]
     race_main(RACE, "", [*arguments, *options, "--losses", *losses])
-    return Store(folder / "linear").cells
+    return Store(folder / "linear.json").cells
 
 
 def entry_of(name, loss="hinge"):
@@ -233,7 +233,7 @@ def test_a_run_continues_where_it_stopped(folder, fits):
     done = len(fits.jobs)
     run(folder, "--max-time", "60")
     assert len(fits.jobs) == done
-    store, name = Store(folder / "linear"), "ijcnn1/hinge/sgd/ladder/csr"
+    store, name = Store(folder / "linear.json"), "ijcnn1/hinge/sgd/ladder/csr"
     unfinished = store.cells[name] | {"finished": False}
     store.put(name, store.settings[name], unfinished, store.stamps[name])
     run(folder, "--max-time", "60")
@@ -249,14 +249,14 @@ def test_failures_and_libraries_left_out_stop_nobody_else(folder, fits):
     without = ["--without", "widemargin", "sgd"]
     with pytest.raises(SystemExit, match=r"hinge/snapml: no luck\n.*hinge/snapml_1: no luck"):
         run(folder, *without, losses=("hinge", "odm"))
-    cells = Store(folder / "linear").cells
+    cells = Store(folder / "linear.json").cells
     assert not any("ours" in name or "sgd" in name for name in cells)
     assert "ijcnn1/hinge/svc_dual/fit/csr/10/0" in cells
     assert not any("/odm/" in name for name in cells)  # ours alone has that loss
 
 
 def test_an_absent_library_is_named(monkeypatch, folder):
-    monkeypatch.setattr(rounds, "find_spec", lambda module: None)
+    monkeypatch.setattr(plugin, "find_spec", lambda module: None)
     with pytest.raises(SystemExit, match=r"snapml .* --without snapml"):
         run(folder, "--without", "linear_svc", "liblinear", "sgd")
 
@@ -271,13 +271,13 @@ def table(path):
 
 def test_tables_show_medians_ratios_and_misses(folder, fits):
     run(folder, losses=("hinge", "odm"))
-    store, start = Store(folder / "linear"), "ijcnn1/hinge/snapml/fit/csr/10"
+    store, start = Store(folder / "linear.json"), "ijcnn1/hinge/snapml/fit/csr/10"
     store.cells[f"{start}/0"]["rungs"][0]["seconds"] = 30.0
     for number in range(2):  # by chance the repeats do not come as close
         store.cells[f"{start}/{number}"]["rungs"][0]["objective"] = 1.002
     del store.cells["ijcnn1/hinge/svc_dual/fit/csr/10/0"]["rungs"]  # it was given up
-    store.write("ijcnn1")
-    race_main(RACE, "", ["render", "--results", str(store.folder), "--to", str(folder)])
+    store.write()
+    race_main(RACE, "", ["render", "--results", str(store.path), "--to", str(folder)])
     rows = {row["Contestant"]: row for row in table(folder / "linear_speed_hinge.csv")}
     assert rows["snapml‡"]["Seconds"] == "20"
     assert rows["LinearSVC, dual"]["Seconds"] == "10"
@@ -294,6 +294,6 @@ def test_tables_show_medians_ratios_and_misses(folder, fits):
 
 
 def test_nothing_measured_leaves_the_tables_open(tmp_path):
-    race_main(RACE, "", ["render", "--results", str(tmp_path / "no"), "--to", str(tmp_path)])
+    race_main(RACE, "", ["render", "--results", str(tmp_path / "no.json"), "--to", str(tmp_path)])
     assert len(table(tmp_path / "linear_speed_cases.csv")) == len(CASES)
     assert table(tmp_path / "linear_speed_machine.csv")[0]["Measured with"] == "–"

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.race import processes, rounds, worker
+from benchmarks.race import plugin, processes, worker
 from benchmarks.race.command import race_main
 from benchmarks.race.data import DataSet
 from benchmarks.race.rounds import measured
@@ -131,13 +131,13 @@ def fits(monkeypatch, folder):
     fake = FakeWorker()
     monkeypatch.setattr(processes, "measure", fake)
     monkeypatch.setattr(race, "best_C", lambda *rest: {"C": 3.0, "errors": {"3": 0.2}})
-    monkeypatch.setattr(rounds, "find_spec", lambda module: True)
+    monkeypatch.setattr(plugin, "find_spec", lambda module: True)
     return fake
 
 
 def run(folder, *options):
-    race_main(RACE, "", ["--results", str(folder / "results"), "--repeats", "2", *options])
-    return Store(folder / "results").cells
+    race_main(RACE, "", ["--results", str(folder / "results.json"), "--repeats", "2", *options])
+    return Store(folder / "results.json").cells
 
 
 def entry_of(cells, choice, name):

@@ -89,7 +89,7 @@ def test_tables_stand_beside_the_print(folder, monkeypatch):
         for which in ("1", "5"):
             arguments = ["--only", name, "--tables", which, "--splits", "2", "--max-time", "5"]
             main(["multiclass", *arguments, "--results", str(folder)])
-    cells = Store(folder / "multiclass").cells
+    cells = Store(folder / "multiclass.json").cells
     assert "table_1/iris/0/check/0.1" in cells
     assert "table_1/iris/1/check/0.1" not in cells
     assert not any(name.startswith("table_1/satimage/0/check") for name in cells)

@@ -166,7 +166,7 @@ def test_slope_is_that_of_the_likelihood():
 
 @pytest.mark.usefixtures("small_grid")
 def test_sodm_tables_end_to_end(folder):
-    results = Store(folder / "sodm")
+    results = Store(folder / "sodm.json")
     sodm_tables.run(results, ["ijcnn1"], quick=False, splits=1)
     cells = len(results.cells)
     assert cells == 2 * (1 + 1 + 4 * 3)
@@ -188,7 +188,7 @@ def test_dc_tables_end_to_end(folder, monkeypatch):
     monkeypatch.setattr(dc_tables, "SVC_ROWS", {"ijcnn1": (100,)})
     monkeypatch.setitem(dc_tables.published.TABLE_6, "ijcnn1", {16: {"early": 0, "bagging": 0}})
     main(["dc", "--only", "ijcnn1", "--results", str(folder)])
-    cells = Store(folder / "dc").cells
+    cells = Store(folder / "dc.json").cells
     names = ("clusters/16", "clusters/1", "exact", "printed", "svc/100", "bagging/16")
     assert set(cells) == {f"ijcnn1/{name}" for name in names}
     least = {"ijcnn1/svc/100": 0.7}  # scikit-learn's SVC on a hundred rows as they come
@@ -200,7 +200,7 @@ def test_dc_tables_end_to_end(folder, monkeypatch):
 
 
 def test_dc_predictions_of_one_level(folder):
-    data_set = dc_tables._DataSet("ijcnn1", Store(folder / "dc"), False, 60.0)
+    data_set = dc_tables._DataSet("ijcnn1", Store(folder / "dc.json"), False, 60.0)
     data_set.settings = {"C": 8.0, "gamma": 8.0, "max_time": 60.0}
     cell = data_set._combined(8)
     assert set(cell["rules"]) == {"naive_sum", "committee", "early"}

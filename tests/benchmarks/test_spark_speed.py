@@ -164,7 +164,7 @@ def large(rows):
 
 
 def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path):
-    fake, path = FakeWorker(), tmp_path / "spark_linear"
+    fake, path = FakeWorker(), tmp_path / "spark_linear.json"
     monkeypatch.setattr(processes, "measure", fake)
     monkeypatch.setattr(linear, "large", large)
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_a_run_goes_on_where_it_was_and_its_tables_show_it(monkeypatch, tmp_path
 
 
 def test_nothing_measured_leaves_the_tables_open(tmp_path):
-    linear.main(["render", "--results", str(tmp_path / "none"), "--to", str(tmp_path)])
+    linear.main(["render", "--results", str(tmp_path / "none.json"), "--to", str(tmp_path)])
     assert table(tmp_path / "spark_linear_fits.csv")[0]["Contestant"] == "–"
 
 
@@ -264,7 +264,7 @@ def test_kernel_tables_show_ratios_agreement_and_the_model(monkeypatch, tmp_path
     monkeypatch.setattr(processes, "measure", weighed)
     monkeypatch.setattr(kernel, "fits", trained)
     monkeypatch.setattr(kernel, "large", on_large)
-    path = tmp_path / "spark_kernel"
+    path = tmp_path / "spark_kernel.json"
     with pytest.raises(SystemExit, match="cod-rna/cluster: no luck"):
         kernel.main(["--results", str(path), "--only", "cod-rna", "large", "bundles"])
     kernel.main(["render", "--results", str(path), "--to", str(tmp_path)])

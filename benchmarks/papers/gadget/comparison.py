@@ -30,6 +30,8 @@ DATA_SETS = ("a9a", "covtype_binary", "census_income", "ijcnn1", "sylva", "reute
 BATCHES: dict[str, int | None] = {"1": 1, "10": 10, "100": 100, "1000": 1_000, "all": None}
 TOL = 1e-2
 MAX_ROUNDS = 30_000
+# What pages show of a run's history.
+PROFILE = ("round", "min_accuracy", "mean_accuracy", "max_accuracy")
 PATIENCE = 2.0
 Fit = Callable[..., Outcome]
 
@@ -96,8 +98,11 @@ def _measure(store: Store, cell: str, name: str, fit: Fit, quick: bool, max_time
     problem = partial(problem_of, name, quick=quick)
     best = reference(store, name, problem, quick)["objective"]
 
+    columns = PROFILE if cell.startswith("table_3/") else ()
+
     def measure() -> Cell:
-        return cell_of(fit(problem(), max_time=max_time), problem(), best)
+        outcome = fit(problem(), max_time=max_time)
+        return cell_of(outcome, problem(), best, columns=columns)
 
     store.cell(cell, {"quick": quick, "max_time": max_time, "tol": TOL}, measure)
 

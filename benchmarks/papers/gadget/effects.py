@@ -31,6 +31,8 @@ from .trained import alone, dist_eval, pooled
 # ------------------------------------------------------------------------------------- costs
 
 NEAR = 0.01
+# What tells from a run's history when it was near.
+PROGRESS = ("round", "bytes", "max_objective")
 # Runs end here: beyond what is asked for, so that a moment's luck is seen as that.
 ENOUGH = 0.005
 BATCH = 32
@@ -63,7 +65,7 @@ def measure_costs(store: Store, name: str, quick: bool, max_time: float) -> None
                     return watched_choco(problem(), best, bits=QUANTISED[method], **limits)
                 enough = (1.0 + ENOUGH) * best
                 outcome = ours.fit(problem(), method, tol=None, enough=enough, **limits)
-                return cell_of(outcome, problem(), best)
+                return cell_of(outcome, problem(), best, columns=PROGRESS)
 
             settings = {"quick": quick, **limits}
             store.cell(cost_cell(name, division, method), settings, run)
@@ -229,9 +231,11 @@ def _measure(
 ) -> None:
     best = reference(store, name, problem, quick, loss)["objective"]
 
+    columns = () if cell.startswith("liars/") else PROGRESS
+
     def measure() -> Cell:
         outcome = fit(problem(), max_time=max_time)
-        return cell_of(outcome, problem(), best, loss) | (facts or {})
+        return cell_of(outcome, problem(), best, loss, columns) | (facts or {})
 
     store.cell(cell, {"quick": quick, "max_time": max_time}, measure)
 

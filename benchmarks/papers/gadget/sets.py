@@ -147,9 +147,16 @@ def optimum(problem: DividedProblem, loss: str = "hinge", max_time: float = 60.0
 
 
 def cell_of(
-    outcome: Outcome, problem: DividedProblem, best: float | None = None, loss: str = "hinge"
+    outcome: Outcome,
+    problem: DividedProblem,
+    best: float | None = None,
+    loss: str = "hinge",
+    columns: tuple[str, ...] = (),
 ) -> Cell:
-    """Return the cell of a run; ``best`` is the objective of the optimum."""
+    """Return the cell of a run.
+
+    ``best`` is the objective of the optimum; ``columns`` are those of the history to keep.
+    """
     accuracy = outcome.accuracy(problem)
     cell: Cell = {
         "accuracy": float(accuracy.mean()),
@@ -159,8 +166,10 @@ def cell_of(
         "bytes": outcome.bytes_sent,
         "fit_seconds": outcome.seconds,
         "out_of_time": not outcome.stopped,
-        **outcome.facts,
+        **{key: value for key, value in outcome.facts.items() if key != "history"},
     }
+    if columns and "history" in outcome.facts:
+        cell["history"] = {key: outcome.facts["history"][key] for key in columns}
     if best is not None and outcome.models is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of models that diverged

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.race import rounds
+from benchmarks.race import plugin
 from benchmarks.race.data import AS_PUBLISHED, CSR, DENSE, UNIT
+from benchmarks.race.plugin import Entry, Library
 from benchmarks.race.processes import THREADS
-from benchmarks.race.rounds import Entry, Library
 
 TREES = 300
 CACHE_MB = 2_000
@@ -19,7 +19,7 @@ GAP = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(rounds.Case):
+class Case(plugin.Case):
     """A training problem.
 
     Attributes

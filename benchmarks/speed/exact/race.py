@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.race import rounds
+from benchmarks.race import plugin
 from benchmarks.race.data import AS_PUBLISHED, DataSet, load
 from benchmarks.race.objective import loss_of
+from benchmarks.race.plugin import Entry, Heat, Limits
 from benchmarks.race.processes import THREADS, timed
-from benchmarks.race.rounds import Entry, Heat, Limits, Measured, measured
+from benchmarks.race.rounds import Measured, measured
 from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import NONE, Cells, Rows, Table, draw, percent, seconds
 
@@ -30,7 +31,7 @@ FIGURES = ["Train s", "CPU s", "Predict s", "Accuracy", "Relative gap", "tol", "
 FIGURES += ["Peak MB", "Fit MB", "Rows"]
 
 
-class ExactRace(rounds.Race):
+class ExactRace(plugin.Race):
     """Seconds to a relative duality gap of 1e-3, and of prediction."""
 
     name = "exact"
@@ -67,7 +68,7 @@ class ExactRace(rounds.Race):
         return DataSet(X, data.y, X_test, data.y_test).scaled(case.scaling)
 
     def heats(
-        self, name: str, store: Store, options: Namespace, rows: rounds.Rows
+        self, name: str, store: Store, options: Namespace, rows: plugin.Rows
     ) -> Iterator[Heat]:
         """Give everybody, then what only the curves need."""
         without = tuple(options.without)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.race import rounds
+from benchmarks.race import plugin
 from benchmarks.race.data import CSR, DENSE, MAX_ABS, TF_IDF, UNIT, UNIT_LENGTH
-from benchmarks.race.rounds import Entry
+from benchmarks.race.plugin import Entry
 
 from .libraries import LIBRARIES
 
@@ -16,7 +16,7 @@ C = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(rounds.Case):
+class Case(plugin.Case):
     """A binary problem; all training rows of a set.
 
     Attributes

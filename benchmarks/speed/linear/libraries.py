@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.race.plugin import Library
 from benchmarks.race.processes import THREADS
-from benchmarks.race.rounds import Library
 
 Problem = Mapping[str, Any]
 Settings = Mapping[str, Any]

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.race import generated, objective, rounds
+from benchmarks.race import generated, objective, plugin
 from benchmarks.race.data import CSR, DataSet, load
-from benchmarks.race.rounds import Entry, Heat, measured
+from benchmarks.race.plugin import Entry, Heat
+from benchmarks.race.rounds import measured
 from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import NONE, Cells, Rows, Table, ratio_text, seconds
 
@@ -22,7 +23,7 @@ QUICK_ROWS = 3_000
 FIGURES = ["Seconds", "CPU seconds", "Above the optimum", "Setting", "Rows"]
 
 
-class LinearRace(rounds.Race):
+class LinearRace(plugin.Race):
     """Seconds to within 1e-3 of the optimum of the same problem."""
 
     name = "linear"
@@ -45,7 +46,7 @@ class LinearRace(rounds.Race):
         return (data.few(QUICK_ROWS) if quick else data).scaled(case.scaling)
 
     def heats(
-        self, name: str, store: Store, options: Namespace, rows: rounds.Rows
+        self, name: str, store: Store, options: Namespace, rows: plugin.Rows
     ) -> Iterator[Heat]:
         """Give a heat for each loss."""
         without = tuple(options.without)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.race import rounds
+from benchmarks.race import plugin
 from benchmarks.race.data import CSR, DENSE, TF_IDF
-from benchmarks.race.rounds import Entry, Library
+from benchmarks.race.plugin import Entry, Library
 from benchmarks.speed.linear import libraries as linear
 from benchmarks.speed.linear.contestants import ITERATIONS
 
@@ -25,7 +25,7 @@ OURS = ("ww_1", "ww_2", "ww_tournament_2", "cs_1", "cs_2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(rounds.Case):
+class Case(plugin.Case):
     """A data set with its published test part.
 
     Attributes

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.race import generated, rounds
+from benchmarks.race import generated, plugin
 from benchmarks.race.data import DataSet, load
 from benchmarks.race.objective import finite
-from benchmarks.race.rounds import Entry, Heat, Measured, measured
+from benchmarks.race.plugin import Entry, Heat
+from benchmarks.race.rounds import Measured, measured
 from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent, ratio_text, seconds
 
@@ -42,7 +43,7 @@ SPEED = tuple(name for name, case in CASES.items() if case.source is not None)
 MANY = tuple(name for name, case in CASES.items() if case.source is None)
 
 
-class MulticlassRace(rounds.Race):
+class MulticlassRace(plugin.Race):
     """Seconds to prove a relative gap of 1e-2."""
 
     name = "multiclass"
@@ -71,7 +72,7 @@ class MulticlassRace(rounds.Race):
         return DataSet(data.X, codes, *test).scaled(case.scaling)
 
     def heats(
-        self, name: str, store: Store, options: Namespace, rows: rounds.Rows
+        self, name: str, store: Store, options: Namespace, rows: plugin.Rows
     ) -> Iterator[Heat]:
         """Give a heat for each choice of C."""
         contestants = entered(name, tuple(options.without))
@@ -134,7 +135,7 @@ class MulticlassRace(rounds.Race):
 RACE = MulticlassRace()
 
 
-def best_C(rows: rounds.Rows, formulation: str) -> Cell:
+def best_C(rows: plugin.Rows, formulation: str) -> Cell:
     """Return the C with the lowest error of three folds, of equals the smallest; and all errors."""
     X, codes = rows.data.X, rows.data.y
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
