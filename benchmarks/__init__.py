@@ -1,1 +1,1 @@
-"""Benchmarks: speed against peers, and the published tables."""
+"""Benchmarks: speed beside other libraries, and the published tables."""

@@ -4,82 +4,89 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import (
-    dc_tables,
-    gossip_tables,
-    linear_tables,
-    multiclass_tables,
-    render,
-    sodm_tables,
-    solver_curves,
-    speed_up,
-)
-from .results import FOLDER, Results
+from benchmarks.race.store import Store
+from benchmarks.race.tables import FOLDER, stamp_rows, write_csv
 
-TABLES: dict[str, Any] = {
-    "sodm": sodm_tables,
-    "dc": dc_tables,
-    "linear": linear_tables,
-    "solvers": solver_curves,
-    "speed_up": speed_up,
-    "multiclass": multiclass_tables,
-    "gossip": gossip_tables,
-}
+from .dc_svm import tables as dc
+from .gadget import page as gossip_page
+from .gadget import tables as gossip
+from .linear_odm import accuracy, solvers, speed_up
+from .multiclass_svm import page as multiclass_page
+from .multiclass_svm import tables as multiclass
+from .sodm import tables as sodm
+
+RESULTS = Path(__file__).parent / "results"
 # Quick runs try the harness on a few rows; their figures never get into the documentation.
-QUICK_FOLDER = Path("build/papers_quick")
+QUICK = Path("build/papers_quick")
+
+
+class Paper(NamedTuple):
+    """The title of a column of the machine table, and the modules that measure and show."""
+
+    title: str
+    measured: Any
+    page: Any
+
+
+PAPERS = {
+    "sodm": Paper("SODM tables", sodm, sodm),
+    "dc": Paper("DC-SVM tables", dc, dc),
+    "linear": Paper("Linear table", accuracy, accuracy),
+    "solvers": Paper("Linear solvers", solvers, solvers),
+    "speed_up": Paper("Speed-up", speed_up, speed_up),
+    "multiclass": Paper("Multi-class tables", multiclass, multiclass_page),
+    "gossip": Paper("Gossip tables", gossip, gossip_page),
+}
+# Options that a module may have, by the name of its constant with the default.
+CHOICES = {"COLUMNS": "fits; a run may be made column by column", "TABLES": "tables; 3 is 4, too"}
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, tables in TABLES.items():
-        command = commands.add_parser(name, help=str(tables.__doc__).splitlines()[0])
-        command.add_argument("--only", choices=tables.DATA_SETS, help="one data set")
+    for name, (_, module, _) in PAPERS.items():
+        command = commands.add_parser(name, help=str(module.__doc__).splitlines()[0])
+        command.add_argument("--only", choices=module.DATA_SETS, help="one data set")
         command.add_argument("--quick", action="store_true", help="a few rows, to try the harness")
-        command.add_argument("--again", action="store_true", help="measure what is there anew")
-        command.add_argument(
-            "--max-time", type=float, default=tables.MAX_TIME, help="seconds a fit may take"
-        )
+        command.add_argument("--again", action="store_true", help="measure everything again")
         command.add_argument("--results", type=Path, help="folder of the JSON files")
-        if hasattr(tables, "SPLITS"):
-            command.add_argument("--splits", type=int, default=tables.SPLITS, help="random splits")
-        if name == "sodm":
-            command.add_argument(
-                "--columns",
-                nargs="+",
-                choices=sodm_tables.COLUMNS,
-                default=sodm_tables.COLUMNS,
-                help="which fits; a run may be made column by column",
-            )
-        if hasattr(tables, "TABLES"):
-            command.add_argument(
-                "--tables",
-                nargs="+",
-                choices=tables.TABLES,
-                default=tables.TABLES,
-                help="which tables; 3 is 4, too",
-            )
+        command.add_argument(
+            "--max-time", type=float, default=module.MAX_TIME, help="seconds a fit may take"
+        )
+        if hasattr(module, "SPLITS"):
+            command.add_argument("--splits", type=int, default=module.SPLITS, help="random splits")
+        for constant, text in CHOICES.items():
+            if hasattr(module, constant):
+                kept = {"choices": getattr(module, constant), "default": getattr(module, constant)}
+                command.add_argument(f"--{constant.lower()}", nargs="+", help=text, **kept)
     writer = commands.add_parser("render", help="write the tables into docs/benchmarks")
-    writer.add_argument("--results", type=Path, default=FOLDER, help="folder of the JSON files")
-    writer.add_argument("--to", type=Path, default=render.FOLDER, help="folder of the tables")
-    options = parser.parse_args(arguments)
-    if options.command == "render":
-        render.write(options.results, options.to)
+    writer.add_argument("--results", type=Path, default=RESULTS)
+    writer.add_argument("--to", type=Path, default=FOLDER, help="folder of the tables")
+    options = vars(parser.parse_args(arguments))
+    command, results = options.pop("command"), options.pop("results")
+    if command == "render":
+        render(results, options["to"])
         return
-    tables = TABLES[options.command]
-    folder = options.results or (QUICK_FOLDER if options.quick else FOLDER)
-    results = Results(folder / f"{options.command}.json", options.again)
-    names = tables.DATA_SETS if options.only is None else (options.only,)
-    settings = {"quick": options.quick, "max_time": options.max_time}
-    if hasattr(tables, "SPLITS"):
-        settings["splits"] = 1 if options.quick else options.splits
-    if options.command == "sodm":
-        settings["columns"] = options.columns
-    if hasattr(tables, "TABLES"):
-        settings["tables"] = options.tables
-    tables.run(results, names, **settings)
+    folder = results or (QUICK if options["quick"] else RESULTS)
+    store = Store(folder / f"{command}.json", options.pop("again"))
+    module, only = PAPERS[command].measured, options.pop("only")
+    if options["quick"] and "splits" in options:
+        options["splits"] = 1
+    module.run(store, module.DATA_SETS if only is None else (only,), **options)
+
+
+def render(results: Path, folder: Path) -> None:
+    """Write all tables from a folder of results; what is missing is left open."""
+    stores = {name: Store(results / f"{name}.json") for name in PAPERS}
+    for name, paper in PAPERS.items():
+        for table, columns, rows in paper.page.tables(stores[name].cells):
+            write_csv(folder / f"{table}.csv", columns, rows)
+        if hasattr(paper.page, "draw"):
+            paper.page.draw(stores[name].cells, folder)
+    titles = [paper.title for paper in PAPERS.values()]
+    write_csv(folder / "machine.csv", ["", *titles], stamp_rows(stores.values()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One small search of settings on training rows, the same for every method of a loss."""
+"""A small grid search on training rows, the same for every method of a loss."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ def choose_from(
     Parameters
     ----------
     make : callable
-        Makes a classifier of one value for each name of the grid.
+        Makes a classifier from one value for each name of the grid.
     X, y : arrays
         Training rows.
     grid : mapping of str to sequence
         Values to try, ``C`` among them.
     standard_errors : float
-        How far from the best score is near enough: in standard errors of the best score on as many
-        rows.
+        Distance from the best score that is near enough, in standard errors of the best score.
     rows : pair of int
         How many rows are fitted at most (and at most 70 % of all), and how many others are scored.
     """

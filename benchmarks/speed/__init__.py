@@ -1,1 +1,1 @@
-"""Speed: micro-benchmarks of the core, and fits against public peers in the same run."""
+"""Speed: micro-benchmarks of the core, and fits beside other libraries in the same run."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
-from benchmarks.speed import kernel_product
-from benchmarks.speed.exact.__main__ import main as measure_exact
+from benchmarks.race.command import race_main
+from benchmarks.speed import exact, kernel_product
+from benchmarks.speed.exact.race import RACE
 
 
 def main() -> None:
     kernel_product.main()
     print()
     if "WIDEMARGIN_DATA" in os.environ:
-        measure_exact(sys.argv[1:])
+        race_main(RACE, str(exact.__doc__), sys.argv[1:])
     else:
         print("Skipped the fits against peers: WIDEMARGIN_DATA names no folder.", file=sys.stderr)
 

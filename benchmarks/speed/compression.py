@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.preparation import random_split, whole_set
+from benchmarks.race.data import random_split, whole_set
 from widemargin import ODMClassifier, SVMClassifier
 
 # C, gamma, and how many times fewer points ODM and SVM get.

@@ -12,8 +12,7 @@ import argparse
 import time
 from typing import Any
 
-from benchmarks.datasets import load
-from benchmarks.papers.preparation import Split, published_split, random_split, whole_set
+from benchmarks.race.data import DataSet, load, published_split, random_split, whole_set
 from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 
 # C, gamma, parts of SODM, clusters of DC-SVM and the rows they are found on. Both are the fastest
@@ -54,14 +53,14 @@ def main() -> None:
             compare(name, exact, early, label, split, options.repeats)
 
 
-def data_of(name: str) -> Split:
+def data_of(name: str) -> DataSet:
     """Return training and test rows."""
     if name == "ijcnn1":  # as published, with its own scaling
         return published_split(load(name))
     return random_split(*whole_set(name), 0)
 
 
-def compare(name: str, exact: Any, early: Any, label: str, split: Split, repeats: int) -> None:
+def compare(name: str, exact: Any, early: Any, label: str, split: DataSet, repeats: int) -> None:
     """Fit both, interleaved, and print their times and accuracies."""
     seconds = {"exact": [], "early": []}  # type: dict[str, list[float]]
     for _ in range(repeats):

@@ -11,13 +11,14 @@ against scikit-learn's SVC on 20,000 of them. ``scaling``: SODM on generated row
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 
 import numpy as np
 from sklearn.svm import SVC
 
-from benchmarks.papers.preparation import random_split, whole_set
+from benchmarks.race.data import random_split, whole_set
+from benchmarks.race.generated import waves
+from benchmarks.race.processes import peak_mb
 from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 
 PART_ROWS, TEST_ROWS, BASIS = 2000, 20_000, 2000
@@ -55,7 +56,7 @@ def covtype() -> None:
         print(
             f"DC-SVM early, {4**levels} clusters, {len(split.y):,} rows: {seconds:.1f} s "
             f"({seconds / peer_seconds:.2f} of SVC's time), accuracy {accuracy:.4f}, "
-            f"peak memory {peak_gigabytes():.2f} GB",
+            f"peak memory {peak_mb() / 1e3:.2f} GB",
             flush=True,
         )
 
@@ -63,9 +64,9 @@ def covtype() -> None:
 def scaling(sizes: list[int]) -> None:
     """Print SODM's time, memory and accuracy on ever more rows."""
     first = None
-    X_test, y_test = generated(TEST_ROWS, 1)
+    X_test, y_test = waves(TEST_ROWS, 1)
     for rows in sizes:
-        X, y = generated(rows, 0)
+        X, y = waves(rows, 0)
         strategy = Stratified(1, rows // PART_ROWS, 1)
         model = ODMClassifier(lam=LAM, gamma=0.05, strategy=strategy, random_state=0)
         start = time.perf_counter()
@@ -74,7 +75,7 @@ def scaling(sizes: list[int]) -> None:
         first = first or seconds
         print(
             f"SODM, {rows:,} rows in {rows // PART_ROWS} parts: {seconds:.1f} s "
-            f"({seconds / first:.1f}x), peak memory {peak_gigabytes():.2f} GB",
+            f"({seconds / first:.1f}x), peak memory {peak_mb() / 1e3:.2f} GB",
             flush=True,
         )
         start = time.perf_counter()
@@ -89,23 +90,6 @@ def scaling(sizes: list[int]) -> None:
                 f"{micro:.1f} µs per row",
                 flush=True,
             )
-
-
-def generated(rows: int, seed: int, features: int = 18) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows whose label is the sign of a smooth random function, 5 % turned."""
-    shape = np.random.default_rng(12345)
-    waves, phase = shape.normal(size=(features, 40)) / 3.0, shape.uniform(0, 2 * np.pi, 40)
-    height = shape.normal(size=40)
-    random = np.random.default_rng([seed, rows])
-    X = random.normal(size=(rows, features)).astype(np.float32)
-    y = np.where(np.cos(X @ waves.astype(np.float32) + phase) @ height > 0, 1, -1)
-    turned = random.random(rows) < 0.05
-    return X, np.where(turned, -y, y)
-
-
-def peak_gigabytes() -> float:
-    """Return the most memory this process has held (kilobytes on Linux, bytes on macOS)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.datasets import load
+from benchmarks.race.data import load
 from widemargin import SVMClassifier
 
 # C, gamma, training rows (None: all), data set.

@@ -21,7 +21,7 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from benchmarks.datasets import load
+from benchmarks.race.data import load
 from widemargin import ODMClassifier, ODMClassifierCV, SVMClassifier, SVMClassifierCV
 
 MODELS = {"svm": (SVMClassifierCV, SVMClassifier), "odm": (ODMClassifierCV, ODMClassifier)}

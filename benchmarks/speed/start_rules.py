@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.papers.preparation import random_split, whole_set
+from benchmarks.race.data import random_split, whole_set
 from widemargin import ODMClassifier, SVMClassifier
 from widemargin.core.certificates import certify
 from widemargin.kernel.divide import starts

@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from benchmarks.gossip.soak_criteria import judged
+from benchmarks.sites.soak_report import judged
 
 MB = 1_000_000
 GOOD = {

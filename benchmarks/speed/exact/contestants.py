@@ -1,19 +1,112 @@
-"""Who is measured: the peers, and ours at the gap of the peer they are compared with."""
+"""Data sets with their C and gamma, libraries, and contestants."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
-from benchmarks.speed.measuring import THREADS
-
-from .cases import Case
+from benchmarks.race import plugin
+from benchmarks.race.data import AS_PUBLISHED, CSR, DENSE, UNIT
+from benchmarks.race.plugin import Entry, Library
+from benchmarks.race.processes import THREADS
 
 TREES = 300
 CACHE_MB = 2_000
-PEERS = {"intelex": ("sklearnex", "scikit-learn-intelex"), "lightgbm": ("lightgbm", "lightgbm")}
+# Values of a peer's tol, and the gap that is small enough.
+TOLS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+GAP = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(plugin.Case):
+    """A training problem.
+
+    Attributes
+    ----------
+    C, gamma : float
+        Weight of a row, width of the RBF kernel.
+    labels : tuple of int, optional
+        The classes that are kept; all by default.
+    test_rows, rows : int, optional
+        For sets without a published test part: how many rows of one seeded permutation are tested
+        on, and how many of those that follow are trained on (all of them by default).
+    multi_class : bool
+        Whether there are more than two classes.
+    skipped : tuple of str
+        Contestants that are left out, since they take minutes for each tol.
+    """
+
+    C: float
+    gamma: float
+    scaling: str = UNIT
+    forms: tuple[str, ...] = (DENSE,)
+    labels: tuple[int, ...] | None = None
+    test_rows: int | None = None
+    rows: int | None = None
+    multi_class: bool = False
+    skipped: tuple[str, ...] = ()
+
+
+COVTYPE: dict[str, Any] = {"source": "covtype_binary", "C": 32.0, "gamma": 32.0}
+COVTYPE |= {"test_rows": 50_000}
+CASES = {
+    "ijcnn1": Case(title="ijcnn1", source="ijcnn1", C=32.0, gamma=2.0, scaling=AS_PUBLISHED),
+    "cod-rna": Case(title="cod-rna", source="cod-rna", C=32.0, gamma=8.0, test_rows=11_907),
+    "a9a": Case(title="a9a", source="a9a", C=1.0, gamma=0.05, forms=(DENSE, CSR)),
+    "covtype_20k": Case(title="covtype, 20,000 rows", rows=20_000, **COVTYPE),
+    "covtype_50k": Case(title="covtype, 50,000 rows", rows=50_000, skipped=("svc",), **COVTYPE),
+    "mnist_3_8": Case(
+        title="mnist, 3 or 8", source="mnist", C=8.0, gamma=0.02, labels=(3, 8), forms=(DENSE, CSR)
+    ),
+    "letter": Case(
+        title="letter (26 classes)", source="letter", C=8.0, gamma=8.0, multi_class=True
+    ),
+}
+
+
+def _svc(data: Any, problem: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    from sklearn.svm import SVC
+
+    return SVC(cache_size=CACHE_MB, **_kernel(problem), **settings).fit(*data)
+
+
+def _intelex(data: Any, problem: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    from sklearnex.svm import SVC
+
+    model = SVC(cache_size=CACHE_MB, n_jobs=THREADS, **_kernel(problem), **settings).fit(*data)
+    if not hasattr(model, "_onedal_estimator"):
+        raise RuntimeError("scikit-learn-intelex fell back to scikit-learn's SVC.")
+    return model
+
+
+def _lightgbm(data: Any, problem: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(num_threads=THREADS, verbose=-1, **settings).fit(*data)
+
+
+def _widemargin(data: Any, problem: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    from widemargin import ODMClassifier, SVMClassifier
+
+    chosen: dict[str, Any] = {**_kernel(problem), **settings}
+    if problem["loss"] == "odm":
+        kind: Any = ODMClassifier
+    else:
+        kind, chosen["loss"] = SVMClassifier, problem["loss"]
+    return kind(strategy="exact", n_jobs=THREADS, random_state=0, **chosen).fit(*data)
+
+
+def _kernel(problem: Mapping[str, Any]) -> dict[str, float]:
+    return {"C": problem["C"], "gamma": problem["gamma"]}
+
+
+LIBRARIES = {
+    "svc": Library("scikit-learn", "sklearn", _svc),
+    "intelex": Library("scikit-learn-intelex", "sklearnex", _intelex),
+    "lightgbm": Library("lightgbm", "lightgbm", _lightgbm),
+    "widemargin": Library("widemargin", "widemargin", _widemargin),
+}
 
 
 @dataclass(frozen=True)
@@ -22,10 +115,8 @@ class Contestant:
 
     Attributes
     ----------
-    title : str
-        Name in the tables.
-    family : {'svc', 'intelex', 'svm', 'odm', 'lightgbm'}
-        Which class.
+    title, library : str
+        Name in the tables, and its library.
     loss : str or None
         Loss it is scored with; None for what has no duality gap.
     settings : mapping
@@ -34,85 +125,64 @@ class Contestant:
         Instead of the case's.
     follows : str, optional
         Peer whose gap it is asked for; 1e-3 for others.
-    once : bool
-        Whether it is measured in the first round only.
     """
 
     title: str
-    family: str
+    library: str = "widemargin"
     loss: str | None = "hinge"
     settings: Mapping[str, Any] = field(default_factory=dict)
     C: float | None = None
     follows: str | None = None
-    once: bool = False
 
     @property
     def has_ladder(self) -> bool:
         """Whether its tol must be searched for."""
-        return self.family in ("svc", "intelex")
-
-    @property
-    def takes_sparse(self) -> bool:
-        """Whether it is tried with sparse rows too."""
-        return self.loss is not None
+        return self.library in ("svc", "intelex")
 
 
-INTERCEPT, SQUARED = {"fit_intercept": True}, {"loss": "squared_hinge"}
 CONTESTANTS = {
-    "svc": Contestant("scikit-learn SVC", "svc", once=True),
+    "svc": Contestant("scikit-learn SVC", "svc"),
     "intelex": Contestant("intelex SVC", "intelex"),
     "intelex_C1": Contestant("intelex SVC, C=1", "intelex", C=1.0),
-    "svm": Contestant("SVM", "svm", follows="intelex"),
-    "svm_at_svc": Contestant("SVM, at SVC's gap", "svm", follows="svc"),
-    "svm_intercept": Contestant("SVM, intercept", "svm", settings=INTERCEPT, follows="intelex"),
-    "squared_hinge": Contestant("SVM, squared hinge", "svm", "squared_hinge", SQUARED),
-    "odm": Contestant("ODM", "odm", "odm"),
-    "odm_C1": Contestant("ODM, C=1", "odm", "odm", C=1.0),
-    "svm_ovr": Contestant(
-        "SVM, one-vs-rest", "svm", settings={"multi_class": "ovr"}, follows="intelex"
+    "svm": Contestant("SVM", follows="intelex"),
+    "svm_at_svc": Contestant("SVM, at SVC's gap", follows="svc"),
+    "svm_intercept": Contestant(
+        "SVM, intercept", settings={"fit_intercept": True}, follows="intelex"
     ),
+    "squared_hinge": Contestant("SVM, squared hinge", loss="squared_hinge"),
+    "odm": Contestant("ODM", loss="odm"),
+    "odm_C1": Contestant("ODM, C=1", loss="odm", C=1.0),
+    "svm_ovr": Contestant("SVM, one-vs-rest", settings={"multi_class": "ovr"}, follows="intelex"),
     "lightgbm": Contestant(f"LightGBM, {TREES} trees", "lightgbm", loss=None),
 }
 
 
-def entered(case: Case, without: tuple[str, ...] = ()) -> dict[str, Contestant]:
-    """Return who takes part in a case: none twice, none that a left-out peer is needed for."""
-    chosen = {}
-    for name, contestant in CONTESTANTS.items():
+def entered(name: str, without: tuple[str, ...] = ()) -> dict[str, Contestant]:
+    """Return who takes part in a case: none twice, none that needs a peer that is left out."""
+    case, chosen = CASES[name], {}
+    left_out = {*case.skipped, *without}
+    for each, contestant in CONTESTANTS.items():
         twin = contestant.C == case.C
-        no_peer = contestant.follows in case.skipped or contestant.follows in without
-        left_out = name in case.skipped or contestant.family in without
-        if twin or no_peer or left_out or (name == "svm_ovr" and not case.multi_class):
-            continue
-        chosen[name] = contestant
+        absent = {each, contestant.library, contestant.follows} & left_out
+        if not twin and not absent and (each != "svm_ovr" or case.multi_class):
+            chosen[each] = contestant
     return chosen
 
 
-def check_peers(without: tuple[str, ...]) -> None:
-    """Say what to install where a peer is not there."""
-    for family, (module, package) in PEERS.items():
-        if family not in without and find_spec(module) is None:
-            raise SystemExit(
-                f"{package} is measured beside ours and must be installed: pip install "
-                f"'widemargin[bench]', or leave it out with --without {family}."
-            )
-
-
-def estimator(family: str, settings: Mapping[str, Any]) -> Any:
-    """Make a classifier that uses two threads, where it can use more than one."""
-    if family == "svc":
-        from sklearn.svm import SVC
-
-        return SVC(cache_size=CACHE_MB, **settings)
-    if family == "intelex":
-        from sklearnex.svm import SVC as IntelexSVC
-
-        return IntelexSVC(cache_size=CACHE_MB, n_jobs=THREADS, **settings)
-    if family == "lightgbm":
-        from lightgbm import LGBMClassifier
-
-        return LGBMClassifier(n_estimators=TREES, num_threads=THREADS, verbose=-1, **settings)
-    from widemargin import ODMClassifier, SVMClassifier
-
-    kind = {"svm": SVMClassifier, "odm": ODMClassifier}[family]
-    return kind(strategy="exact", n_jobs=THREADS, random_state=0, **settings)
+def entry(name: str, contestant: str) -> Entry:
+    """Return a contestant as an entry of a case."""
+    case, each = CASES[name], CONTESTANTS[contestant]
+    problem = {"loss": each.loss, "C": case.C if each.C is None else each.C, "gamma": case.gamma}
+    settings: dict[str, Any] = {}
+    if each.library == "widemargin" and case.multi_class:
+        settings["multi_class"] = "ovo"  # as SVC does
+    gap = TOLS if each.has_ladder else (GAP,)
+    return Entry(
+        *(contestant, each.title, each.library, problem),
+        *(("tol", gap) if each.loss is not None else ("n_estimators", (TREES,))),
+        settings={**settings, **each.settings},
+        start=name,
+        forms=case.forms if each.loss is not None else (DENSE,),
+        always=True,
+        once=contestant == "svc",
+    )

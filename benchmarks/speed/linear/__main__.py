@@ -1,41 +1,9 @@
-"""Measure linear training against peers, or write the tables of it."""
+"""Run the race, or write its tables."""
 
-from __future__ import annotations
+from benchmarks.race.command import race_main
 
-from benchmarks.speed.arguments import CommandLine, measure_or_fail
-
-from . import tables
-from .adapters import ADAPTERS
-from .cases import CASES
-from .contestants import LOSSES, check_libraries
-from .rounds import Limits, run
-
-COMMAND_LINE = CommandLine("linear", str(__doc__), CASES, ADAPTERS, "the median")
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser, run_only = COMMAND_LINE.parser()
-    run_only.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES))
-    run_only.add_argument(
-        "--max-time", type=float, default=Limits.max_time, help="seconds a ladder may take"
-    )
-    run_only.add_argument(
-        "--reference-time", type=float, default=Limits.reference_time, help="seconds of a long run"
-    )
-    options = COMMAND_LINE.parsed(parser, arguments)
-    if options.command == "render":
-        tables.write(options.results, options.to)
-        return
-    check_libraries(options.without)
-    limits = Limits(
-        repeats=options.repeats,
-        max_time=options.max_time,
-        reference_time=options.reference_time,
-        quick=options.quick,
-        without=options.without,
-    )
-    measure_or_fail(options, lambda results: run(results, options.only, options.losses, limits))
-
+from . import __doc__ as description
+from .race import RACE
 
 if __name__ == "__main__":
-    main()
+    race_main(RACE, str(description))

@@ -1,15 +1,68 @@
-"""Who is measured, and the settings each one tries until it is close enough to the optimum."""
+"""Data sets and contestants, with the settings each one tries until it is close enough."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
-from .adapters import ADAPTERS, Adapter
-from .cases import CSR, Case
+from benchmarks.race import plugin
+from benchmarks.race.data import CSR, DENSE, MAX_ABS, TF_IDF, UNIT, UNIT_LENGTH
+from benchmarks.race.plugin import Entry
+
+from .libraries import LIBRARIES
+
+C = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(plugin.Case):
+    """A binary problem; all training rows of a set.
+
+    Attributes
+    ----------
+    classes : str
+        What the classes are.
+    positive : tuple of int
+        Labels of the positive class.
+    """
+
+    classes: str = "published"
+    positive: tuple[int, ...] = (1,)
+
+
+BOTH = (DENSE, CSR)
+COMP = (1, 2, 3, 4, 5)  # comp.graphics to comp.windows.x
+NORMAL = (16,)
+CASES = {
+    "a9a": Case(title="a9a", source="a9a"),
+    "cod-rna": Case(title="cod-rna", source="cod-rna", scaling=UNIT, forms=(DENSE,)),
+    "ijcnn1": Case(title="ijcnn1", source="ijcnn1", forms=BOTH),
+    "covtype": Case(
+        title="covtype",
+        source="covtype_binary",
+        classes="2 or not",
+        positive=(2,),
+        scaling=UNIT,
+        forms=BOTH,
+    ),
+    "news20": Case(
+        title="news20 by date",
+        source="news20_bydate",
+        classes="comp.* or not",
+        positive=COMP,
+        scaling=TF_IDF,
+    ),
+    "census": Case(title="census", source="census_income", scaling=MAX_ABS),
+    "kddcup99": Case(
+        title="KDD Cup 1999",
+        source="kddcup99",
+        classes="normal or attack",
+        positive=NORMAL,
+        scaling=MAX_ABS,
+    ),
+    "generated": Case(title="generated", source=None, classes="linear rule", scaling=UNIT_LENGTH),
+}
 
 HINGE, SQUARED, ODM = "hinge", "squared_hinge", "odm"
 LOSSES = {HINGE: "hinge", SQUARED: "squared hinge", ODM: "ODM"}
@@ -23,42 +76,18 @@ OUR_LADDER = tuple(tol for tol in TOLERANCES if OUR_TOL <= tol < 1.0)
 
 @dataclass(frozen=True)
 class Contestant:
-    """A row of the tables.
+    """A row of the tables: a library with the losses, the ladder and the settings it is run with.
 
-    Attributes
-    ----------
-    title : str
-        Name in the tables.
-    adapter : str
-        Library.
-    losses : tuple of str
-        What it is measured with.
-    rung : str
-        The setting that its ladder varies.
-    ladder : tuple of float
-        Values of it, the cheapest first.
-    settings : mapping
-        Other settings.
-    certified : bool
-        Whether it stops by a bound on its own distance, hence has no ladder to climb.
+    ``certified`` contestants stop by a bound on their own distance, so they climb to the end.
     """
 
     title: str
-    adapter: str
+    library: str
     losses: tuple[str, ...]
     rung: str
     ladder: tuple[float, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
     certified: bool = False
-
-    @property
-    def is_peer(self) -> bool:
-        """Whether it is what ours are compared with."""
-        return self.adapter != "widemargin"
-
-    def forms(self, case: Case) -> tuple[str, ...]:
-        """Return the forms of the rows it is tried with."""
-        return case.forms if ADAPTERS[self.adapter].dense else (CSR,)
 
 
 def _liblinear(title: str, loss: str, solver: int, threads: int) -> Contestant:
@@ -120,24 +149,21 @@ REFERENCES = {
 }
 
 
-def entered(
-    among: Mapping[str, Contestant], loss: str, without: tuple[str, ...] = ()
-) -> dict[str, Contestant]:
+def entries(
+    case: str,
+    loss: str,
+    without: tuple[str, ...] = (),
+    among: Mapping[str, Contestant] = CONTESTANTS,
+) -> list[Entry]:
     """Return who has a loss, without the libraries that are left out."""
-    return {
-        name: each
+    return [
+        Entry(
+            *(name, each.title, each.library, {"loss": loss, "C": C}, each.rung, each.ladder),
+            settings=each.settings,
+            start=f"{case}/{loss}",
+            forms=CASES[case].forms if LIBRARIES[each.library].dense else (CSR,),
+            always=each.certified,
+        )
         for name, each in among.items()
-        if loss in each.losses and each.adapter not in without
-    }
-
-
-def check_libraries(
-    without: tuple[str, ...], adapters: Mapping[str, Adapter] = MappingProxyType(ADAPTERS)
-) -> None:
-    """Say what to install where a library is not there."""
-    for name, adapter in adapters.items():
-        if name not in without and find_spec(adapter.module) is None:
-            raise SystemExit(
-                f"{adapter.package} is measured beside ours and must be installed: pip install "
-                f"{adapter.package}, or leave it out with --without {name}."
-            )
+        if loss in each.losses and each.library not in without
+    ]

@@ -1,10 +1,10 @@
-r"""The formulas that everybody is valued by, in float64: objectives, and bounds from multipliers.
+r"""Objectives of weights, and lower bounds from multipliers, in float64.
 
 .. math:: P(W) = \tfrac12 \sum_c \lVert w_c \rVert^2 + C \sum_i \ell(x_i, y_i; W)
           \ge D(\alpha) = \sum \alpha_{ic} - \tfrac12 \sum_c \lVert w_c(\alpha) \rVert^2
 
-The losses are written out in :mod:`widemargin.multiclass.problem`; nothing is computed there. Every
-row has a last feature of a constant value, where that is not zero.
+The losses are those of :mod:`widemargin.multiclass.problem`, computed here independently. Every row
+has a last feature of a constant value, where that is not zero.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.multiclass_machines import scores_of
+from .machines import scores_of
 
-# How far weights may be from a sum of zero, beside the largest of them.
+# The sum of weights that counts as zero, relative to the largest of them.
 SUM_TO_ZERO = 1e-9
 
 

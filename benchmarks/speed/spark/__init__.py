@@ -8,7 +8,6 @@
     python -m benchmarks.speed.spark.kernel render
 
 :mod:`.sessions` starts Spark on two cores, or a cluster of separate processes; :mod:`.parquet` puts
-rows where Spark reads them; :mod:`.verbs` tells what a fit spends in each of the engine's verbs,
-:mod:`.transport` what it costs to bring rows to Python, and :mod:`.processes` how much memory the
-driver and the executors take.
+rows where Spark reads them; :mod:`.watching` measures the engine's verbs, Spark's own metrics, and
+the memory of driver and executors.
 """

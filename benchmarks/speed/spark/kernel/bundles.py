@@ -1,23 +1,22 @@
 """What an epoch of Weston and Watkins's formulation moves, where rows lie on other machines.
 
-Counted, not timed, so no Spark is needed: an engine of this process weighs what one with machines
-of its own would send. ``python -m`` this module prints what a job asks for.
+Counted, not timed, so no Spark is needed: an engine of this process weighs what an engine with
+machines of its own would send. A worker.
 """
 
 from __future__ import annotations
 
-import json
 import pickle
-import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce as fold
 from typing import Any
 
 import numpy as np
 
-from benchmarks.datasets import DataSet, load
-from benchmarks.generated_topics import generate
+from benchmarks.race.data import DataSet, load
+from benchmarks.race.generated import topics
+from benchmarks.race.processes import serve
 from widemargin import MulticlassSVMClassifier
 from widemargin.engines import LocalEngine
 
@@ -28,7 +27,7 @@ SETS = {"letter": "letter", "sector": "sector", "generated": f"generated, {TOPIC
 
 
 class WeighingEngine(LocalEngine):
-    """Works here, and adds up the bytes of what would travel.
+    """An engine that works in this process and counts the bytes that would travel.
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class WeighingEngine(LocalEngine):
         combine: Callable[[Any, Any], Any],
     ) -> Any:
         """Combine a value of every part, in their order."""
-        values = self._applied(parts, fn)
+        values = super().map(parts, fn)
         self.asked += 1
         self.sent += _weight(fn)
         self.returned += sum(map(_weight, values))
@@ -84,15 +83,15 @@ def _weight(thing: Any) -> int:
     return len(pickle.dumps(thing, protocol=5))
 
 
-def main() -> None:
-    job = json.loads(sys.stdin.read())
-    print(json.dumps(moved(data_of(job["set"], job["quick"]))), flush=True)
+def count(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what the rows of a job would move."""
+    yield moved(data_of(job["set"], job["quick"]))
 
 
 def data_of(name: str, quick: bool) -> DataSet:
     """Return the rows of a set."""
     if name == "generated":
-        return generate(50, 500, 10, 400) if quick else generate(TOPICS)
+        return topics(50, 500, 10, 400) if quick else topics(TOPICS)
     data = load(name)
     if quick:
         data.X, data.y = data.X[:500], data.y[:500]
@@ -132,4 +131,4 @@ def _after(data: DataSet, epochs: int) -> WeighingEngine:
 
 
 if __name__ == "__main__":
-    main()
+    serve(count)

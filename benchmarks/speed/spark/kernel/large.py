@@ -1,32 +1,27 @@
-"""SODM on millions of rows from Parquet on a cluster, stopped at the leaves.
-
-``python -m`` this module is the driver; it reads a job.
-"""
+"""SODM on millions of rows from Parquet, stopped at the leaves: the driver of a cluster."""
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.race.processes import serve
 from benchmarks.speed.large_sets import LAM, PART_ROWS
 from benchmarks.speed.spark import parquet
-from benchmarks.speed.spark.metrics import Counted
-from benchmarks.speed.spark.processes import driver_peaks
 from benchmarks.speed.spark.sessions import session_on
-from benchmarks.speed.spark.transport import reading_seconds, transfer_seconds
-from benchmarks.speed.spark.verbs import totals, verbs_timed
+from benchmarks.speed.spark.watching import (
+    Counted,
+    driver_peaks,
+    reading_seconds,
+    totals,
+    transfer_seconds,
+    verbs_timed,
+)
 
 GAMMA, TEST_ROWS = 0.05, 5_000
-
-
-def main() -> None:
-    for result in train(json.loads(sys.stdin.read())):
-        print(json.dumps(result), flush=True)
 
 
 def train(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -75,4 +70,4 @@ def _fit(session: Any, frame: Any, test: Any, rows: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    serve(train, cores=False)

@@ -1,12 +1,7 @@
-"""Millions of rows from Parquet on a cluster.
-
-``python -m`` this module is the driver; it reads a job.
-"""
+"""Linear ODM on millions of rows from Parquet: the driver of a cluster."""
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,24 +11,25 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.speed.linear.objective import objective
+from benchmarks.race.objective import objective
+from benchmarks.race.processes import serve
 from benchmarks.speed.spark import parquet
-from benchmarks.speed.spark.processes import driver_peaks
 from benchmarks.speed.spark.sessions import session_on
-from benchmarks.speed.spark.transport import empty_pass_seconds, reading_seconds, transfer_seconds
-from benchmarks.speed.spark.verbs import totals, verbs_timed
+from benchmarks.speed.spark.watching import (
+    driver_peaks,
+    empty_pass_seconds,
+    reading_seconds,
+    totals,
+    transfer_seconds,
+    verbs_timed,
+)
 from widemargin import LinearODMClassifier
 
 LABEL = "linear_label"
 SOLVERS = ("newton", "dsvrg")
 TEST_ROWS = 100_000
-# Of a fit; it tells when it has not converged by then.
+# Seconds of a fit; it warns when it has not converged by then.
 MAX_TIME = 240.0
-
-
-def main() -> None:
-    for result in train(json.loads(sys.stdin.read())):
-        print(json.dumps(result), flush=True)
 
 
 def train(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -91,4 +87,4 @@ def _scores(model: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    serve(train, cores=False)

@@ -1,0 +1,1 @@
+"""[DC]: a divide-and-conquer solver for kernel support vector machines."""

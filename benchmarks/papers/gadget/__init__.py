@@ -1,0 +1,18 @@
+"""[GADGET]: a consensus algorithm for linear support vector machines, and other gossip methods.
+
+====================  =========================================================================
+:mod:`.problem`       rows divided among the sites of a network; what a method returns
+:mod:`.sets`          the data sets, and the optimum of all rows
+:mod:`.stepping`      Pegasos steps with an exchange after each, and the paper's stopping rule
+:mod:`.stepped`       methods made of them: Pegasos, GADGET SVM as printed, CHOCO-SGD
+:mod:`.trained`       methods made of LIBLINEAR: pooled rows, every site alone, ASG-SVM, Dist-Eval
+:mod:`.ours`          our methods in the same form; the only module that uses their internals
+:mod:`.published`     figures as printed
+:mod:`.comparison`    Tables 2 to 4 and Figures 1, 3 and 4
+:mod:`.effects`       what the paper leaves open: costs, networks, faults, liars, rare failures
+:mod:`.tables`        which table measures which sets
+:mod:`.distance`      rounds until every site is near the optimum; a command of its own
+====================  =========================================================================
+
+The other methods are written in NumPy and SciPy and share with the library only the problem.
+"""

@@ -1,0 +1,1 @@
+"""[SODM], linear kernel: Table 3, Figures 2 and 4."""

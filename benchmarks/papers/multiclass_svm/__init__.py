@@ -1,0 +1,1 @@
+"""[MC]: distributed optimization of multi-class SVMs."""

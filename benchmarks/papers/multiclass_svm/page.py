@@ -1,0 +1,159 @@
+"""[MC] Tables 1, 3, 4 and 5 with ours beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count, takewhile
+from statistics import mean
+
+from benchmarks.race.store import Cell
+from benchmarks.race.tables import NONE, Cells, Rows, Table, figure, seconds
+from benchmarks.speed.multiclass.machines import TITLES
+
+from . import published
+from .sources import Source
+from .tables import CS, MARGIN, SPLITS, TABLE_1, TABLE_3, TABLE_5, cell_name
+
+NAMES = {
+    "news20_bydate": "news20, by date",
+    "news20_t": "news20, test file",
+    "clinc150": "CLINC150",
+    "generated_1000": "generated, 1,000 classes",
+    "generated_5000": "generated, 5,000 classes",
+}
+NO_TEST_PART = ("glass", "iris", "news20_t")
+COLUMNS = ("ww", "llw", "cs", "ovr")
+
+
+def tables(cells: Cells) -> Iterator[Table]:
+    """Yield every table as file name, columns and rows."""
+    titles = [TITLES[each] for each in COLUMNS]
+    for key, text in (("error", "error"), ("density", "density")):
+        theirs = [f"{title} (published)" for title in titles[:2]]
+        columns = ["Data set", "C", *theirs, *titles]
+        columns += ["WW − published, points"] if key == "error" else []
+        yield f"multiclass_table_1_{text}", columns, _table_1(cells, key)
+    columns = ["Data set", "C", "Published", "WW, first split", "Second solver"]
+    columns += ["Second solver's objective ÷ ours − 1", "Our relative gap"]
+    yield "multiclass_table_1_check", columns, _checks(cells)
+    columns = ["Data set", "Split", "Scaling", "Rows", "Features", "Classes"]
+    yield "multiclass_table_1_sets", columns, _sets(cells)
+    for key in ("error", "macro_f1", "density", "fit_seconds"):
+        columns = ["Data set", "C", *titles]
+        yield f"multiclass_table_3_{key}", columns, _table_3(cells, key)
+    columns = ["Data set", "C", "Error", "Micro-F1", "Macro-F1", "Density of weights"]
+    columns += ["Density of multipliers", "Relative gap", "Seconds"]
+    yield "multiclass_table_5", columns, _table_5(cells)
+
+
+def error(value: float) -> str:
+    """Show an accuracy as an error, per cent."""
+    return f"{100 * (1 - value):.2f}"
+
+
+def share(value: float) -> str:
+    """Show a share, per cent."""
+    return f"{100 * value:.2f}"
+
+
+# Key of a cell, and how it is shown.
+SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
+    "error": ("accuracy", error),
+    "macro_f1": ("macro_f1", share),
+    "density": ("density", share),
+    "fit_seconds": ("fit_seconds", seconds),
+}
+
+
+def _name(source: Source) -> str:
+    return NAMES.get(source.name, source.name)
+
+
+def _fits(cells: Cells, table: str, source: Source, formulation: str, C: float) -> list[Cell]:
+    names = (cell_name(table, source.name, number, formulation, C) for number in count())
+    return [cells[name] for name in takewhile(cells.__contains__, names)]
+
+
+def _shown(cells: Cells, table: str, source: Source, formulation: str, C: float, key: str) -> str:
+    of_cell, text = SHOWN[key]
+    full = SPLITS if table == "1" and source.name in NO_TEST_PART else 1
+    return figure(_fits(cells, table, source, formulation, C), of_cell, text, full)
+
+
+def _printed(source: Source, formulation: str, C: float, key: str) -> float | None:
+    if source.published is None:
+        return None
+    figures = published.TABLE_1[source.published][formulation][CS["1"].index(C)]
+    return figures[0 if key == "error" else 1]
+
+
+def _table_1(cells: Cells, key: str) -> Rows:
+    for source in TABLE_1:
+        for C in CS["1"]:
+            printed = [_printed(source, each, C, key) for each in ("ww", "llw")]
+            row = [_name(source), f"{C:g}"]
+            row += [NONE if each is None else f"{each:.2f}" for each in printed]
+            row += [_shown(cells, "1", source, each, C, key) for each in COLUMNS]
+            yield row if key != "error" else [*row, _points(cells, source, C, printed[0])]
+
+
+def _points(cells: Cells, source: Source, C: float, printed: float | None) -> str:
+    fits = _fits(cells, "1", source, "ww", C)
+    if not fits or printed is None:
+        return NONE
+    points = 100.0 * (1.0 - mean(fit["accuracy"] for fit in fits)) - printed
+    return f"{points:+.2f}" if abs(points) <= MARGIN else f"**{points:+.2f}**"
+
+
+def _checks(cells: Cells) -> Rows:
+    for source in TABLE_1:
+        for C in CS["1"]:
+            check = cells.get(cell_name("1", source.name, 0, "check", C))
+            ours = cells.get(cell_name("1", source.name, 0, "ww", C))
+            if check is None or ours is None:
+                continue
+            above = check["objective"] / ours["objective"] - 1.0
+            errors = [error(each["accuracy"]) for each in (ours, check)]
+            printed = f"{_printed(source, 'ww', C, 'error'):.2f}"
+            gaps = [f"{above:+.1e}", f"{ours['relative_gap']:.1e}"]
+            yield [_name(source), f"{C:g}", printed, *errors, *gaps]
+
+
+def _sets(cells: Cells) -> Rows:
+    for source in TABLE_1:
+        fits = _fits(cells, "1", source, "ww", 1.0)
+        split = "90/10, at random" if source.name in NO_TEST_PART else "published"
+        sizes = [f"{fits[0][key]:,}" if fits else NONE for key in ("rows", "features", "classes")]
+        remark = source.remark or ("" if source.published else "not in the paper's table")
+        scaling = f"[-1, 1], then {source.scaling}" if source.to_range else source.scaling
+        yield [_name(source), f"{split}; {remark}" if remark else split, scaling, *sizes]
+
+
+def _table_3(cells: Cells, key: str) -> Rows:
+    place = {"error": 0, "macro_f1": 2, "density": 3}.get(key)
+    for source in TABLE_3:
+        for C in CS["3"]:
+            figures = (_shown(cells, "3", source, each, C, key) for each in COLUMNS)
+            yield [_name(source), f"{C:g}", *figures]
+    if place is None:
+        return
+    for number, C in enumerate(CS["3"]):
+        theirs = (f"{published.LSHTC_SMALL[each][number][place]:.2f}" for each in COLUMNS)
+        yield ["LSHTC-small (published)", f"{C:g}", *theirs]
+
+
+def _table_5(cells: Cells) -> Rows:
+    for source in TABLE_5:
+        for C in CS["5"]:
+            fits = _fits(cells, "5", source, "llw", C)
+            if not fits:
+                continue
+            (fit,) = fits
+            late = "†" if fit["out_of_time"] else ""
+            shares = ("accuracy", "macro_f1", "density", "dual_density")
+            row = [_name(source), f"{C:g}", error(fit["accuracy"]) + late]
+            row += [share(fit[key]) for key in shares]
+            yield [*row, f"{fit['relative_gap']:.1e}", seconds(fit["fit_seconds"])]
+    for C, figures in zip(CS["5"], published.TABLE_5, strict=True):
+        theirs = [f"{each:.2f}" for each in figures]
+        yield ["LSHTC-small (published)", f"{C:g}", *theirs, NONE, NONE]

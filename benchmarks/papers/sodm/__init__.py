@@ -1,0 +1,1 @@
+"""[SODM]: scalable optimal margin distribution machine."""

@@ -1,0 +1,238 @@
+"""[SODM] Tables 2 and 4: {Ca, DiP, DC, S} x {SVM, ODM} with an RBF kernel, and the exact solution.
+
+Mean of five random 80/20 splits. C and gamma come from one search per loss on the training rows
+of the first split; ODM's theta and upsilon stay at their defaults (0.2, 0.5).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any
+
+from benchmarks.papers import search
+from benchmarks.race import data, objective
+from benchmarks.race.data import DataSet
+from benchmarks.race.store import Cell, Store
+from benchmarks.race.tables import (
+    NONE,
+    Cells,
+    Rows,
+    Table,
+    figure,
+    name_of,
+    of_splits,
+    percent,
+    seconds,
+)
+from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
+
+from . import published
+
+LOSSES: dict[str, Any] = {"odm": ODMClassifier, "svm": SVMClassifier}
+STRATEGIES: dict[str, Any] = {
+    "cascade": Cascade,
+    "preserving": Preserving,
+    "clustered": partial(Clustered, n_sample=1000),  # the paper's sample
+    "stratified": Stratified,
+}
+VARIANTS = ("early", "root", "printed")
+FAN_IN, LEAF_ROWS = 4, 3_200
+
+
+def levels_for(rows: int) -> int:
+    """Divide until leaves have at most 3,200 rows, which is 700 to 3,100 in these sets."""
+    levels = 1
+    while rows > LEAF_ROWS * FAN_IN**levels:
+        levels += 1
+    return levels
+
+
+def exact(loss: str, C: float, gamma: float, **settings: Any) -> Any:
+    """Solve the whole set at once."""
+    return LOSSES[loss](C=C, gamma=gamma, strategy="exact", random_state=0, **settings)
+
+
+def divided_machine(
+    loss: str, method: str, variant: str, levels: int, C: float, gamma: float, **settings: Any
+) -> Any:
+    """Divide and conquer: to the root, stopped at the leaves, or as the paper prints it."""
+    strategy = STRATEGIES[method](
+        levels=levels,
+        fan_in=FAN_IN,
+        stop_level=levels if variant == "early" else 0,
+        printed=variant == "printed",
+    )
+    return LOSSES[loss](C=C, gamma=gamma, strategy=strategy, random_state=0, **settings)
+
+
+DATA_SETS = tuple(published.SODM)
+SPLITS = 5
+# Seconds a fit may take; a divided fit then returns its last complete level.
+MAX_TIME = 120.0
+QUICK_ROWS = 2_000
+COLUMNS = ("exact", *VARIANTS)
+
+
+def run(
+    store: Store,
+    names: Sequence[str],
+    *,
+    quick: bool,
+    max_time: float = MAX_TIME,
+    splits: int = SPLITS,
+    columns: Sequence[str] = COLUMNS,
+) -> None:
+    """Measure what is missing; every set has its first split before one has its second."""
+    quick_rows = QUICK_ROWS if quick else None
+    for name, number, rows in data.splits_of(names, splits, quick_rows):
+        measure_split(store, name, number, rows, max_time, columns)
+
+
+def measure_split(
+    store: Store,
+    name: str,
+    number: int,
+    rows: Callable[[], tuple[Any, Any]],
+    max_time: float = MAX_TIME,
+    columns: Sequence[str] = COLUMNS,
+) -> None:
+    """Measure one split of a data set with every method; ``rows`` is called only if needed."""
+
+    def split(number: int) -> DataSet:
+        return data.random_split(*rows(), number)
+
+    this_split = cache(partial(split, number))
+    for loss in LOSSES:
+        chosen = _search(store, f"{name}/search/{loss}", loss, partial(split, 0), max_time)
+        settings = {"C": chosen["C"], "gamma": chosen["gamma"], "max_time": max_time}
+        _measure(store, f"{name}/{number}/{loss}", loss, this_split, settings, columns)
+
+
+def _search(
+    store: Store, cell: str, loss: str, split: Callable[[], DataSet], max_time: float
+) -> dict[str, Any]:
+    grid = {"C": search.C_GRID, "gamma": search.GAMMA_GRID, "fit_rows": search.FIT_ROWS}
+
+    def choose() -> dict[str, Any]:
+        make = partial(exact, loss, max_time=max_time)
+        X, y = split().X, split().y
+        return {"search": search.choose(make, X, y), "features": X.shape[1]}
+
+    found: dict[str, Any] = store.cell(cell, grid, choose)["search"]
+    return found
+
+
+def _measure(
+    store: Store,
+    start: str,
+    loss: str,
+    split: Callable[[], DataSet],
+    settings: dict[str, Any],
+    columns: Sequence[str],
+) -> None:
+    if "exact" in columns:
+        make = partial(exact, loss, **settings)
+        store.cell(f"{start}/exact", settings, lambda: objective.measure(make(), split()))
+    divided = {**settings, "leaf_rows": LEAF_ROWS}
+    for method in STRATEGIES:
+        with tempfile.TemporaryDirectory() as folder:  # the root goes on from the leaves
+            for variant in (each for each in VARIANTS if each in columns):
+                measure = partial(_divided, split, loss, method, variant, settings, folder)
+                store.cell(f"{start}/{method}/{variant}", divided, measure)
+
+
+def _divided(
+    split: Callable[[], DataSet],
+    loss: str,
+    method: str,
+    variant: str,
+    settings: dict[str, Any],
+    checkpoint: str,
+) -> Cell:
+    levels = levels_for(len(split().y))
+    model = divided_machine(loss, method, variant, levels, **settings, checkpoint=checkpoint)
+    return {**objective.measure_levels(model, split()), "levels": levels}
+
+
+# -------------------------------------------------------------------------------------- page
+
+PREFIXES = {"cascade": "Ca-", "preserving": "DiP-", "clustered": "DC-", "stratified": "S"}
+
+
+def tables(cells: Cells) -> Iterator[Table]:
+    """Yield every table as file name, columns and rows."""
+    columns = ["Data set", "Rows", "Features", "Leaves", "ODM: C, γ", "SVM: C, γ"]
+    yield "sodm_settings", columns, _settings(cells)
+    for loss in LOSSES:
+        columns = ["Data set", "Method", "Published", "Root", "Early", "As printed"]
+        yield f"sodm_accuracy_{loss}", columns, _accuracy(cells, loss)
+        columns = [*columns, "Exact ÷ early", "Predict: root", "Predict: early"]
+        yield f"sodm_seconds_{loss}", columns, _seconds(cells, loss)
+
+
+def _settings(cells: Cells) -> Rows:
+    for data_set in DATA_SETS:
+        searches = [cells.get(f"{data_set}/search/{loss}") for loss in ("odm", "svm")]
+        chosen = [
+            NONE if each is None else f"{each['search']['C']:g}, {each['search']['gamma']:g}"
+            for each in searches
+        ]
+        early = of_splits(cells, data_set, "odm/stratified/early", SPLITS)
+        rows = f"{early[0]['rows'] + early[0]['test_rows']:,}" if early else NONE
+        features = NONE if searches[0] is None else str(searches[0]["features"])
+        leaves = str(FAN_IN ** early[0]["levels"]) if early else NONE
+        yield [name_of(data_set), rows, features, leaves, *chosen]
+
+
+def _accuracy(cells: Cells, loss: str) -> Rows:
+    for data_set, method, start in _rows(loss):
+        if method == "exact":
+            theirs = published.WHOLE_ODM.get(data_set) if loss == "odm" else None
+            ours = [_mean(cells, data_set, f"{loss}/exact", "accuracy", percent), NONE, NONE]
+        else:
+            theirs = published.SODM[data_set][loss][method][0]
+            ours = _variants(cells, data_set, f"{loss}/{method}", "accuracy", percent)
+        yield [*start, percent(theirs), *ours]
+
+
+def _seconds(cells: Cells, loss: str) -> Rows:
+    for data_set, method, start in _rows(loss):
+        if method == "exact":
+            fit, predict = (
+                _mean(cells, data_set, f"{loss}/exact", key, seconds)
+                for key in ("fit_seconds", "predict_seconds")
+            )
+            yield [*start, NONE, fit, NONE, NONE, NONE, predict, NONE]
+            continue
+        fits = _variants(cells, data_set, f"{loss}/{method}", "fit_seconds", seconds)
+        root, early, _ = _variants(cells, data_set, f"{loss}/{method}", "predict_seconds", seconds)
+        theirs = seconds(published.SODM[data_set][loss][method][1])
+        yield [*start, theirs, *fits, _times_faster(cells, data_set, loss, method), root, early]
+
+
+def _times_faster(cells: Cells, data_set: str, loss: str, method: str) -> str:
+    exact, early = (
+        sum(cell["fit_seconds"] for cell in of_splits(cells, data_set, f"{loss}/{which}", SPLITS))
+        for which in ("exact", f"{method}/early")
+    )
+    return f"{exact / early:.1f}" if exact and early else NONE
+
+
+def _rows(loss: str) -> Iterable[tuple[str, str, list[str]]]:
+    for data_set in DATA_SETS:
+        yield data_set, "exact", [name_of(data_set), loss.upper()]
+        for method, prefix in PREFIXES.items():
+            yield data_set, method, [name_of(data_set), f"{prefix}{loss.upper()}"]
+
+
+def _variants(
+    cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]
+) -> list[str]:
+    variants = ("root", "early", "printed")
+    return [_mean(cells, data_set, f"{rest}/{variant}", key, text) for variant in variants]
+
+
+def _mean(cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]) -> str:
+    return figure(of_splits(cells, data_set, rest, SPLITS), key, text, SPLITS)

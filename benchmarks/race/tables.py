@@ -1,0 +1,133 @@
+"""Cells as the CSV files and pictures that the documentation shows.
+
+Accuracies are percentages. ``†`` marks a figure with a fit that ran out of time; ``(n)`` one that
+is the mean of fewer splits than the table asks for; ``–`` what was not measured or not published.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from .store import Cell, Stamp, Store
+
+FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks" / "tables"
+NONE = "–"
+NAMES = {
+    "a9a": "a9a (a7a)",
+    "census_income": "census",
+    "covtype_binary": "covtype",
+    "skin_nonskin": "skin-nonskin",
+    "susy_30k": "SUSY (30,000 rows)",
+}
+STAMP = ("date", "commit", "cpu", "cores", "instruction_set", "system", "python", "widemargin")
+PANELS_IN_A_ROW = 3
+Cells = Mapping[str, Cell]
+Rows = Iterable[list[str]]
+# File name, columns and rows.
+Table = tuple[str, list[str], Rows]
+
+
+def name_of(data_set: str) -> str:
+    """Return what the papers call a data set."""
+    return NAMES.get(data_set, data_set)
+
+
+def percent(value: float | None) -> str:
+    """Show a share."""
+    return NONE if value is None else f"{100 * value:.2f}"
+
+
+def seconds(value: float | None) -> str:
+    """Show a time with two or three digits."""
+    if value is None:
+        return NONE
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def ratio_text(value: float | None, target: float = float("inf")) -> str:
+    """Show a ratio, bold where it exceeds its target."""
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if value <= target else f"**{value:.2f}**"
+
+
+def figure(cells: list[Cell], key: str, text: Callable[[float], str], full: int) -> str:
+    """Show the mean of some cells, of which ``full`` are wanted."""
+    if not cells:
+        return NONE
+    late = "†" if any(cell.get("out_of_time") for cell in cells) else ""
+    few = f" ({len(cells)})" if len(cells) < full else ""
+    return text(mean(cell[key] for cell in cells)) + late + few
+
+
+def of_splits(cells: Cells, data_set: str, rest: str, splits: int) -> list[Cell]:
+    """Collect the cells of a method, one for each split."""
+    names = (f"{data_set}/{number}/{rest}" for number in range(splits))
+    return [cells[name] for name in names if name in cells]
+
+
+def write_csv(path: Path, columns: list[str], rows: Rows) -> None:
+    """Write a table; one without rows gets an open row."""
+    rows = list(rows) or [[NONE] * len(columns)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def oldest(store: Store) -> Stamp:
+    """Return the stamp of the cell that was measured first, on a busy machine if on several."""
+    found = store.stamps.values()
+    return min(found, key=lambda each: (each["date"], str(each["quiet"])), default={})
+
+
+def stamp_rows(stores: Iterable[Store]) -> Rows:
+    """Show the stamp of the oldest cell of each store, a column each."""
+    stamps = [oldest(store) for store in stores]
+    titles = {"date": "oldest cell measured", "cpu": "CPU"}
+    for key in (*STAMP, "quiet"):
+        shown = (str(each.get(key, NONE)) for each in stamps)
+        quiet = {"True": "yes", "False": "no"}
+        yield [titles.get(key, key.replace("_", " ")), *(quiet.get(each, each) for each in shown)]
+
+
+def write_machine(path: Path, store: Store) -> None:
+    """Write what a store was measured with, the packages among it."""
+    versions = {cell["version"] for cell in store.cells.values() if "version" in cell}
+    packages = ["packages", ", ".join(sorted(versions)) or NONE]
+    write_csv(path, ["", "Measured with"], [*stamp_rows([store]), packages])
+
+
+def draw(
+    path: Path, panels: Mapping[str, Callable[[Any], None]], columns: int = PANELS_IN_A_ROW
+) -> None:
+    """Draw a picture of panels, given by title as functions that fill axes, if matplotlib exists.
+
+    The same cells give the same file.
+    """
+    if find_spec("matplotlib") is None:
+        print(f"{path.name} was not drawn: it needs matplotlib (pip install 'widemargin[plot]').")
+        return
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    lines = max(1, -(-len(panels) // columns))
+    # No date, no random names.
+    with mpl.rc_context({"svg.hashsalt": "widemargin", "svg.fonttype": "path"}):
+        picture = Figure(figsize=(11, 3.2 * lines), layout="constrained")
+        axes = picture.subplots(lines, columns, squeeze=False).ravel()
+        for axis in axes[len(panels) :]:
+            axis.set_axis_off()
+        if not panels:
+            picture.text(0.5, 0.5, "not measured yet", ha="center")
+        for axis, (title, fill) in zip(axes, panels.items(), strict=False):
+            fill(axis)
+            axis.set_title(title)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture.savefig(path, metadata={"Date": None})

@@ -1,0 +1,173 @@
+"""An hour of a real network whose sites are killed again and again.
+
+    python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30
+
+Every site is a process as ``widemargin site run`` runs it, with keys of its own, talking over CURVE
+on 127.0.0.1. One of them, drawn at random, is killed (SIGKILL) at every interval and started again
+after some seconds. The last ``--spare`` sites are never killed, so that a slow leak has the whole
+time to show. In the end all are left alone until they agree, every model is compared with the
+optimum of all rows, all are stopped, and the mass in their states is added up.
+
+Rows are generated, or those of ``--data NAME`` (see benchmarks/race/data.py). Writes a report as
+JSON, prints a summary, and ends with exit code 1 if a criterion is not met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from widemargin.gossip import graph_of
+from widemargin.sites.demo import PooledProblem, dealt_out, generated
+from widemargin.sites.fleet import LocalFleet, SiteProcess
+
+from .soak_report import Samples, judged
+
+LAM = 1e-3
+TOL = 2e-3
+SECONDS_BETWEEN_SAMPLES = 5.0
+SHORTEST_DOWN, LONGEST_DOWN = 1.0, 10.0
+MINUTES_TO_AGREE = 10.0
+
+
+def main() -> int:
+    options = parsed()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the processes are ended then, too
+    with tempfile.TemporaryDirectory(prefix="widemargin-soak-") as folder:
+        report = soak(options, Path(folder) if options.folder is None else options.folder)
+    options.output.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"\nReport: {options.output}")
+    for name, criterion in report["criteria"].items():
+        print(f"{'pass' if criterion['passed'] else 'FAIL'}  {name}: {criterion['measured']}")
+    return 0 if report["passed"] else 1
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sites.soak")
+    parser.add_argument("--sites", type=int, default=10)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--kill-every", type=float, default=30.0, help="seconds")
+    parser.add_argument("--spare", type=int, default=2, help="sites that are never killed")
+    parser.add_argument("--rows", type=int, default=20_000, help="of all sites, if generated")
+    parser.add_argument("--data", help="name of a data set in WIDEMARGIN_DATA")
+    parser.add_argument("--round-interval", type=float, default=0.1, help="seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="of the sites, kept; temporary if left out")
+    parser.add_argument("--output", type=Path, default=Path("soak.json"))
+    options = parser.parse_args()
+    if not 0 <= options.spare < options.sites:
+        parser.error(f"--spare must leave a site to kill; got {options.spare} of {options.sites}.")
+    if options.folder is not None:
+        options.folder.mkdir(parents=True)
+    return options
+
+
+def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    X, y = rows_of(options)
+    problem = PooledProblem(X, y, LAM)
+    optimum = problem.solved()
+    degree = min(4, options.sites - 1)
+    topology = graph_of(("random_regular", {"degree": degree}), options.sites, options.seed)
+    settings = {
+        "loss": "hinge",
+        "lam": LAM,
+        "tol": TOL,
+        "round_interval": options.round_interval,
+        "heartbeat": options.round_interval,  # no rest once all are content
+        "sync": False,
+    }
+    parts = [(X[here], y[here]) for here in dealt_out(X, y, options.sites)]
+    with LocalFleet(folder, parts, topology, settings) as fleet:
+        samples = Samples(fleet)
+        for site in fleet.sites:
+            fleet.start(site)
+        kills = disturbed(fleet, samples, options)
+        agreed_after = left_in_peace(fleet, samples)
+        models = [fleet.model(site) for site in fleet.sites]
+        final = {
+            "agreed_after_seconds": agreed_after,
+            "excess": [problem.excess(model, optimum) for model in models],
+            "accuracy": [float(model.score(X, y)) for model in models],
+            "pooled_accuracy": float(optimum.score(X, y)),
+        }
+        fleet.stop()
+        final["mass"] = samples.mass_in_states()
+    report = {
+        "settings": {k: str(v) if isinstance(v, Path) else v for k, v in vars(options).items()},
+        "rows": len(y),
+        "features": X.shape[1],
+        "kills": kills,
+        "final": final,
+        **samples.report(),
+    }
+    return {**report, **judged(report)}
+
+
+def rows_of(options: argparse.Namespace) -> tuple[Any, Any]:
+    if options.data is None:
+        return generated(options.rows, options.seed)
+    from benchmarks.race.data import load
+
+    data = load(options.data)
+    X = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    return np.asarray(X, dtype=np.float64), data.y
+
+
+def disturbed(
+    fleet: LocalFleet, samples: Samples, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Kill and restart sites until the time is over; return what was killed when."""
+    draw = random.Random(options.seed)
+    victims = fleet.sites[: options.sites - options.spare]
+    kills: list[dict[str, Any]] = []
+    down: dict[str, tuple[float, SiteProcess]] = {}
+    end = 60.0 * options.minutes
+    next_kill, next_sample, next_line = options.kill_every, 0.0, 0.0
+    while samples.seconds < end:
+        now = samples.seconds
+        for name, (until, site) in list(down.items()):
+            if now >= until:
+                del down[name]
+                fleet.start(site)
+                samples.started(site)
+        if now >= next_kill:
+            next_kill += options.kill_every
+            site = draw.choice([site for site in victims if site.name not in down])
+            fleet.kill(site)
+            down[site.name] = (now + draw.uniform(SHORTEST_DOWN, LONGEST_DOWN), site)
+            kills.append({"seconds": round(now, 1), "site": site.name})
+        if now >= next_sample:
+            next_sample = now + SECONDS_BETWEEN_SAMPLES
+            samples.take(expected_down=set(down))
+        if now >= next_line:
+            next_line = now + 60.0
+            print(f"{now / 60:5.1f} min  {len(kills):4d} kills  {samples.line()}", flush=True)
+        time.sleep(0.2)
+    for _, site in down.values():
+        fleet.start(site)
+        samples.started(site)
+    return kills
+
+
+def left_in_peace(fleet: LocalFleet, samples: Samples) -> float | None:
+    """Wait until all sites agree; return how long that took, None if they did not."""
+    began = samples.seconds
+    while samples.seconds < began + 60.0 * MINUTES_TO_AGREE:
+        time.sleep(1.0)
+        statuses = samples.take(expected_down=set())
+        if all(status and status["agreed"] for status in statuses.values()):
+            return round(samples.seconds - began, 1)
+    return None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,114 @@
+"""The harness of the published multi-class tables, on generated and bundled data."""
+
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.papers.__main__ import main, render
+from benchmarks.papers.multiclass_svm import published, second_solver, sources, tables
+from benchmarks.papers.multiclass_svm.sources import Source, split_of
+from benchmarks.race import generated
+from benchmarks.race.store import Store
+from benchmarks.speed.multiclass import machines
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data folder with iris, and with half of it as the test part of another set."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X.astype(np.float32), 10 * y
+    np.savez(tmp_path / "iris.npz", X=X, y=y)
+    np.savez(tmp_path / "satimage.npz", X=X[::2], y=y[::2], X_test=X[1::2], y_test=y[1::2])
+    monkeypatch.setenv("WIDEMARGIN_DATA", str(tmp_path))
+    sources.whole.cache_clear()
+    yield tmp_path
+    sources.whole.cache_clear()
+
+
+def table(path):
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_generated_texts_have_all_classes_and_many_small_ones():
+    data, again = (generated.topics(60, 600, 200, 3_000) for _ in range(2))
+    assert (data.X != again.X).nnz == 0
+    assert np.array_equal(data.y_test, again.y_test)
+    rows = np.bincount(data.y, minlength=60)
+    assert rows.min() >= 1
+    assert rows.max() > 4 * np.median(rows)
+    for X in (data.X, data.X_test):
+        assert X.dtype == np.float32
+        norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        assert norms == pytest.approx(1.0, abs=1e-5)
+    solution = machines.fit(data.X, data.y, 60, "cs", 1.0, tol=1e-2)
+    error = np.mean(machines.predict(solution.weights, data.X_test) != data.y_test)
+    assert error < 0.9  # chance is .95
+
+
+def test_sets_are_split_and_scaled_as_in_the_paper(folder):
+    first, second = (split_of(Source("iris", sources.UNIT_LENGTH), k) for k in (0, 1))
+    assert (len(first.y), len(first.y_test)) == (135, 15)
+    assert not np.array_equal(first.y_test, second.y_test)
+    assert np.linalg.norm(first.X, axis=1) == pytest.approx(1.0, abs=1e-5)
+    assert set(first.y) == {0, 1, 2}
+    scaled = split_of(Source("satimage", sources.UNIT_VARIANCE, to_range=True), 0)
+    assert (len(scaled.y), len(scaled.y_test)) == (75, 75)
+    assert scaled.X.std(axis=0) == pytest.approx(1.0, abs=1e-5)
+    assert scaled.X.min(axis=0) == pytest.approx(-scaled.X.max(axis=0), abs=1e-5)
+
+
+def test_rows_of_unknown_classes_count_as_errors(folder):
+    X, y = load_iris(return_X_y=True)
+    np.savez(folder / "dna.npz", X=X[:100], y=y[:100], X_test=X[50:], y_test=y[50:])
+    split = split_of(Source("dna"), 0)
+    assert np.array_equal(np.unique(split.y_test), [-1, 1])
+    cell = tables.measured(split, "ww", C=1.0, tol=1e-3, max_time=30.0)
+    assert cell["accuracy"] <= 0.5
+
+
+def test_the_second_solver_finds_the_same_machine(folder):
+    split = split_of(Source("iris", sources.UNIT_LENGTH), 0)
+    ours = machines.fit(split.X, split.y, 3, "ww", 10.0, tol=1e-5)
+    weights, objective = second_solver.weston_watkins(split.X, split.y, 3, 10.0, 60.0)
+    assert objective == pytest.approx(ours.certificate.primal, rel=2e-4)
+    assert objective >= ours.certificate.dual
+    assert weights == pytest.approx(np.asarray(ours.weights), abs=0.05)
+
+
+def test_tables_stand_beside_the_print(folder, monkeypatch):
+    off = {"iris": 5.0, "satimage": 0.0}
+    monkeypatch.setattr(tables, "off_print", lambda cells, source, C, numbers: off[source.name])
+    for name in off:
+        for which in ("1", "5"):
+            arguments = ["--only", name, "--tables", which, "--splits", "2", "--max-time", "5"]
+            main(["multiclass", *arguments, "--results", str(folder)])
+    cells = Store(folder / "multiclass.json").cells
+    assert "table_1/iris/0/check/0.1" in cells
+    assert "table_1/iris/1/check/0.1" not in cells
+    assert not any(name.startswith("table_1/satimage/0/check") for name in cells)
+    assert "table_1/satimage/1/ww/1" not in cells  # it has a test part: one split
+    render(folder, folder / "tables")
+    rows = table(folder / "tables" / "multiclass_table_1_error.csv")
+    row = next(each for each in rows if (each["Data set"], each["C"]) == ("iris", "0.1"))
+    fits = [cells[f"table_1/iris/{number}/ww/0.1"]["accuracy"] for number in range(2)]
+    error = 100 * (1 - np.mean(fits))
+    assert row["WW"] == f"{error:.2f} (2)"
+    assert row["WW (published)"] == "6.67"
+    assert row["WW − published, points"].strip("*") == f"{error - 6.67:+.2f}"
+    assert row["CS"] != "–"
+    checks = table(folder / "tables" / "multiclass_table_1_check.csv")
+    assert [each["C"] for each in checks] == ["0.1", "1", "10"]
+    assert abs(float(checks[0]["Second solver's objective ÷ ours − 1"])) < 2e-3
+    large = table(folder / "tables" / "multiclass_table_5.csv")
+    assert [each["C"] for each in large[:3]] == ["100", "1000", "10000"]
+    assert large[-1]["Micro-F1"] == f"{published.TABLE_5[-1][1]:.2f}"
+    for each in large:  # of one label a row
+        total = float(each["Error"].rstrip("†")) + float(each["Micro-F1"])
+        assert total == pytest.approx(100.0, abs=0.02)
