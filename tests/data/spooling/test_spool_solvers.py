@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from widemargin.core.losses import LossConstants, SquaredHinge
-from widemargin.data.spool import spool
+from widemargin.data import spool
 from widemargin.linear.problem import LinearProblem
 
 
