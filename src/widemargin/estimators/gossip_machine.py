@@ -31,7 +31,7 @@ from .gossip_sites import Placement, placed, warn_of_split_network
 from .linear_fit import LinearInputs
 from .linear_prediction import ACCEPTED, LinearModel, decisions_of
 from .linear_validation import LinearValidation
-from .parameters import ConstantFeature, Limits, WeightedMarginDistributionLoss
+from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
 from .training_set import TrainingSet, class_weights, training_set
 from .validation import codes_of
 
@@ -40,7 +40,7 @@ SKEWED = 0.2
 
 
 @with_parameters
-class GossipMachine(LinearModel, ConstantFeature, Limits, WeightedMarginDistributionLoss):
+class GossipMachine(LinearModel, ConstantFeature, FitParameters, WeightedMarginDistributionLoss):
     """Base of :class:`GossipClassifier`, which documents the parameters."""
 
     n_sites: int | None = field(default=None, kw_only=False)

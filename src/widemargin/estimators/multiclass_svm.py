@@ -23,12 +23,12 @@ from .multiclass_svm_divided import DividedMulticlassFit, scattered
 from .multiclass_svm_fit import MulticlassFit, problem_of, settled
 from .multiclass_svm_prediction import MulticlassModel
 from .outcomes import warn_of_unconverged
-from .parameters import ConstantFeature, Limits, WeightedLoss
+from .parameters import ConstantFeature, FitParameters, WeightedLoss
 from .training_set import TrainingSet, training_set
 
 
 @with_parameters
-class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, WeightedLoss):
+class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, WeightedLoss):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,

@@ -8,9 +8,9 @@ from ...engines.spark import SparkEngine
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.kernel import (
-    KernelODMSettings,
+    KernelODMKeywords,
     KernelParams,
-    KernelSVMSettings,
+    KernelSVMKeywords,
     ODMParams,
     SVMParams,
     errors_in_spark_names,
@@ -86,7 +86,7 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
 
     _model_class = SparkODMModel
 
-    def __init__(self, **params: Unpack[KernelODMSettings]) -> None:
+    def __init__(self, **params: Unpack[KernelODMKeywords]) -> None:
         super().__init__(**params)
 
 
@@ -114,5 +114,5 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
 
     _model_class = SparkSVMModel
 
-    def __init__(self, **params: Unpack[KernelSVMSettings]) -> None:
+    def __init__(self, **params: Unpack[KernelSVMKeywords]) -> None:
         super().__init__(**params)
