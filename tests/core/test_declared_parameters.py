@@ -113,5 +113,5 @@ def test_entries_of_docstrings_are_inherited_unless_replaced():
 
 def test_sections_are_put_before_the_others():
     doc = "Summary.\n\n    Notes\n    -----\n    None.\n"
-    done = assembled(doc, {"Parameters": ["a : int\n    First."], "Attributes": []})
+    done = assembled(doc, {"Parameters": ["a : int\n    One."], "Attributes": []})
     assert done == "Summary.\n\nParameters\n----------\na : int\n    One.\n\nNotes\n-----\nNone.\n"
