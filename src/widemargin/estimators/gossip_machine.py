@@ -30,7 +30,7 @@ from .gossip_fit import COLUMNS, GossipFit, NetworkRules
 from .gossip_sites import Placement, placed, warn_of_split_network
 from .linear_fit import loss_of, row_weights
 from .linear_prediction import ACCEPTED, LinearModel
-from .parameters import ConstantFeature, Limits, WeightedMarginDistributionLoss
+from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
 from .training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
@@ -45,7 +45,7 @@ SKEWED = 0.2
 
 
 @with_parameters
-class GossipMachine(LinearModel, ConstantFeature, Limits, WeightedMarginDistributionLoss):
+class GossipMachine(LinearModel, ConstantFeature, FitParameters, WeightedMarginDistributionLoss):
     """Base of :class:`GossipClassifier`, which documents the parameters."""
 
     n_sites: int | None = field(default=None, kw_only=False)

@@ -13,11 +13,11 @@ from ..core.parameters import POSITIVE, with_parameters
 from ..engines import Engine
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES
-from .parameters import Limits, WeightedLoss
+from .parameters import FitParameters, WeightedLoss
 
 
 @with_parameters
-class KernelParameters(Limits):
+class KernelParameters(FitParameters):
     """Parameters that a classifier and the search for its ``C`` and ``gamma`` share.
 
     Parameters

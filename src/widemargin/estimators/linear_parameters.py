@@ -10,11 +10,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..core.parameters import AT_LEAST_ONE, with_parameters
 from ..engines import Engine
 from ..linear.solvers import SOLVERS
-from .parameters import ConstantFeature, Limits, WeightedLoss
+from .parameters import ConstantFeature, FitParameters, WeightedLoss
 
 
 @with_parameters
-class LinearParameters(ConstantFeature, Limits):
+class LinearParameters(ConstantFeature, FitParameters):
     """Parameters that a classifier and the search for its ``C`` share.
 
     Parameters

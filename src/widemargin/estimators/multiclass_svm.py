@@ -32,7 +32,7 @@ from ..multiclass.problem import (
 )
 from ..multiclass.solvers import SOLVERS, refuse
 from .multiclass_svm_prediction import MulticlassModel
-from .parameters import ConstantFeature, Limits, WeightedLoss
+from .parameters import ConstantFeature, FitParameters, WeightedLoss
 from .training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
@@ -44,7 +44,7 @@ from .training_set import (
 
 
 @with_parameters
-class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, Limits, WeightedLoss):
+class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, WeightedLoss):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,

@@ -12,7 +12,7 @@ from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 
 
 @with_parameters
-class Limits:
+class FitParameters:
     """Limits and options of a fit.
 
     Parameters

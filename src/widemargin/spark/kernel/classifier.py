@@ -9,9 +9,9 @@ from ...engines.spark import SparkEngine
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.kernel import (
-    KernelODMSettings,
+    KernelODMKeywords,
     KernelParams,
-    KernelSVMSettings,
+    KernelSVMKeywords,
     ODMParams,
     SVMParams,
     errors_in_spark_names,
@@ -85,7 +85,7 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
 
     _model_class = SparkODMModel
 
-    def __init__(self, **params: Unpack[KernelODMSettings]) -> None:
+    def __init__(self, **params: Unpack[KernelODMKeywords]) -> None:
         super().__init__(**params)
 
 
@@ -113,5 +113,5 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
 
     _model_class = SparkSVMModel
 
-    def __init__(self, **params: Unpack[KernelSVMSettings]) -> None:
+    def __init__(self, **params: Unpack[KernelSVMKeywords]) -> None:
         super().__init__(**params)

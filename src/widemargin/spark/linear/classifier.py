@@ -20,11 +20,11 @@ from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.keywords import with_keywords
 from ..params.linear import (
+    LinearODMKeywords,
     LinearODMParams,
-    LinearODMSettings,
     LinearParams,
+    LinearSVMKeywords,
     LinearSVMParams,
-    LinearSVMSettings,
 )
 from ..rows.blocks import PlacedRows
 from .model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
@@ -122,7 +122,7 @@ class SparkLinearODMClassifier(LinearClassifier, LinearODMParams):
 
     _model_class = SparkLinearODMModel
 
-    def __init__(self, **params: Unpack[LinearODMSettings]) -> None:
+    def __init__(self, **params: Unpack[LinearODMKeywords]) -> None:
         super().__init__(**params)
 
 
@@ -147,5 +147,5 @@ class SparkLinearSVMClassifier(LinearClassifier, LinearSVMParams):
 
     _model_class = SparkLinearSVMModel
 
-    def __init__(self, **params: Unpack[LinearSVMSettings]) -> None:
+    def __init__(self, **params: Unpack[LinearSVMKeywords]) -> None:
         super().__init__(**params)

@@ -15,7 +15,7 @@ from ...multiclass.problem import MulticlassProblem
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
 from ..params.keywords import with_keywords
-from ..params.multiclass import MulticlassSVMParams, MulticlassSVMSettings
+from ..params.multiclass import MulticlassSVMKeywords, MulticlassSVMParams
 from ..rows.blocks import PlacedRows
 from .model import SparkMulticlassSVMModel
 
@@ -42,7 +42,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
 
     _model_class = SparkMulticlassSVMModel
 
-    def __init__(self, **params: Unpack[MulticlassSVMSettings]) -> None:
+    def __init__(self, **params: Unpack[MulticlassSVMKeywords]) -> None:
         super().__init__(**params)
 
     def _fit(self, dataset: Any) -> SparkMulticlassSVMModel:

@@ -16,10 +16,10 @@ from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
 from .accessors import FormerPartitions
 from .stage import (
+    ODMKeywords,
     ODMLoss,
-    ODMSettings,
+    StageKeywords,
     StageParams,
-    StageSettings,
     SVMLoss,
     param,
     to_memory,
@@ -60,7 +60,7 @@ def to_gamma(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toFloat(value)
 
 
-class KernelSettings(StageSettings, total=False):
+class KernelKeywords(StageKeywords, total=False):
     """Keywords of the kernel classifiers' constructors."""
 
     validationIndicatorCol: str | None
@@ -78,11 +78,11 @@ class KernelSettings(StageSettings, total=False):
     maxModelRows: int
 
 
-class KernelODMSettings(ODMSettings, KernelSettings):
+class KernelODMKeywords(ODMKeywords, KernelKeywords):
     """Keywords of the kernel ODM."""
 
 
-class KernelSVMSettings(KernelSettings, total=False):
+class KernelSVMKeywords(KernelKeywords, total=False):
     """Keywords of the kernel SVM."""
 
     loss: str

@@ -1,6 +1,6 @@
 """Signature and documentation of a classifier's constructor, from its Params.
 
-A constructor is declared as ``__init__(self, **params: Unpack[Settings])``, which type checkers
+A constructor is declared as ``__init__(self, **params: Unpack[Keywords])``, which type checkers
 understand; defaults and texts are those of the Params, and are not repeated.
 """
 

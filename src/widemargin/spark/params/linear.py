@@ -7,28 +7,28 @@ from pyspark.ml.param import TypeConverters
 from ...estimators.linear import LinearODMClassifier, LinearSVMClassifier
 from .stage import (
     ConstantFeatureParams,
+    ODMKeywords,
     ODMLoss,
-    ODMSettings,
+    StageKeywords,
     StageParams,
-    StageSettings,
     SVMLoss,
     param,
     to_memory,
 )
 
 
-class LinearSettings(StageSettings, total=False):
+class LinearKeywords(StageKeywords, total=False):
     """Keywords of the linear classifiers' constructors."""
 
     validationIndicatorCol: str | None
     interceptScaling: float
 
 
-class LinearODMSettings(ODMSettings, LinearSettings):
+class LinearODMKeywords(ODMKeywords, LinearKeywords):
     """Keywords of the linear ODM."""
 
 
-class LinearSVMSettings(LinearSettings, total=False):
+class LinearSVMKeywords(LinearKeywords, total=False):
     """Keywords of the linear SVM."""
 
     loss: str

@@ -6,10 +6,10 @@ from pyspark.ml.param import TypeConverters
 
 from ...estimators.multiclass_svm import MulticlassSVMClassifier
 from .accessors import FormerPartitions
-from .stage import ConstantFeatureParams, StageParams, StageSettings, param, to_memory
+from .stage import ConstantFeatureParams, StageKeywords, StageParams, param, to_memory
 
 
-class MulticlassSVMSettings(StageSettings, total=False):
+class MulticlassSVMKeywords(StageKeywords, total=False):
     """Keywords of the multi-class classifier's constructor."""
 
     formulation: str

@@ -175,7 +175,7 @@ class StageParams(
         return estimator
 
 
-class StageSettings(TypedDict, total=False):
+class StageKeywords(TypedDict, total=False):
     """Keywords of all classifiers' constructors, with their types."""
 
     featuresCol: str
@@ -197,7 +197,7 @@ class StageSettings(TypedDict, total=False):
     nParts: int | None
 
 
-class ODMSettings(TypedDict, total=False):
+class ODMKeywords(TypedDict, total=False):
     """Keywords of the margin-distribution loss."""
 
     lam: float | None
