@@ -209,4 +209,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _ours(module: str) -> bool:
-    return module.partition(".")[0] in ("widemargin", "sklearn", "contextlib")
+    return module.partition(".")[0] in ("widemargin", "sklearn", "pyspark", "contextlib")

@@ -42,15 +42,15 @@ class LevelFit(Fit[SolvedLevels]):
     pose : callable
         ``pose(k)`` returns the training set of problem ``k``, on the engine.
     strategy : Strategy
-        How it is divided and merged.
+        The way it is divided and merged.
     loss : str
         Name of the loss, which methods as published depend on.
     engine : Engine
-        Where the parts are solved.
+        Keeps the parts and runs the solves.
     solver : str
         Name of the solver of parts, or "auto".
     budget : Budget
-        For all problems together.
+        Limits of all problems together.
     judge : callable, optional
         ``judge(k, level)`` scores a level of problem ``k`` on validation rows.
     folder : Folder, optional

@@ -122,7 +122,7 @@ class SharedBlocks:
         terms : list of LossTerms
             One per problem.
         net_dual, margin : array of shape (n_problems, n_rows)
-            Where to start, and Q ``net_dual``; both are kept up to date.
+            The start, and Q ``net_dual``; both are kept up to date.
         target : array of shape (n_problems,)
             Relative gap of each problem.
         max_sets : int

@@ -77,7 +77,7 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
         Column that is true for rows that are not trained on: the fit stops at the first level that
         is no better on them than the one before.
     handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
+        Treatment of rows that hold null, NaN or infinity.
     kernel : {'rbf', 'laplacian', 'poly', 'linear', 'sigmoid'}, default='rbf'
         Kernel.
     C, lam, upsilon, theta, gamma, degree, coef0, fitIntercept, solver, tol, maxIter, maxTime
@@ -89,7 +89,7 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
         Parameters of the strategy; see :class:`~widemargin.Stratified` and
         :class:`~widemargin.Clustered`.
     seed : int, default=0
-        Of all that is left to chance.
+        Seed of all random choices.
     memoryLimit : int or str, default='1GiB'
         Bytes that a task may take to solve a part.
     classWeight : dict or 'balanced', optional
@@ -181,7 +181,7 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
         Column that is true for rows that are not trained on: the fit stops at the first level that
         is no better on them than the one before.
     handleInvalid : {'error', 'skip'}, default='error'
-        What to do with rows that hold null, NaN or infinity.
+        Treatment of rows that hold null, NaN or infinity.
     kernel : {'rbf', 'laplacian', 'poly', 'linear', 'sigmoid'}, default='rbf'
         Kernel.
     loss, C, gamma, degree, coef0, fitIntercept, solver, tol, maxIter, maxTime
