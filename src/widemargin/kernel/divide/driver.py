@@ -176,7 +176,8 @@ class LevelFit(Fit[SolvedLevels]):
                 "(rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
                 ConvergenceWarning,
             )
-        failed = [each.level for each in done if each not in late and each.level.summary.failed]
+        in_time = [each.level for each in done if each.stop is not Stop.TIME]
+        failed = [level for level in in_time if level.summary.failed]
         if failed:
             level = max(failed, key=lambda each: float(np.nan_to_num(each.summary.worst_gap)))
             worst, wanted = level.summary, level_tol(self.budget.tol, level.number == 0)
