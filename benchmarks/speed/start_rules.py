@@ -19,7 +19,7 @@ from widemargin.core.certificates import certify
 from widemargin.kernel.divide import starts
 from widemargin.kernel.divide.methods import Method
 from widemargin.kernel.divide.strategies import Clustered, Stratified
-from widemargin.kernel.problem import KernelProblem
+from widemargin.kernel.problem import Duals, KernelProblem
 
 RULES = ("from_zero", "as_carried", "best_multiple", "from_margins")
 SETTINGS = {"ijcnn1": (32.0, 2.0), "cod-rna": (32.0, 4.0), "covtype_binary": (32.0, 32.0)}
@@ -31,14 +31,12 @@ class Observed:
     def __init__(self, rule: starts.Start) -> None:
         self.rule, self.dual = rule, np.nan
 
-    def __call__(
-        self, problem: KernelProblem, carried: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def __call__(self, problem: KernelProblem, carried: np.ndarray) -> Duals:
         """Make a start."""
-        start, margin = self.rule(problem, carried)
-        at = problem.margins(start) if margin is None else margin
-        self.dual = certify(problem.terms, start, at).dual
-        return start, margin
+        start = self.rule(problem, carried)
+        at = problem.margins(start.net_dual) if start.margin is None else start.margin
+        self.dual = certify(problem.terms, start.net_dual, at).dual
+        return start
 
 
 def strategy_with(kind: type, rule: Observed, refine: bool) -> Stratified | Clustered:

@@ -155,3 +155,25 @@ class TestBlocks:
         for name in "aabcba":
             assert memory.of(name, name) == name
         assert made == ["a", "b", "c", "a"]
+
+
+def test_reports_reach_the_listener_and_leave_no_row() -> None:
+    heard = []
+    history = History({"problem": int, "seconds": float}, listener=heard.append)
+    history.report(counted="clusters", done=1, of=2)
+    assert heard == [{"counted": "clusters", "done": 1, "of": 2}]
+    assert len(history.rows) == 0
+
+
+def test_iterations_of_an_interrupted_problem_count() -> None:
+    def solve(k: int, budget: Budget, history: History) -> Solution[int]:
+        if k == 1:
+            history.iterations = 50
+            raise KeyboardInterrupt
+        return Solution(k, Certificate(1.0, 1.0), Outcome.CONVERGED, 10)
+
+    fit = Fit("Test", 2, solve, Budget(), History({"problem": int}))
+    with pytest.raises(KeyboardInterrupt):
+        fit.run()
+    assert fit.attributes()["n_iter_"] == 50
+    assert not fit.complete

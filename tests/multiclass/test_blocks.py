@@ -56,7 +56,6 @@ def both(formulation, solver, X, y, weight=None, **more):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Let few rows be several blocks."""
-    from widemargin.core import blocks
 
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 50)
 

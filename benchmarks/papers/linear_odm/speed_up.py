@@ -7,7 +7,6 @@ one thread, messages as :class:`Network` assumes.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -30,9 +29,10 @@ from benchmarks.race.tables import (
 from benchmarks.race.tables import (
     draw as draw_panels,
 )
-from widemargin.core.losses import MarginDistribution
-from widemargin.linear.monitor import LinearMonitor, history_of
-from widemargin.linear.problem import LinearProblem, LossConstants
+from widemargin.core.budget import Budget
+from widemargin.core.losses import LossConstants, MarginDistribution
+from widemargin.linear.history import LinearHistory
+from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers import dsvrg, svrg
 
 DATA_SETS = ("a9a", "ijcnn1", "skin_nonskin", "covtype_binary")
@@ -90,14 +90,13 @@ def stage_seconds(
     label = np.where(y == np.max(y), 1, -1).astype(np.int8)
     constants = LossConstants.of(MarginDistribution(upsilon=0.5, theta=0.2), C)
     problem = LinearProblem(X, label, constants, constant=1.0, threads=threads)
-    deadline = time.perf_counter() + max_time
-    monitor = LinearMonitor(tol=0.0, max_iter=STAGES, deadline=deadline)
+    run = (Budget(tol=0.0, max_iter=STAGES, max_time=max_time), LinearHistory())
     start = np.zeros(problem.size)
     if solver == "dsvrg":
-        dsvrg.solve(problem, start, monitor, n_parts=PARTS, steps_per_row=share)
+        dsvrg.solve(problem, start, *run, n_parts=PARTS, steps_per_row=share)
     else:
-        svrg.solve(problem, start, monitor, steps_per_row=share)
-    seconds = history_of(monitor.records(0))["seconds"]
+        svrg.solve(problem, start, *run, steps_per_row=share)
+    seconds = run[1].table()["seconds"]
     return float(STAGES * np.median(np.diff(seconds)))
 
 

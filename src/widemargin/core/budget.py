@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 # Part of its share of the time that a problem gets even when others have overrun theirs.
 LEAST_SHARE = 0.2
 
@@ -124,3 +127,8 @@ class Budget:
         if state["_deadline"] is not None:
             state["_deadline"] += from_wall
         vars(self).update(state)
+
+
+def seed_of(random_state: Any) -> int:
+    """Draw the seed of a fit from the parameter ``random_state``."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -1,4 +1,4 @@
-"""What the kernel classifiers share: parameters and the fit."""
+"""Base of the kernel classifiers: parameters and the fit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from ..core.arrays import Array
-from ..core.budget import Budget
+from ..core.budget import Budget, seed_of
 from ..core.fit import train, warn
 from ..core.history import History
 from ..core.progress import FitProgress
@@ -153,7 +152,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
     def _seed(self) -> int:
         if self.random_state is None and self.checkpoint is not None:
             return 0  # a fit that is to be resumed must make the same choices again
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return seed_of(self.random_state)
 
     def _budget(self, seed: int) -> Budget:
         return Budget(

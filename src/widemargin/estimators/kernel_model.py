@@ -1,4 +1,4 @@
-"""What all fitted kernel classifiers share: checks of rows, prediction, compression, files."""
+"""Base of all fitted kernel classifiers: checks of rows, prediction, compression, files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Array
+from ..core.budget import seed_of
 from ..core.rows import canonical
 from ..kernel.kernels import is_precomputed
 from ..kernel.model.compression import compressed
@@ -114,8 +115,7 @@ class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
             the support vectors that are classified as before).
         """
         check_is_fitted(self)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        small: Self = compressed(self, n_basis, seed)
+        small: Self = compressed(self, n_basis, seed_of(self.random_state))
         return small
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -30,7 +30,7 @@ class ValidationSet:
     codes : array of shape (n_rows,)
         Position of each row's label in the training set's classes.
     scheme : str
-        How several classes become binary problems.
+        Scheme by which several classes become binary problems.
     function : callable or None
         The kernel, if it is a function.
     """

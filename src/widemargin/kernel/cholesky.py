@@ -78,7 +78,7 @@ def pivoted_cholesky(
     rank : int
         Largest number of pivots.
     pivoting : {"greedy", "random"}
-        How pivots are picked.
+        Rule that picks the pivots.
     random_state : Generator, int or None
         For ``"random"``.
     tol : float
@@ -88,12 +88,12 @@ def pivoted_cholesky(
         Proposals evaluated together by ``"random"``; the distribution of pivots does not depend on
         it.
     threads : int
-        For kernel values; the result does not depend on it.
+        Threads; the result does not depend on them.
 
     Returns
     -------
     PivotedCholesky
-        With fewer than ``rank`` pivots if ``tol`` was met before.
+        The factor, of fewer than ``rank`` pivots if ``tol`` was met before.
     """
     if pivoting not in ("greedy", "random"):
         raise ValueError(f"`pivoting` must be 'greedy' or 'random'; got {pivoting!r}.")

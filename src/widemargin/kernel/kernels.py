@@ -150,7 +150,7 @@ class Kernel:
         best : array of int of shape (n_queries,)
             The group with the largest score, the lowest of several.
         score : array of shape (n_queries,)
-            That score. A score that is not a number never is the largest.
+            The largest score. NaN is never the largest.
         """
         return _native.nearest_group(
             queries, basis, self.spec, coef, group_start, offset, threads, query_rows

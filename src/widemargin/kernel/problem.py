@@ -58,13 +58,13 @@ class KernelProblem:
     X : array or CSR matrix of shape (n_rows, n_features)
         Rows (float32 or float64), or the kernel matrix when ``kernel.name`` is ``precomputed``.
     kernel : Kernel
-        With its constant, if the model has an intercept.
+        The kernel, with a constant if the model has an intercept.
     label : array of shape (n_rows,)
         +1.0 or −1.0.
     terms : LossTerms
         The loss, weights included.
     threads : int
-        For kernel values; results do not depend on it.
+        Threads; results do not depend on them.
     shift : float
         Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
     clusters : list

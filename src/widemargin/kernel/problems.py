@@ -31,7 +31,7 @@ LARGEST_AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class BinaryTask:
-    """Which rows take part in a binary problem, and on which side.
+    """The rows of a binary problem and their labels.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class ExactFit(Fit[Duals]):
     solver : str
         Name of the solver, or "auto".
     budget : Budget
-        For all problems together.
+        Limits of all problems together.
     history : History
         The record, of the columns in :data:`.problem.COLUMNS`.
     neighbours : sequence of Duals, optional

@@ -174,20 +174,20 @@ Source = Samples | OwnedRows
 
 @dataclass(frozen=True)
 class PartReport:
-    """How solving a part ended.
+    """Result of solving a part, in numbers.
 
     Attributes
     ----------
     primal, dual : float
         Objectives of the part's own problem.
     iterations : int
-        Of the solver.
+        Iterations of the solver.
     outcome, solver : str
         Names of the solver's outcome and of the solver.
     moved, size : float
         Sums of |change of a dual| since the start, and of |dual|.
     lowest_eigenvalue : float
-        Of the part's kernel matrix if it is indefinite, else 0.
+        Lowest eigenvalue of the part's kernel matrix if that is indefinite, else 0.
     """
 
     primal: float
@@ -214,9 +214,9 @@ class Part:
         Weight of the training rows that the part stands for; more than that of its own rows once
         a merge has dropped some.
     source : Samples or OwnedRows
-        Where the rows are found.
+        Source of the rows.
     report : PartReport or None
-        How the last solve ended; None before the first.
+        Report of the last solve; None before the first.
     """
 
     rows: NDArray[np.int64]

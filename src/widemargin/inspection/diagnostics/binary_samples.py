@@ -7,10 +7,9 @@ from typing import Any
 from sklearn.base import clone
 
 from ...estimators.kernel_machine import KernelMachine
-from ...estimators.training_set import class_weights, training_set
+from ...estimators.training_set import training_set
 from ...kernel.divide.driver import resolve_strategy
 from ...kernel.divide.strategies import Strategy
-from ...kernel.problems import binary_tasks
 from ...kernel.samples import Samples
 
 
@@ -27,11 +26,9 @@ def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:
             f"A division is examined on one binary problem; got {len(training.classes)} classes. "
             "Pass the labels of one problem, such as y == y[0] for one class against the rest."
         )
-    weights = model._row_weight(float(training.weights.sum())) * training.weights
-    weights *= class_weights(model.class_weight, training)
     kernel, rows = model._kernel_and_rows(training.X, training.weights)
-    (task,) = binary_tasks(training.codes, 2, model.multi_class)
-    return Samples(rows, kernel, task.label, weights, model._loss())
+    samples: Samples = model._pose(training, kernel, rows).samples(0)
+    return samples
 
 
 def dividing_strategy(estimator: Any, n_rows: int) -> Strategy:

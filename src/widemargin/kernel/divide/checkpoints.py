@@ -48,7 +48,7 @@ Records = list[dict[str, float]]
 
 
 class Folder(Protocol):
-    """Where files of bytes are kept."""
+    """A folder of files, on any file system."""
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file, whole or not at all; one that cannot be written is reported."""

@@ -42,15 +42,15 @@ class LevelFit(Fit[SolvedLevels]):
     pose : callable
         ``pose(k)`` returns the training set of problem ``k``, on the engine.
     strategy : Strategy
-        How it is divided and merged.
+        The way it is divided and merged.
     loss : str
         Name of the loss, which methods as published depend on.
     engine : Engine
-        Where the parts are solved.
+        Keeps the parts and runs the solves.
     solver : str
         Name of the solver of parts, or "auto".
     budget : Budget
-        For all problems together.
+        Limits of all problems together.
     judge : callable, optional
         ``judge(k, level)`` scores a level of problem ``k`` on validation rows.
     folder : Folder, optional
@@ -176,7 +176,8 @@ class LevelFit(Fit[SolvedLevels]):
                 "(rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
                 ConvergenceWarning,
             )
-        failed = [each.level for each in done if each not in late and each.level.summary.failed]
+        in_time = [each.level for each in done if each.stop is not Stop.TIME]
+        failed = [level for level in in_time if level.summary.failed]
         if failed:
             level = max(failed, key=lambda each: float(np.nan_to_num(each.summary.worst_gap)))
             worst, wanted = level.summary, level_tol(self.budget.tol, level.number == 0)

@@ -47,11 +47,11 @@ class DivideAndConquer:
     plan : Plan
         The levels.
     engine : Engine
-        Where the work is done.
+        Keeps the parts and runs the solves.
     solver : str
         Name of the solver of parts, or "auto".
     budget : Budget
-        For all levels; memory and threads are those of one machine, shared out here.
+        Limits of all levels; memory and threads are those of one machine, shared out here.
     history : History
         The record of levels; its ``latest`` is a :class:`.SolvedLevels`.
     judge : callable or None

@@ -38,11 +38,11 @@ class Method:
     weight : Weighting
         Factor of row weights in a part.
     carry : Carry
-        What a part passes on to the next level.
+        Selects what a part passes on to the next level.
     regroup : Division
         Makes the parts of the next level.
     start : Start
-        Where a merged part starts from.
+        Makes the start of a merged part.
     routed : bool
         Whether the model of an unfinished level uses the nearest cluster alone; otherwise it is
         the mean of all local models.

@@ -55,7 +55,7 @@ def solve_part(
     solver : str
         Name of the solver, or "auto".
     budget : Budget
-        What the part may use; its tolerance is that of the level.
+        Limits of the part; the tolerance is that of the level.
     root : bool
         Whether the part is the whole set, which is solved to the last digits.
     listener : callable, optional

@@ -82,7 +82,7 @@ class PlacedProblems:
         part : array of shape (n_problems, n_rows) or None
             Part of every row; None if no model has parts to tell apart.
         routers : list of NearestGroup or None
-            Of all problems: finds the cluster of a row, where the model uses that alone.
+            Router of each problem whose model uses the cluster nearest to a row alone.
         """
         coef = np.zeros((len(self.problems), self.problems.n_rows))
         part = np.full(coef.shape, -1, dtype=np.int32)

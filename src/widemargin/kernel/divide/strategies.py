@@ -1,4 +1,4 @@
-"""How a training set is divided and merged: what users pass as ``strategy``.
+"""Strategies to divide and merge a training set: what users pass as ``strategy``.
 
 Each class makes its row of the table in :mod:`widemargin.kernel.divide.methods`. They are
 scikit-learn

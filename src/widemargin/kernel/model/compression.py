@@ -105,9 +105,9 @@ def compress(
     n_basis : int
         Points to use; fewer where the kernel matrix has a smaller rank.
     seed : int
-        Of the random pivots.
+        Seed of the random pivots.
     threads : int
-        For kernel values; the result does not depend on it.
+        Threads; the result does not depend on them.
     in_space : bool
         Whether the model is an expansion in the kernel's space. One that uses clusters alone is
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is

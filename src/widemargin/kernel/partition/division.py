@@ -1,4 +1,4 @@
-"""What all divisions share: their form, samples of rows, and dealing strata out.
+"""The form of all divisions, and what they share: samples of rows, dealing strata out.
 
 A division looks at rows by their numbers in the whole training set, and not by where they lie: the
 same rows make the same parts, from one part that holds them all or from many on a cluster. What
@@ -170,7 +170,7 @@ def draw(
     Parameters
     ----------
     engine, parts
-        Where to draw.
+        The rows to draw from.
     size : int
         Rows to draw, or all if there are fewer.
     random : Generator

@@ -30,7 +30,7 @@ class NearestGroup:
     Attributes
     ----------
     kernel : Kernel
-        For distances; ``precomputed`` takes values instead of rows.
+        Kernel of the distances; ``precomputed`` takes values instead of rows.
     basis : array or CSR matrix, or None
         Basis rows, sorted by group; None for a precomputed kernel.
     basis_rows : array of shape (n_basis,)

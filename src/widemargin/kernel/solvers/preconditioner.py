@@ -25,7 +25,7 @@ from ...core.arrays import Array
 from ..cholesky import damped_cholesky, pivoted_cholesky
 from ..problem import KernelProblem
 
-# Of the factor, where memory allows it.
+# Rank of the factor, where memory allows it.
 RANK = 1000
 # Proposals per block of random pivots; evaluating them takes about `PASSING` columns each.
 PIVOT_BLOCK, PASSING = 64, 5
@@ -56,11 +56,11 @@ class Preconditioner:
 
     @property
     def rank(self) -> int:
-        """Of the factor."""
+        """Rank of the factor."""
         return int(self.factor.shape[1])
 
     def set_rows(self, rows: NDArray[np.int64], curvature: Array) -> None:
-        """Turn to the system of some rows, given the loss's curvature there."""
+        """Prepare for the system of some rows, given the loss's curvature there."""
         inverse = np.zeros_like(self._inverse)
         inverse[rows] = 1.0 / (curvature + self.left[rows])
         if np.count_nonzero(inverse != self._inverse) > rows.size:

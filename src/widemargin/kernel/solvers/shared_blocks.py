@@ -43,7 +43,7 @@ SHARE_OF_MEMORY = 4
 # would leave the second fraction of the target gap.
 REDUCTION, ENOUGH = 0.1, 0.3
 SETS_PER_BLOCK = 400
-# Part of a block that stays for the next one, so that what two blocks do to each other settles.
+# Part of a block that stays for the next one, so that the effects of two blocks on each other fade.
 KEPT = 0.5
 # A problem has stalled whose dual rises by less than the second number times its gap in so many
 # blocks.
@@ -122,7 +122,7 @@ class SharedBlocks:
         terms : list of LossTerms
             One per problem.
         net_dual, margin : array of shape (n_problems, n_rows)
-            Where to start, and Q ``net_dual``; both are kept up to date.
+            The start, and Q ``net_dual``; both are kept up to date.
         target : array of shape (n_problems,)
             Relative gap of each problem.
         max_sets : int
@@ -341,7 +341,7 @@ def most_violating(violation: Array, rows: NDArray[np.int64], count: int) -> NDA
 
 
 def in_parallel(work: Callable[[int], None], items: Iterable[int], threads: int) -> None:
-    """Do work on every item; on the caller's thread if there is one."""
+    """Do work on every item, in the calling thread if there is one thread or one item."""
     items = [int(item) for item in items]
     if threads == 1 or len(items) == 1:
         for item in items:

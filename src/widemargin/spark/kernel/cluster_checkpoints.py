@@ -41,7 +41,7 @@ class ClusterCheckpoints:
     session : SparkSession
         Reads and writes.
     folder : str
-        What the user named, on any file system that Spark knows.
+        Folder that the user named, on any file system that Spark knows.
     identity : str
         Hash of data and settings.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.budget import Budget
+from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
 from ...core.resources import memory_bytes
@@ -44,7 +44,7 @@ class KernelFit(LevelFit):
     rows : PlacedRows
         The training set.
     log : FitLog
-        Where progress is written.
+        Log of the fit's progress.
     max_model_rows : int
         Support vectors that may come to the driver.
     checkpoint : str or None
@@ -88,7 +88,7 @@ class KernelFit(LevelFit):
             max_iter=local.max_iter,
             max_time=local.max_time,
             memory=memory_bytes(local.memory_limit),
-            seed=local._seed(),
+            seed=seed_of(local.random_state),
         )
         super().__init__(
             name,
@@ -115,7 +115,7 @@ class KernelFit(LevelFit):
 
     @cached_property
     def facts(self) -> RowFacts:
-        """What the rows are like."""
+        """Facts about all rows."""
         found: RowFacts = fold(RowFacts.plus, self.rows.facts)
         return found
 

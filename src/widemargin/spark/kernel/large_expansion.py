@@ -33,9 +33,9 @@ class DecisionRule:
     Attributes
     ----------
     kernel : Kernel
-        With its constant.
+        The kernel, with its constant.
     routing : list of dict or None
-        Of every binary problem: how rows find their cluster; None uses all parts.
+        Routing of each binary problem; None uses all parts.
     """
 
     kernel: Kernel

@@ -43,7 +43,7 @@ class Support:
 
 @dataclass(frozen=True)
 class _SupportOfPart:
-    """What a part gives: its mass, and of rows with a dual numbers, coefficients and values."""
+    """Takes a part's mass, and numbers, coefficients and values of its rows with a dual."""
 
     with_vectors: bool
 

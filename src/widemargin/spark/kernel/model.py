@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ...core.arrays import Array
+from ...core.budget import seed_of
 from ...kernel.model.compression import compressed
 from ...kernel.model.prediction import decisions
 from ..decisions import VectorChecks
@@ -94,7 +94,7 @@ class SparkKernelModel(ModelStage, KernelParams):
 
     @property
     def strategyUsed(self) -> str:
-        """How rows were divided."""
+        """Name of the strategy that divided the rows."""
         return str(self._fitted.strategy_)
 
     @property
@@ -104,7 +104,7 @@ class SparkKernelModel(ModelStage, KernelParams):
 
     @property
     def compression(self) -> dict[str, float]:
-        """What :meth:`compress` lost; empty for a model as it was fitted."""
+        """Losses of :meth:`compress`; empty for a model as it was fitted."""
         return dict(getattr(self._fitted, "compression_", {}))
 
     def compress(self, n: int) -> Self:
@@ -125,7 +125,7 @@ class SparkKernelModel(ModelStage, KernelParams):
         return self._copyValues(type(self)(small))  # type: ignore[no-any-return]
 
     def _compressed(self, large: LargeExpansion, n: int) -> Any:
-        seed = int(check_random_state(self._fitted.random_state).randint(np.iinfo(np.int32).max))
+        seed = seed_of(self._fitted.random_state)
         rule = DecisionRule.of(self._fitted)
         size = SAMPLED * n if isinstance(n, int) and n > 0 else 1
         sample = with_support(self._fitted, large.sampled(rule.n_problems, size, seed))

@@ -27,20 +27,20 @@ from ..rows.block_tasks import SourceBlock
 
 @dataclass(frozen=True)
 class RowFacts:
-    """What the choice of a kernel and of the rows' form depends on.
+    """Facts that the choice of a kernel and of the rows' form depends on.
 
     Attributes
     ----------
     weight : float
         Weights of the rows, times the features.
     mean, squares : float
-        Of all entries, weighted: their mean, and the sum of squared distances from it.
+        Weighted mean of all entries, and the sum of their squared distances from it.
     nonzero : int
         Entries that are not zero.
     largest : float
         Largest squared norm of a row of float32; 0 for float64.
     dtype : numpy.dtype
-        Of the rows.
+        Type of the entries.
     """
 
     weight: float
@@ -51,7 +51,7 @@ class RowFacts:
     dtype: Any
 
     def plus(self, other: RowFacts) -> RowFacts:
-        """Join those of other rows."""
+        """Add the facts of other rows."""
         weight, apart = self.weight + other.weight, other.mean - self.mean
         return RowFacts(
             weight,
@@ -89,7 +89,7 @@ def facts_of(block: SourceBlock) -> RowFacts:
 
 @dataclass(frozen=True)
 class RowForm:
-    """The form that rows are trained in: the one that is taken for arrays, too."""
+    """The form that rows are trained in, the same as for arrays."""
 
     sparse: bool
     dtype: Any
@@ -151,11 +151,11 @@ class AsPart:
     Attributes
     ----------
     numbering : Numbering
-        Of the rows.
+        Numbers of the rows.
     form : RowForm
-        That rows are brought into.
+        Form of the rows.
     kernel, loss
-        Of the problem.
+        Kernel and loss of the problem.
     positive : int
         The class that is positive.
     row_weight : float

@@ -159,7 +159,7 @@ class AsTable:
     order : dict
         Position of every part among them all, by what the engine calls it.
     total : float or None
-        What all parts stand for, if the model is the mean of theirs.
+        Mass of all parts, if the model is the mean of theirs.
     codes : array or None
         Classes of all rows, by their numbers; None if there are two classes.
     """
