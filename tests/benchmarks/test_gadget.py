@@ -185,7 +185,7 @@ def test_tables_stand_beside_the_print(folder, small):
 
 
 def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
-    monkeypatch.setattr(effects, "SPLITS", 2)
+    monkeypatch.setattr(comparison, "SPLITS", 2)
     run = ["gossip", *LIMITS, "--results", str(folder)]
     main([*run, "--only", "secom", "--tables", "robustness", "production"])
     main([*run, "--only", "sylva", "--tables", "liars"])
@@ -202,7 +202,7 @@ def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
             float(found[each, method]["Recall of failures"]) for each in ("even", "balanced")
         ]
         assert recalls[0] < recalls[1]
-    cell = cells[effects.production_cell("secom", 0, "balanced", "consensus")]
+    cell = cells[comparison.production_cell("secom", 0, "balanced", "consensus")]
     row = found["balanced", "consensus, hinge"]
     assert row["worst site"] == f"{100 * min(cell['recall']):.2f}"
     lies = table(folder / "tables" / "gossip_liars.csv")

@@ -35,7 +35,7 @@ def fit(
     max_time: float | None = None,
     threads: int = 2,
 ) -> MulticlassSolution:
-    """Solve one problem; ``constant`` is the value of the feature that stands for an intercept."""
+    """Solve one problem; ``constant`` is the value of the intercept's feature."""
     bound = np.full(len(codes), float(C))
     problem = MulticlassProblem(
         canonical(X), codes, n_classes, formulation, bound, constant, threads
