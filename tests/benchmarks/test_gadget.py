@@ -149,7 +149,7 @@ def test_tables_stand_beside_the_print(folder, small):
     kept = Store(folder / "gossip.json").cells
     main([*run, "--only", "a9a", "--tables", "2", "3"])
     assert Store(folder / "gossip.json").cells == kept
-    render(folder, folder / "tables")
+    render(folder, folder / "tables", ["gossip"])
     rows = table(folder / "tables" / "gossip_table_2_accuracy.csv")
     first = rows[0]
     assert (first["Data set"], first["Rows per step"]) == ("a9a (Adult)", "1")
@@ -194,7 +194,7 @@ def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
     followed = cells["figure_4/secom"]
     entered = [np.sum(followed[str(times)]["entered"]) for times in (4, 8, 10)]
     assert entered == sorted(entered, reverse=True)
-    render(folder, folder / "tables")
+    render(folder, folder / "tables", ["gossip"])
     rows = table(folder / "tables" / "gossip_production.csv")
     found = {(each["Weights"], each["Method"]): each for each in rows}
     for method in ("LIBLINEAR pooled", "consensus, hinge"):
