@@ -21,6 +21,13 @@ from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import canonical
+from ..core.training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from ..engines import LocalEngine
 from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.methods import METHODS, GossipMethod
@@ -31,13 +38,6 @@ from .gossip_sites import Placement, placed, warn_of_split_network
 from .linear_fit import loss_of, row_weights
 from .linear_prediction import ACCEPTED, LinearModel
 from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
-from .training_set import (
-    UNEVEN_PENALTY,
-    TrainingSet,
-    earlier_fit_kept,
-    training_set,
-    warn_if_one_feature_dominates,
-)
 from .validation import codes_of
 
 # Label skew above which GADGET, with one exchange a step, does not come near the optimum.
