@@ -75,46 +75,20 @@ class NetworkRules:
             )
 
 
-class GossipFit(Fit[NetworkOutcome]):
-    """Runs one network after the other; the iterates are what networks leave.
+@dataclass(frozen=True)
+class Simulating:
+    """Runs the network of one binary problem; the parameters are those of :class:`GossipFit`."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator, for messages.
-    problems : LinearProblems
-        The binary problems, on all sites' rows.
-    placement : Placement
-        The rows over the sites.
-    rules : NetworkRules
-        How the sites learn, talk and stop.
-    budget, history
-        As in :class:`~widemargin.core.fit.Fit`; a round is an iteration.
-    score : callable, optional
-        Scores models by other rows than those trained on.
-    report : callable, optional
-        Receives (problems done, problems) where there are several.
-    """
+    problems: LinearProblems
+    placement: Placement
+    rules: NetworkRules
+    score: Score | None = None
+    report: Callable[[int, int], None] | None = None
 
-    def __init__(
-        self,
-        name: str,
-        problems: LinearProblems,
-        placement: Placement,
-        rules: NetworkRules,
-        budget: Budget,
-        history: History,
-        *,
-        score: Score | None = None,
-        report: Callable[[int, int], None] | None = None,
-    ) -> None:
-        super().__init__(name, problems.n_problems, self._simulate, budget, history)
-        self.problems, self.placement, self.rules = problems, placement, rules
-        self.score, self.report = score, report
-
-    def _simulate(self, k: int, budget: Budget, history: History) -> Solution[NetworkOutcome]:
-        if self.report is not None and self.n_problems > 1:
-            self.report(k, self.n_problems)
+    def __call__(self, k: int, budget: Budget, history: History) -> Solution[NetworkOutcome]:
+        """Run the network of problem ``k``."""
+        if self.report is not None and self.problems.n_problems > 1:
+            self.report(k, self.problems.n_problems)
         simulation = self._simulation(k, budget)
 
         def record(_: Any = None) -> None:
@@ -159,6 +133,44 @@ class GossipFit(Fit[NetworkOutcome]):
             budget.seed,
             accuracy,
         )
+
+
+class GossipFit(Fit[NetworkOutcome]):
+    """Runs one network after the other; the iterates are what networks leave.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimator, for messages.
+    problems : LinearProblems
+        The binary problems, on all sites' rows.
+    placement : Placement
+        The rows over the sites.
+    rules : NetworkRules
+        How the sites learn, talk and stop.
+    budget, history
+        As in :class:`~widemargin.core.fit.Fit`; a round is an iteration.
+    score : callable, optional
+        Scores models by other rows than those trained on.
+    report : callable, optional
+        Receives (problems done, problems) where there are several.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        problems: LinearProblems,
+        placement: Placement,
+        rules: NetworkRules,
+        budget: Budget,
+        history: History,
+        *,
+        score: Score | None = None,
+        report: Callable[[int, int], None] | None = None,
+    ) -> None:
+        simulate = Simulating(problems, placement, rules, score, report)
+        super().__init__(name, problems.n_problems, simulate, budget, history)
+        self.problems, self.placement, self.rules = problems, placement, rules
 
     @property
     def outcomes(self) -> list[NetworkOutcome]:
