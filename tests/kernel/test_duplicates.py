@@ -224,7 +224,7 @@ def test_copies_are_of_one_class() -> None:
 
 
 def test_equal_hashes_do_not_make_copies_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duplicates, "LABEL_FACTOR", np.uint64(0))
+    monkeypatch.setattr(copies_module, "LABEL_FACTOR", np.uint64(0))
     X, codes = rows_of_classes()
     group, first = copies(X, codes)
     np.testing.assert_array_equal(codes[first[group]], codes)
