@@ -145,10 +145,8 @@ class Fit(Generic[Iterate]):
         """Return the fitted attributes that tell how the fit went."""
         solved = self.solved
         certificates = [each.certificate for each in solved]
-        iterations = [
-            self.solutions[k].iterations if k in self.solutions else each.iterations
-            for k, each in enumerate(self.histories)
-        ]
+        interrupted = [h for k, h in enumerate(self.histories) if k not in self.solutions]
+        iterations = [each.iterations for each in (*solved, *interrupted)]
         return {
             "dual_gap_": float(sum(c.gap for c in certificates)) if self.complete else np.nan,
             "relative_gap_": (
