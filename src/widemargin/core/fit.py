@@ -145,8 +145,10 @@ class Fit(Generic[Iterate]):
         """Return the fitted attributes that tell how the fit went."""
         solved = self.solved
         certificates = [each.certificate for each in solved]
-        interrupted = [h for k, h in enumerate(self.histories) if k not in self.solutions]
-        iterations = [each.iterations for each in (*solved, *interrupted)]
+        iterations = [each.iterations for each in solved]
+        iterations += [
+            h.iterations for k, h in enumerate(self.histories) if k not in self.solutions
+        ]
         return {
             "dual_gap_": float(sum(c.gap for c in certificates)) if self.complete else np.nan,
             "relative_gap_": (
