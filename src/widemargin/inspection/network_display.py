@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.arrays import Array
-from ...estimators.gossip_machine import GossipMachine
-from ...gossip.topology import Topology
+from ..core.arrays import Array
+from ..estimators.gossip_machine import GossipMachine
+from ..gossip.topology import Topology
 from .display import Display, final_estimator, require_matplotlib
 
 if TYPE_CHECKING:
@@ -111,11 +111,6 @@ class NetworkDisplay(Display):
             Title; None takes the name of the estimator's class.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        NetworkDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         final = fitted_network(estimator)
@@ -148,11 +143,6 @@ class NetworkDisplay(Display):
             Passed to :meth:`matplotlib.axes.Axes.scatter`.
         link_kw : dict, default=None
             Passed to :class:`matplotlib.collections.LineCollection`.
-
-        Returns
-        -------
-        NetworkDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         from matplotlib.collections import LineCollection

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..diagnostics import accuracy_over_time, fit_levels
 from .display import Display, require_matplotlib
+from .levels import accuracy_over_time, fit_levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,11 +94,6 @@ class LevelsDisplay(Display):
             Name in the legend; None takes that of the estimator's class.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        LevelsDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         models = fit_levels(estimator, X, y)
@@ -128,11 +123,6 @@ class LevelsDisplay(Display):
             Name in the legend.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        LevelsDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_models")
         table = accuracy_over_time(models, X, y)
@@ -158,11 +148,6 @@ class LevelsDisplay(Display):
             Name in the legend; None takes ``estimator_name``.
         line_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.plot`.
-
-        Returns
-        -------
-        LevelsDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         from matplotlib.ticker import LogLocator, NullFormatter

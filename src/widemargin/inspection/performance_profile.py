@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.arrays import Array
+from ..core.arrays import Array
 from .display import Display, require_matplotlib
-from .network import fitted_network
+from .network_display import fitted_network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,11 +111,6 @@ class PerformanceProfileDisplay(Display):
             says which is drawn.
         **options : dict
             Passed to :meth:`from_history`, such as ``ax``.
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         final = fitted_network(estimator)
@@ -158,11 +153,6 @@ class PerformanceProfileDisplay(Display):
             Name in the legend.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_history")
         _check_choices(measure, against, optimum)
@@ -209,11 +199,6 @@ class PerformanceProfileDisplay(Display):
             Name in the legend; None takes ``estimator_name``.
         band_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.fill_between`.
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         _check_choices(self.measure, self.against, self.optimum)

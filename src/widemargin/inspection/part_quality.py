@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 
-from ...core.arrays import Array
-from ...core.resources import thread_count
-from ...core.rows import as_rows
-from ...kernel.kernels import Kernel
-from ...kernel.problem import take_rows
+from ..core.arrays import Array
+from ..core.resources import thread_count
+from ..core.rows import as_rows
+from ..kernel.kernels import Kernel
+from ..kernel.problem import take_rows
 
 # Rows of the kernel matrix computed at a time.
 BLOCK = 256
@@ -113,16 +113,11 @@ def partition_quality(
     n_jobs : int, optional
         Threads; the result does not depend on it.
 
-    Returns
-    -------
-    PartitionQuality
-        The measured values.
-
     Examples
     --------
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import Clustered, ODMClassifier, Stratified
-    >>> from widemargin.inspection.diagnostics import leaf_partition, partition_quality
+    >>> from widemargin.inspection import leaf_partition, partition_quality
     >>> X, y = make_moons(600, noise=0.2, random_state=0)
     >>> worst = []
     >>> for strategy in (Stratified(levels=1), Clustered(levels=1)):
@@ -180,27 +175,9 @@ def partition_quality(
 class _KernelSums:
     """Sums of kernel values over pairs of parts, and the largest cosine between strata.
 
-    Parameters
-    ----------
-    X : array or CSR matrix
-        Rows sorted by part, or their kernel matrix.
-    kernel : Kernel
-        The kernel.
-    part, stratum : array of shape (n_rows,)
-        Part and stratum of each row.
-    n_parts : int
-        Number of parts; some may have no row.
-    threads : int
-        Threads; the result does not depend on it.
-
-    Attributes
-    ----------
-    values, squares, sizes : array of shape (n_parts, n_parts)
-        Sums of κ, κ² and |κ|.
-    diagonal : array of shape (n_rows,)
-        κ(x, x).
-    cosine : float
-        Largest cosine of the angle between rows of different strata; NaN if there is only one.
+    ``values``, ``squares`` and ``sizes`` are sums of κ, κ² and |κ|, ``diagonal`` is κ(x, x), and
+    ``cosine`` is NaN if there is only one stratum. Rows must be sorted by part; some of the
+    `n_parts` may have no row.
     """
 
     def __init__(
