@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from .checks import demand, is_integer, required
+from .checks import (
+    check_gossip,
+    check_linear_machine,
+    check_multiclass_svm,
+    demand,
+    is_integer,
+    required,
+)
 from .kernel_machine import check_kernel_machine
-from .linear_machines import check_gossip, check_linear_machine, check_multiclass_svm
 
 
 def _check_kernel_search(estimator: Any) -> None:
-    """Raise ValueError, saying why, if a search could not predict, or its results do not fit."""
+    """Check a kernel machine and the results of its search."""
     check_kernel_machine(estimator)
     gammas = required(estimator, "gammas_")
     if gammas is not None:
@@ -23,7 +29,7 @@ def _check_kernel_search(estimator: Any) -> None:
 
 
 def _check_linear_search(estimator: Any) -> None:
-    """Raise ValueError, saying why, if a linear search could not predict, or has other results."""
+    """Check a linear machine and the results of its search."""
     check_linear_machine(estimator)
     scores = required(estimator, "scores_")
     demand(isinstance(scores, np.ndarray) and scores.ndim == 3, "scores_", "three-dimensional")
