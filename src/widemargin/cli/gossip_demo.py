@@ -14,15 +14,13 @@ import typer
 from . import options
 from .files import read_file
 from .messages import BAD_FILE, fail, faults_reported, print_json, usage_error
-from .site_control import check_transport
+from .site import check_transport
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
     from ..sites.demo import DemoResult
-
-__all__ = ["demo"]
 
 SECONDS_BETWEEN_LINES = 2.0
 WIDTH_OF_A_PIPE = 160  # it has none of its own; lines must not be folded

@@ -10,8 +10,6 @@ from . import options
 from .messages import faults_reported, plain, print_summary, warnings_shown
 from .network import describe_network, network_lines, network_parameters
 
-__all__ = ["describe", "described_lines", "info", "size"]
-
 
 def info(
     model: options.ModelPath,

@@ -12,21 +12,6 @@ from typing import Any, TextIO
 
 import typer
 
-__all__ = [
-    "BAD_FILE",
-    "INTERRUPTED",
-    "USAGE",
-    "aligned",
-    "fail",
-    "faults_reported",
-    "plain",
-    "print_json",
-    "print_summary",
-    "say",
-    "usage_error",
-    "warnings_shown",
-]
-
 BAD_FILE, USAGE, INTERRUPTED = 1, 2, 130
 
 

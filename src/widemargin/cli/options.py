@@ -7,26 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "AsJson",
-    "ClassWeight",
-    "DataPath",
-    "FileFormat",
-    "Force",
-    "Intercept",
-    "Jobs",
-    "Label",
-    "ModelPath",
-    "Seed",
-    "Theta",
-    "Upsilon",
-    "ZeroBased",
-    "option",
-]
 
+def option(help: str, *names: str) -> Any:
+    """Return an option that has the estimator's own default if it is left out.
 
-def option(*names: str, help: str) -> Any:
-    """Return an option that has the estimator's own default if it is left out."""
+    Without names, it is called as the parameter that it annotates.
+    """
     return typer.Option(*names, help=help, show_default=False)
 
 
@@ -35,41 +21,37 @@ ModelPath = Annotated[Path, typer.Argument(help="Model file (.wm).", show_defaul
 
 FileFormat = Annotated[
     str | None,
-    option(
-        "--format", help="libsvm, csv, tsv, parquet or npz; found from the file's name if left out."
-    ),
+    option("libsvm, csv, tsv, parquet or npz; found from the file's name if left out.", "--format"),
 ]
 Label = Annotated[
     str | None,
     option(
-        "--label",
-        help="Label column: its name, or its position from 0 (negative: from the end). Left out: "
+        "Label column: its name, or its position from 0 (negative: from the end). Left out: "
         "the column called label, target or class, else y, else the last. NPZ: key of the labels.",
+        "--label",
     ),
 ]
 ZeroBased = Annotated[
     bool | None,
     option(
+        "LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
         "--zero-based/--one-based",
-        help="LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
     ),
 ]
 
-Upsilon = Annotated[
-    float | None, option("--upsilon", help="ODM: weight of margins that are too large.")
-]
+Upsilon = Annotated[float | None, option("ODM: weight of margins that are too large.", "--upsilon")]
 Theta = Annotated[
-    float | None, option("--theta", help="ODM: deviation of a margin from 1 that is free.")
+    float | None, option("ODM: deviation of a margin from 1 that is free.", "--theta")
 ]
 Intercept = Annotated[
-    bool | None, option("--fit-intercept/--no-fit-intercept", help="Penalised intercept.")
+    bool | None, option("Penalised intercept.", "--fit-intercept/--no-fit-intercept")
 ]
 ClassWeight = Annotated[
     list[str] | None,
-    option("--class-weight", help="balanced, or LABEL=WEIGHT (repeat for more); multiplies -C."),
+    option("balanced, or LABEL=WEIGHT (repeat for more); multiplies -C.", "--class-weight"),
 ]
-Jobs = Annotated[int | None, option("--jobs", "-j", help="Threads.")]
-Seed = Annotated[int | None, option("--seed", help="Seed of random choices.")]
+Jobs = Annotated[int | None, option("Threads.", "--jobs", "-j")]
+Seed = Annotated[int | None, option("Seed of random choices.", "--seed")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace --model even if it is not a model.")]

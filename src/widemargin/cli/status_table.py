@@ -13,8 +13,6 @@ from rich.text import Text
 
 from .info import size
 
-__all__ = ["age", "fleet_table", "number", "progress_of", "site_view"]
-
 DOWN = "down"
 STYLES = {
     DOWN: "bold red",

@@ -25,10 +25,9 @@ from .training import (
     timed,
 )
 
-__all__ = ["train"]
-
 
 def train(
+    context: typer.Context,
     data: options.DataPath,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
     algorithm: Annotated[
@@ -40,96 +39,75 @@ def train(
     ] = False,
     multiclass: Annotated[
         str | None,
-        option(
-            "--multiclass",
-            help="No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.",
-        ),
+        option("No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison."),
     ] = None,
-    C: Annotated[float | None, option("-C", help="Weight of a row's loss.")] = None,
+    C: Annotated[float | None, option("Weight of a row's loss.", "-C")] = None,
     lam: Annotated[
-        float | None, option("--lam", help="ODM: λ, the weight of the mean loss, instead of -C.")
+        float | None, option("ODM: λ, the weight of the mean loss, instead of -C.")
     ] = None,
     upsilon: options.Upsilon = None,
     theta: options.Theta = None,
-    loss: Annotated[str | None, option("--loss", help="SVM: hinge or squared_hinge.")] = None,
+    loss: Annotated[str | None, option("SVM: hinge or squared_hinge.")] = None,
     kernel: Annotated[
-        str | None, option("--kernel", "-k", help="rbf, laplacian, poly, linear or sigmoid.")
+        str | None, option("rbf, laplacian, poly, linear or sigmoid.", "--kernel", "-k")
     ] = None,
     gamma: Annotated[
-        str | None, option("--gamma", "-g", help="Kernel width: scale, auto or a number.")
+        str | None, option("Kernel width: scale, auto or a number.", "--gamma", "-g")
     ] = None,
-    degree: Annotated[int | None, option("--degree", help="Degree of poly.")] = None,
-    coef0: Annotated[float | None, option("--coef0", help="Constant in poly and sigmoid.")] = None,
+    degree: Annotated[int | None, option("Degree of poly.")] = None,
+    coef0: Annotated[float | None, option("Constant in poly and sigmoid.")] = None,
     fit_intercept: options.Intercept = None,
     class_weight: options.ClassWeight = None,
-    multi_class: Annotated[
-        str | None, option("--multi-class", help="ovr (one against the rest) or ovo (pairs).")
-    ] = None,
+    multi_class: Annotated[str | None, option("ovr (one against the rest) or ovo (pairs).")] = None,
     strategy: Annotated[
         str | None,
         option(
-            "--strategy",
-            help="auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
-            "cascade or preserving (dip).",
+            "auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
+            "cascade or preserving (dip)."
         ),
     ] = None,
     levels: Annotated[
-        int | None, option("--levels", help="Times the rows are divided, --fan-in parts each time.")
+        int | None, option("Times the rows are divided, --fan-in parts each time.")
     ] = None,
-    fan_in: Annotated[
-        int | None, option("--fan-in", help="Parts merged into one from level to level.")
-    ] = None,
+    fan_in: Annotated[int | None, option("Parts merged into one from level to level.")] = None,
     stop_level: Annotated[
-        int | None, option("--stop-level", help="Level whose model is saved; 0 is the whole set.")
+        int | None, option("Level whose model is saved; 0 is the whole set.")
     ] = None,
-    strata: Annotated[
-        int | None, option("--strata", help="stratified, preserving: strata that are dealt out.")
+    n_strata: Annotated[
+        int | None, option("stratified, preserving: strata that are dealt out.", "--strata")
     ] = None,
-    sample: Annotated[
-        int | None, option("--sample", help="clustered: rows that clusters are found on.")
+    n_sample: Annotated[
+        int | None, option("clustered: rows that clusters are found on.", "--sample")
     ] = None,
     validation_fraction: Annotated[
         float | None,
-        option(
-            "--validation-fraction",
-            help="Share of the rows kept out; the first level that is no better on them ends it.",
-        ),
+        option("Share of the rows kept out; the first level that is no better on them ends it."),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        option(
-            "--checkpoint",
-            help="Folder that keeps finished levels; the same command goes on from there.",
-        ),
+        option("Folder that keeps finished levels; the same command goes on from there."),
     ] = None,
     solver: Annotated[
         str | None,
         option(
-            "--solver",
-            help="auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
+            "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
-            "tournament (ww), newton (ww, llw) or printed (llw).",
+            "tournament (ww), newton (ww, llw) or printed (llw)."
         ),
     ] = None,
-    tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
-    max_iter: Annotated[
-        int | None, option("--max-iter", help="Iterations allowed (for each binary problem).")
-    ] = None,
-    max_time: Annotated[
-        float | None, option("--max-time", help="Seconds allowed; the model so far is saved.")
-    ] = None,
+    tol: Annotated[float | None, option("Relative duality gap to reach.")] = None,
+    max_iter: Annotated[int | None, option("Iterations allowed (for each binary problem).")] = None,
+    max_time: Annotated[float | None, option("Seconds allowed; the model so far is saved.")] = None,
     memory_limit: Annotated[
         str | None,
-        option(
-            "--memory-limit", help="Memory for kernel rows, blocks of rows or weights, e.g. 500MB."
-        ),
+        option("Memory for kernel rows, blocks of rows or weights, e.g. 500MB."),
     ] = None,
     spool_dir: Annotated[
         Path | None,
-        option("--spool-dir", help="With --linear: folder for a temporary binary copy of DATA."),
+        option("With --linear: folder for a temporary binary copy of DATA."),
     ] = None,
-    jobs: options.Jobs = None,
-    seed: options.Seed = None,
+    n_jobs: options.Jobs = None,
+    random_state: options.Seed = None,
     format: options.FileFormat = None,
     label: options.Label = None,
     zero_based: options.ZeroBased = None,
@@ -156,37 +134,14 @@ def train(
     model at --stop-level, when --max-time is over or at Ctrl-C is that of the last complete level.
     """
     given = {
-        "C": C,
-        "lam": lam,
-        "upsilon": upsilon,
-        "theta": theta,
-        "loss": loss,
-        "kernel": kernel,
+        **context.params,
         "gamma": None if gamma is None else number_or_name(gamma),
-        "degree": degree,
-        "coef0": coef0,
-        "fit_intercept": fit_intercept,
-        "multi_class": multi_class,
         "checkpoint": None if checkpoint is None else str(checkpoint),
-        "solver": solver,
-        "tol": tol,
-        "max_iter": max_iter,
-        "max_time": max_time,
-        "memory_limit": memory_limit,
-        "n_jobs": jobs,
-        "random_state": seed,
+        "class_weight": None,  # its labels are those of the file
     }
     with faults_reported(), warnings_shown() as warned:
-        divided = {
-            "levels": levels,
-            "fan_in": fan_in,
-            "stop_level": stop_level,
-            "n_strata": strata,
-            "n_sample": sample,
-            "validation_fraction": validation_fraction,
-        }
         undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
-        given["strategy"] = strategy_with(strategy, divided, undivided=undivided)
+        given["strategy"] = strategy_with(strategy, given, undivided=undivided)
         estimator = estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
         if spool_dir is not None and not linear:
             raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")

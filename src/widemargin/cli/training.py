@@ -12,18 +12,6 @@ from typing import Any
 
 from .messages import usage_error
 
-__all__ = [
-    "Algorithm",
-    "begun",
-    "estimator_with",
-    "number_or_name",
-    "parse_class_weight",
-    "save_model",
-    "set_feature_names",
-    "strategy_with",
-    "timed",
-]
-
 # Parameters of the strategies and the options that set them.
 STRATEGY_OPTIONS = {
     "levels": "--levels",
@@ -60,7 +48,7 @@ def estimator_with(
         (Algorithm.odm, True): widemargin.LinearODMClassifier,
         (Algorithm.svm, True): widemargin.LinearSVMClassifier,
     }
-    given = {name: value for name, value in given.items() if value is not None}
+    given = settings_in(given, *classes.values(), widemargin.MulticlassSVMClassifier)
     if multiclass is None:
         algorithm = Algorithm.odm if algorithm is None else algorithm
         cls = classes[algorithm, linear]
@@ -92,6 +80,16 @@ def estimator_with(
     return estimator
 
 
+def settings_in(options: dict[str, Any], *classes: Any) -> dict[str, Any]:
+    """Return the options that were given and are settings of any of the estimators.
+
+    Those of a strategy belong to `strategy_with`, also where an estimator has one of that name.
+    """
+    known = {name for each in classes for name in inspect.signature(each).parameters}
+    known -= set(STRATEGY_OPTIONS)
+    return {k: value for k, value in options.items() if value is not None and k in known}
+
+
 def _check_combination(algorithm: Algorithm | None, linear: bool) -> None:
     """End with a usage error if --multiclass is combined with an option that it excludes."""
     if algorithm is Algorithm.odm:
@@ -114,21 +112,11 @@ def number_or_name(text: str) -> float | str:
 def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | None = None) -> Any:
     """Return what the estimator takes as ``strategy``, or end with a usage error.
 
-    Parameters
-    ----------
-    name : str or None
-        As given; None leaves the choice to the estimator.
-    given : dict
-        Parameters of the strategy; None where they were left out.
-    undivided : str or None
-        The option, if any, that trains without a kernel, where rows are never divided.
-
-    Returns
-    -------
-    Strategy, str or None
-        An object where parameters were given; otherwise the name, which the estimator checks.
+    It is an object where parameters of the strategy are among the options given; otherwise the
+    name, which the estimator checks. `undivided` is the option, if any, that trains without a
+    kernel, where rows are never divided.
     """
-    given = {key: value for key, value in given.items() if value is not None}
+    given = {key: given[key] for key in STRATEGY_OPTIONS if given.get(key) is not None}
     if not given:
         return name
     from ..kernel.divide.strategies import STRATEGIES
@@ -157,19 +145,9 @@ def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | N
 
 
 def parse_class_weight(given: list[str], y: Any) -> dict[Any, float] | str | None:
-    """Translate the option to the estimator's ``class_weight``.
+    """Translate ``balanced`` or texts ``LABEL=WEIGHT`` to the estimator's ``class_weight``.
 
-    Parameters
-    ----------
-    given : list of str
-        Empty, ``["balanced"]``, or texts ``LABEL=WEIGHT``.
-    y : ndarray
-        The labels, to find the one that a text means.
-
-    Returns
-    -------
-    dict, "balanced" or None
-        Classes that are not named keep the weight 1.
+    A text is matched with the labels in `y`. Classes that are not named keep the weight 1.
     """
     import numpy as np
 
