@@ -18,12 +18,12 @@ from .options import option
 from .site import check_transport
 from .training import begun, parse_class_weight, save_model, set_feature_names, timed
 
-gossip = typer.Typer(name="gossip", no_args_is_help=True, rich_markup_mode=None)
-
-
-@gossip.callback()
-def _gossip() -> None:
-    """Train where rows may not be pooled."""
+gossip = typer.Typer(
+    name="gossip",
+    help="Train where rows may not be pooled.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @gossip.command()
@@ -43,8 +43,7 @@ def simulate(
         ),
     ] = None,
     topology_option: Annotated[
-        list[str] | None,
-        option("NAME=VALUE, such as degree=4 (repeat for more)."),
+        list[str] | None, option("NAME=VALUE, such as degree=4 (repeat for more).")
     ] = None,
     loss: Annotated[str | None, option("hinge, squared_hinge or odm.")] = None,
     C: Annotated[float | None, option("Weight of a row's loss.", "-C", "--C")] = None,
@@ -55,8 +54,7 @@ def simulate(
     class_weight: options.ClassWeight = None,
     solver: Annotated[str | None, option("consensus, gadget or tracking.")] = None,
     solver_option: Annotated[
-        list[str] | None,
-        option("NAME=VALUE, such as batch_size=1 (repeat for more)."),
+        list[str] | None, option("NAME=VALUE, such as batch_size=1 (repeat for more).")
     ] = None,
     partners: Annotated[str | None, option("all, or one neighbour drawn at random.")] = None,
     exchanges: Annotated[int | None, option("Times that sites talk between two steps.")] = None,

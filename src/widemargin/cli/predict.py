@@ -67,14 +67,11 @@ def _decision_names(estimator: Any, values: Any) -> list[str]:
     classes = [str(label) for label in estimator.classes_.tolist()]
     if values.ndim == 1:
         return ["decision"]
-    if values.shape[1] == len(classes) and _per_class(estimator):
+    # Linear models have no such setting; their decisions are one per class.
+    per_class = getattr(estimator, "decision_function_shape", "ovr") == "ovr"
+    if values.shape[1] == len(classes) and per_class:
         return [f"decision_{name}" for name in classes]
     return [f"decision_{a}_{b}" for a, b in itertools.combinations(classes, 2)]
-
-
-def _per_class(estimator: Any) -> bool:
-    """Whether decisions are one per class, as they always are for linear models."""
-    return getattr(estimator, "decision_function_shape", "ovr") == "ovr"
 
 
 def evaluate(
@@ -143,10 +140,8 @@ def _measure(classes: Any, actual: Any, predicted: Any) -> dict[str, Any]:
     import numpy as np
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-    if actual.dtype.kind != predicted.dtype.kind and "U" in (
-        actual.dtype.kind,
-        predicted.dtype.kind,
-    ):
+    kinds = {actual.dtype.kind, predicted.dtype.kind}
+    if len(kinds) > 1 and "U" in kinds:
         actual, predicted = actual.astype(str), predicted.astype(str)
     labels = np.union1d(classes.astype(actual.dtype), actual)
     precision, recall, f1, support = precision_recall_fscore_support(

@@ -17,7 +17,12 @@ from .messages import BAD_FILE, aligned, faults_reported, print_json, say, usage
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-site = typer.Typer(name="site", no_args_is_help=True, rich_markup_mode=None)
+site = typer.Typer(
+    name="site",
+    help="Run one site of a network that learns together, and show its status.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 FolderOption = Annotated[
     Path, typer.Option("--folder", "-f", help="Folder of the site, where its site.toml is.")
@@ -34,17 +39,11 @@ SECONDS_TO_STOP = 30.0
 Statuses = Mapping[str, Mapping[str, Any] | None]
 
 
-@site.callback()
-def _site() -> None:
-    """Run one site of a network that learns together, and show its status."""
-
-
 @site.command()
 def init(
     name: Annotated[str, typer.Option("--name", help="Name of the site, as neighbours call it.")],
     folder: Annotated[
-        Path | None,
-        typer.Option("--folder", help="Folder to make; that of the name if left out."),
+        Path | None, typer.Option("--folder", help="Folder to make; that of the name if left out.")
     ] = None,
     listen: Annotated[
         str | None, typer.Option("--listen", help="Address to listen on, tcp://HOST:PORT.")

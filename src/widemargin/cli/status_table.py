@@ -14,6 +14,7 @@ from rich.text import Text
 from .info import size
 
 DOWN = "down"
+FIGURES = ("rows", "rounds", "gap", "apart", "accuracy", "links", "mass")
 STYLES = {
     DOWN: "bold red",
     "starting": "dim",
@@ -24,7 +25,7 @@ STYLES = {
 
 
 def progress_of(status: Mapping[str, Any] | None) -> str:
-    """Return the state of a site; an empty status is that of one that does not answer yet."""
+    """Return the state of a site: None if it is down, empty if it does not answer yet."""
     if status is None:
         return DOWN
     if not status:
@@ -35,15 +36,8 @@ def progress_of(status: Mapping[str, Any] | None) -> str:
 
 
 def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
-    """Return a table with one line for each site.
-
-    Parameters
-    ----------
-    statuses : mapping from name to status
-        None for a site that is down, empty for one that does not answer yet.
-    """
-    table = _table("site", "state", right=("rows", "rounds", "gap", "apart", "accuracy", "links"))
-    table.add_column("mass", justify="right", no_wrap=True)
+    """Return a table with one line for each site, given its name and status."""
+    table = plain_table("site", "state", right=FIGURES)
     for name, status in statuses.items():
         state = progress_of(status)
         table.add_row(escape(name), Text(state, style=STYLES[state]), *_figures(status))
@@ -52,7 +46,7 @@ def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
 
 def _figures(status: Mapping[str, Any] | None) -> Sequence[str]:
     if not status:
-        return ("–",) * 7
+        return ("–",) * len(FIGURES)
     links = status.get("links", ())
     return (
         f"{status['n_rows']:,}",
@@ -70,11 +64,8 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     for name, value in _facts(status):
         facts.add_row(Text(name, style="dim"), value)
-    links = _table(
-        "neighbour",
-        "address",
-        "state",
-        right=("heard", "sent", "received", "rejected", "apart"),
+    links = plain_table(
+        "neighbour", "address", "state", right=("heard", "sent", "received", "rejected", "apart")
     )
     for link in status.get("links", ()):
         connected = bool(link["connected"])
@@ -114,7 +105,8 @@ def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     return facts
 
 
-def _table(*left: str, right: Sequence[str]) -> Table:
+def plain_table(*left: str, right: Sequence[str]) -> Table:
+    """Return a table without a frame; figures are aligned on the right."""
     table = Table(*left, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in right:
         table.add_column(heading, justify="right", no_wrap=True)

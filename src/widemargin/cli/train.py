@@ -38,8 +38,7 @@ def train(
         typer.Option("--linear", help="No kernel: any number of rows, read from disk by blocks."),
     ] = False,
     multiclass: Annotated[
-        str | None,
-        option("No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison."),
+        str | None, option("No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.")
     ] = None,
     C: Annotated[float | None, option("Weight of a row's loss.", "-C")] = None,
     lam: Annotated[
@@ -99,12 +98,10 @@ def train(
     max_iter: Annotated[int | None, option("Iterations allowed (for each binary problem).")] = None,
     max_time: Annotated[float | None, option("Seconds allowed; the model so far is saved.")] = None,
     memory_limit: Annotated[
-        str | None,
-        option("Memory for kernel rows, blocks of rows or weights, e.g. 500MB."),
+        str | None, option("Memory for kernel rows, blocks of rows or weights, e.g. 500MB.")
     ] = None,
     spool_dir: Annotated[
-        Path | None,
-        option("With --linear: folder for a temporary binary copy of DATA."),
+        Path | None, option("With --linear: folder for a temporary binary copy of DATA.")
     ] = None,
     n_jobs: options.Jobs = None,
     random_state: options.Seed = None,

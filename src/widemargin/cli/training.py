@@ -12,15 +12,15 @@ from typing import Any
 
 from .messages import usage_error
 
-# Parameters of the strategies and the options that set them.
-STRATEGY_OPTIONS = {
-    "levels": "--levels",
-    "fan_in": "--fan-in",
-    "stop_level": "--stop-level",
-    "validation_fraction": "--validation-fraction",
-    "n_strata": "--strata",
-    "n_sample": "--sample",
-}
+# Parameters of the strategies that have options.
+STRATEGY_SETTINGS = (
+    "levels",
+    "fan_in",
+    "stop_level",
+    "validation_fraction",
+    "n_strata",
+    "n_sample",
+)
 
 
 class Algorithm(StrEnum):
@@ -62,7 +62,7 @@ def estimator_with(
         relative, advice = classes[Algorithm.svm, True], " Give --linear instead to use it."
     foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
     if foreign:
-        option = "--" + foreign[0].replace("_", "-")
+        option = _option_of(foreign[0])
         known = foreign[0] in inspect.signature(relative).parameters
         raise usage_error(f"{option} is no setting of {of}.{advice if known else ''}")
     if "lam" in given and "C" in given:
@@ -86,8 +86,12 @@ def settings_in(options: dict[str, Any], *classes: Any) -> dict[str, Any]:
     Those of a strategy belong to `strategy_with`, also where an estimator has one of that name.
     """
     known = {name for each in classes for name in inspect.signature(each).parameters}
-    known -= set(STRATEGY_OPTIONS)
+    known -= set(STRATEGY_SETTINGS)
     return {k: value for k, value in options.items() if value is not None and k in known}
+
+
+def _option_of(setting: str) -> str:
+    return "--" + setting.removeprefix("n_").replace("_", "-")
 
 
 def _check_combination(algorithm: Algorithm | None, linear: bool) -> None:
@@ -116,12 +120,12 @@ def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | N
     name, which the estimator checks. `undivided` is the option, if any, that trains without a
     kernel, where rows are never divided.
     """
-    given = {key: given[key] for key in STRATEGY_OPTIONS if given.get(key) is not None}
+    given = {key: given[key] for key in STRATEGY_SETTINGS if given.get(key) is not None}
     if not given:
         return name
     from ..kernel.divide.strategies import STRATEGIES
 
-    option = STRATEGY_OPTIONS[min(given)]
+    option = _option_of(min(given))
     if undivided is not None:
         raise usage_error(f"{option} is no setting of {undivided}, which never divides the rows.")
     if name is None or name in ("auto", "exact"):
@@ -133,7 +137,7 @@ def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | N
         return name
     foreign = sorted(set(given) - set(STRATEGIES[name]().get_params()))
     if foreign:
-        raise usage_error(f"{STRATEGY_OPTIONS[foreign[0]]} is no setting of --strategy {name}.")
+        raise usage_error(f"{_option_of(foreign[0])} is no setting of --strategy {name}.")
     strategy = STRATEGIES[name](**given)
     try:
         # Before the data are read; only the fit knows the number of rows.

@@ -163,16 +163,10 @@ class LevelsDisplay(Display):
         (self.line_,) = ax.plot(seconds, accuracy, **{**options, **(line_kw or {})})
         points = zip(seconds, accuracy, strict=True)
         numbers: Any = [] if self.level is None else np.asarray(self.level)
+        style: Any = {"textcoords": "offset points", "ha": "center", "fontsize": "x-small"}
+        style["color"] = self.line_.get_color()
         self.numbers_ = [
-            ax.annotate(
-                str(number),
-                point,
-                (0, 5),
-                textcoords="offset points",
-                ha="center",
-                fontsize="x-small",
-                color=self.line_.get_color(),
-            )
+            ax.annotate(str(number), point, (0, 5), **style)
             for number, point in zip(numbers, points, strict=self.level is not None)
         ]
         ax.set_xscale("log")

@@ -187,18 +187,11 @@ class NetworkDisplay(Display):
         self.sites_.update_scalarmappable()
         brightness = np.asarray(self.sites_.get_facecolor())[:, :3] @ (0.299, 0.587, 0.114)
         below = max(map(len, names)) > 2
+        style: Any = {"textcoords": "offset points", "fontsize": "small", "zorder": 3}
+        style |= {"ha": "center", "va": "top" if below else "center"}
         for name, (x, y), bright in zip(names, place, brightness > 0.5, strict=True):
-            text = self.ax_.annotate(
-                name,
-                (x, y),
-                (0, -10 if below else 0),
-                textcoords="offset points",
-                ha="center",
-                va="top" if below else "center",
-                color="black" if below or bright else "white",
-                fontsize="small",
-                zorder=3,
-            )
+            colour = "black" if below or bright else "white"
+            text = self.ax_.annotate(name, (x, y), (0, -10 if below else 0), color=colour, **style)
             self.names_.append(text)
 
 

@@ -149,14 +149,8 @@ def partition_quality(
     if used.size > max_rows:
         used = check_random_state(random_state).choice(part.size, max_rows, replace=False)
     used = used[np.argsort(part[used], kind="stable")]  # parts side by side
-    sums = _KernelSums(
-        take_rows(X, used, kernel.name == "precomputed"),
-        kernel,
-        part[used],
-        strata[used],
-        sizes.size,
-        thread_count(n_jobs),
-    )
+    X = take_rows(X, used, kernel.name == "precomputed")
+    sums = _KernelSums(X, kernel, part[used], strata[used], sizes.size, thread_count(n_jobs))
     drawn = np.bincount(part[used], minlength=sizes.size)
     return PartitionQuality(
         sizes=sizes,

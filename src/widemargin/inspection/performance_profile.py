@@ -93,13 +93,7 @@ class PerformanceProfileDisplay(Display):
     band_: PolyCollection = field(init=False)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        name: str | None = None,
-        **options: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, **options: Any) -> Self:
         """Draw the history of a fitted classifier.
 
         Parameters

@@ -112,12 +112,23 @@ def _check_report(estimator: Any) -> None:
     demand(equal, "history_", "a dictionary of arrays of one length")
 
 
-def check_linear_machine(estimator: Any) -> None:
-    """Check the fitted attributes of a linear machine."""
+def _check_linear_weights(estimator: Any, *, may_be_sparse: bool = False) -> tuple[int, int]:
+    """Check `coef_` and `intercept_`, and return the numbers of problems and features."""
     n_classes, n_features = check_classifier(estimator)
     n_problems = 1 if n_classes == 2 else n_classes
-    check_reals(required(estimator, "coef_"), "coef_", (n_problems, n_features), np.float64)
+    coef = required(estimator, "coef_")
+    if may_be_sparse:
+        check_matrix(coef, "coef_", (n_problems, n_features))
+        demand(coef.dtype == np.float64, "coef_", "of type float64")
+    else:
+        check_reals(coef, "coef_", (n_problems, n_features), np.float64)
     check_reals(required(estimator, "intercept_"), "intercept_", (n_problems,), np.float64)
+    return n_problems, n_features
+
+
+def check_linear_machine(estimator: Any) -> None:
+    """Check the fitted attributes of a linear machine."""
+    n_problems, n_features = _check_linear_weights(estimator)
     if "curvature_" in vars(estimator):
         size = n_features + bool(estimator.fit_intercept)
         shape = (n_problems, size)
@@ -134,12 +145,7 @@ def check_linear_machine(estimator: Any) -> None:
 
 def check_multiclass_svm(estimator: Any) -> None:
     """Check the fitted attributes of an all-in-one multi-class SVM."""
-    n_classes, n_features = check_classifier(estimator)
-    n_rows = 1 if n_classes == 2 else n_classes
-    coef = required(estimator, "coef_")
-    check_matrix(coef, "coef_", (n_rows, n_features))
-    demand(coef.dtype == np.float64, "coef_", "of type float64")
-    check_reals(required(estimator, "intercept_"), "intercept_", (n_rows,), np.float64)
+    _check_linear_weights(estimator, may_be_sparse=True)
     density = required(estimator, "density_")
     share = isinstance(density, float) and 0 <= density <= 1
     demand(share, "density_", "a number from 0 to 1")
@@ -147,14 +153,11 @@ def check_multiclass_svm(estimator: Any) -> None:
 
 def check_gossip(estimator: Any) -> None:
     """Check the fitted attributes of a classifier of a network."""
-    n_classes, n_features = check_classifier(estimator)
-    n_problems = 1 if n_classes == 2 else n_classes
+    n_problems, n_features = _check_linear_weights(estimator)
     topology = required(estimator, "topology_")
     demand(isinstance(topology, Topology), "topology_", "a topology")
     n_sites = topology.n_sites
     for name, shape in (
-        ("coef_", (n_problems, n_features)),
-        ("intercept_", (n_problems,)),
         ("site_coef_", (n_problems, n_sites, n_features)),
         ("site_intercept_", (n_problems, n_sites)),
     ):

@@ -8,7 +8,7 @@ and raises nothing but `ModelFileError`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -125,13 +125,18 @@ def _decode_csr(node: Any, arrays: Arrays, depth: int) -> Any:
     return matrix
 
 
-def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
+def _named(
+    node: Any, arrays: Arrays, depth: int, known: Collection[str], otherwise: str
+) -> tuple[str, dict[str, Any]]:
+    """Return the name of a class and the arguments of its constructor."""
     match node:
-        case [str(name), dict(params)] if name in _STRATEGIES:
-            pass
-        case _:
-            raise _damaged("it names no strategy of this library")
-    decoded = {key: decode_value(item, arrays, depth) for key, item in params.items()}
+        case [str(name), dict(parts)] if name in known:
+            return name, {key: decode_value(item, arrays, depth) for key, item in parts.items()}
+    raise _damaged(f"it names {otherwise}")
+
+
+def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
+    name, decoded = _named(node, arrays, depth, _STRATEGIES, "no strategy of this library")
     try:
         strategy = _STRATEGIES[name](**decoded)
         strategy._validate_params()
@@ -141,12 +146,8 @@ def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
 
 
 def _decode_gossip(node: Any, arrays: Arrays, depth: int) -> Any:
-    match node:
-        case [str(name), dict(parts)] if name in GOSSIP_KINDS:
-            pass
-        case _:
-            raise _damaged("it names nothing of a network that this library knows")
-    decoded = {key: decode_value(item, arrays, depth) for key, item in parts.items()}
+    unknown = "nothing of a network that this library knows"
+    name, decoded = _named(node, arrays, depth, GOSSIP_KINDS, unknown)
     try:
         return _rebuilt(name, decoded)
     except (TypeError, ValueError) as error:

@@ -45,10 +45,7 @@ MAX_PADDED_CHARACTERS = 1 << 26
 def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
     """Return `value` as JSON, adding its arrays to `arrays` under names that start with `path`.
 
-    Raises
-    ------
-    TypeError
-        If `value`, or a part of it, is of a type that a model file cannot hold.
+    Raises TypeError if it, or a part of it, is of a type that a model file cannot hold.
     """
     if value is None or isinstance(value, bool | int):
         return value

@@ -168,12 +168,8 @@ def _without_locations(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
-    for key, kind in (
-        ("library_version", str),
-        ("estimator", str),
-        ("params", dict),
-        ("fitted", dict),
-    ):
+    kinds = {"library_version": str, "estimator": str, "params": dict, "fitted": dict}
+    for key, kind in kinds.items():
         if not isinstance(header.get(key), kind):
             raise ModelFileError(f"the file is damaged: its header has no {key!r}")
     if header["estimator"] not in ESTIMATORS:
