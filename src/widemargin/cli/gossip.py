@@ -14,9 +14,9 @@ from .gossip_demo import demo
 from .info import describe, described_lines
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
 from .network import faults_with, network_estimator, solver_with, spelled, topology_with
-from .options import option
+from .options import option, parse_class_weight
 from .site import check_transport
-from .training import begun, parse_class_weight, save_model, set_feature_names, timed
+from .train import begun, save_model, set_feature_names, timed
 
 gossip = typer.Typer(
     name="gossip",

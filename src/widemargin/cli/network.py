@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .messages import usage_error
-from .training import settings_in
+from .options import settings_in
 
 # Settings whose options have other names. `loss` is the loss of messages; messages about the
 # estimator's own loss, whose option is --loss, call it the 'loss' parameter.

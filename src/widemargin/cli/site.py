@@ -6,16 +6,13 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from . import options
 from .files import check_output
 from .messages import BAD_FILE, aligned, faults_reported, print_json, say, usage_error
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 site = typer.Typer(
     name="site",
@@ -35,8 +32,6 @@ FoldersOption = Annotated[
 ]
 SECONDS_BETWEEN_REFRESHES = 1.0
 SECONDS_TO_STOP = 30.0
-
-Statuses = Mapping[str, Mapping[str, Any] | None]
 
 
 @site.command()
@@ -173,6 +168,8 @@ def status(
     with faults_reported():
         from rich.console import Console
 
+        from .status_table import status_view
+
         if as_json:
             if watch:
                 raise usage_error("--watch draws a table, --json prints once; give one of them.")
@@ -184,10 +181,10 @@ def status(
         if watch and console.is_terminal:
             _refresh(console, folders)
         elif len(folders) == 1:
-            console.print(_drawn({"": _answer(folders[0])}))
+            console.print(status_view({"": _answer(folders[0])}))
         else:
             statuses = _statuses(folders)
-            console.print(_drawn(statuses))
+            console.print(status_view(statuses))
             if None in statuses.values():
                 raise typer.Exit(BAD_FILE)
 
@@ -278,7 +275,7 @@ def _answer(folder: Path, command: str = "status", **fields: Any) -> dict[str, A
     return dict(ask(folder, command, **fields))
 
 
-def _statuses(folders: Sequence[Path]) -> Statuses:
+def _statuses(folders: Sequence[Path]) -> dict[str, Mapping[str, Any] | None]:
     """Return the status of each site; None for one that does not answer."""
     from ..sites.control import ControlError
     from ..sites.watch import name_of
@@ -293,23 +290,16 @@ def _statuses(folders: Sequence[Path]) -> Statuses:
     return statuses
 
 
-def _drawn(statuses: Statuses) -> RenderableType:
-    from .status_table import fleet_table, site_view
-
-    answers = list(statuses.values())
-    if len(answers) == 1 and answers[0] is not None:
-        return site_view(answers[0])
-    return fleet_table(statuses)
-
-
 def _refresh(console: Any, folders: Sequence[Path]) -> None:
     """Redraw until the user presses Ctrl-C."""
     from rich.live import Live
 
+    from .status_table import status_view
+
     try:
-        with Live(_drawn(_statuses(folders)), console=console, auto_refresh=False) as live:
+        with Live(status_view(_statuses(folders)), console=console, auto_refresh=False) as live:
             while True:
                 time.sleep(SECONDS_BETWEEN_REFRESHES)
-                live.update(_drawn(_statuses(folders)), refresh=True)
+                live.update(status_view(_statuses(folders)), refresh=True)
     except KeyboardInterrupt:
         return

@@ -35,6 +35,14 @@ def progress_of(status: Mapping[str, Any] | None) -> str:
     return "content" if status.get("content") else "learning"
 
 
+def status_view(statuses: Mapping[str, Mapping[str, Any] | None]) -> RenderableType:
+    """Draw one site that answers in full, several as a table."""
+    answers = list(statuses.values())
+    if len(answers) == 1 and answers[0] is not None:
+        return site_view(answers[0])
+    return fleet_table(statuses)
+
+
 def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
     """Return a table with one line for each site, given its name and status."""
     table = plain_table("site", "state", right=FIGURES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,17 +15,6 @@ from .files import check_model_output, read_file, spool_file
 from .info import describe, described_lines
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
 from .options import option
-from .training import (
-    Algorithm,
-    begun,
-    estimator_with,
-    number_or_name,
-    parse_class_weight,
-    save_model,
-    set_feature_names,
-    strategy_with,
-    timed,
-)
 
 
 def train(
@@ -31,7 +22,7 @@ def train(
     data: options.DataPath,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
     algorithm: Annotated[
-        Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
+        options.Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
     ] = None,
     linear: Annotated[
         bool,
@@ -132,14 +123,14 @@ def train(
     """
     given = {
         **context.params,
-        "gamma": None if gamma is None else number_or_name(gamma),
+        "gamma": None if gamma is None else options.number_or_name(gamma),
         "checkpoint": None if checkpoint is None else str(checkpoint),
         "class_weight": None,  # its labels are those of the file
     }
     with faults_reported(), warnings_shown() as warned:
         undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
-        given["strategy"] = strategy_with(strategy, given, undivided=undivided)
-        estimator = estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
+        given["strategy"] = options.strategy_with(strategy, given, undivided=undivided)
+        estimator = options.estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
         if spool_dir is not None and not linear:
             raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
         check_model_output(model, data, force=force)
@@ -202,7 +193,7 @@ def _train_in_memory(
     estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
 ) -> Training:
     table = read_file(data, **reading)
-    estimator.class_weight = parse_class_weight(class_weight, table.y)
+    estimator.class_weight = options.parse_class_weight(class_weight, table.y)
     seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
     return Training(table.X.shape[0], table.feature_names, seconds, interrupted)
 
@@ -213,7 +204,41 @@ def _train_linear(
     from ..estimators.linear_streaming import fit_spooled
 
     with spool_file(estimator, data, **reading) as rows:
-        estimator.class_weight = parse_class_weight(class_weight, rows.classes)
+        estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
         n_rows = rows.n_rows
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
     return Training(n_rows, None, seconds, interrupted)
+
+
+def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
+    """Fit; return the seconds it took, and whether the user interrupted it."""
+    began = time.perf_counter()
+    try:
+        fit()
+    except KeyboardInterrupt:
+        return time.perf_counter() - began, True
+    return time.perf_counter() - began, False
+
+
+def begun(estimator: Any) -> list[bool]:
+    """Return which binary problems have a solution, even an unfinished one."""
+    for name in ("coef_", "dual_coef_"):
+        if hasattr(estimator, name):
+            return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
+    return [False]
+
+
+def set_feature_names(estimator: Any, names: tuple[str, ...] | None) -> None:
+    """Keep column names as scikit-learn does for data frames; later files are matched by them."""
+    import numpy as np
+
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def save_model(estimator: Any, path: Path, *, interrupted: bool) -> Path:
+    """Save a model and return its path; one that was interrupted replaces no other model."""
+    if interrupted and path.exists():
+        path = path.with_suffix(".partial.wm")
+    estimator.save(path)
+    return path

@@ -131,63 +131,39 @@ class Origin:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that are checked and of bounded size.
+    """Rows that are checked and of bounded size."""
 
-    Attributes
-    ----------
-    X : ndarray or csr_matrix of shape (n_rows, n_features)
-        Features, float32 or float64, all finite; sparse ones in canonical CSR format.
-    labels : ndarray, list of str or None
-        Label of each row or, with `label_codes`, the distinct labels. A list holds texts of a file,
-        which are numbers if all of the file's are. None if labels are not requested.
-    label_codes : ndarray of shape (n_rows,) or None
-        Position of each row's label in `labels`.
-    origin : Origin
-        Where the rows come from.
-    weights : ndarray of shape (n_rows,), default=None
-        Weights of the rows, finite and not negative.
-    first_column : int, default=0
-        Index of the first column in a CSR block. Only LIBSVM files may count from 1, and the base
-        is certain only after the last block.
-    n_features : int, default=None
-        Number of features; None if it is known only after the last block.
-    feature_names : tuple of str, default=None
-        Column names of a data frame; those of a file are its source's.
-    done_bytes, total_bytes : int, default=None
-        Bytes of the source read so far, and its size, where they are known.
-    """
-
+    #: Float32 or float64, all finite; a sparse matrix is in canonical CSR format.
     X: Any
+    #: Label of each row or, with `label_codes`, the distinct labels. A list holds texts of a file,
+    #: which are numbers if all of the file's are. None if labels are not requested.
     labels: NDArray[Any] | list[str] | None
     label_codes: NDArray[Any] | None
     origin: Origin
+    #: Finite and not negative.
     weights: NDArray[np.float64] | None = None
+    #: Index of the first column in a CSR block. Only LIBSVM files may count from 1, and the base
+    #: is certain only after the last block.
     first_column: int = 0
+    #: None if it is known only after the last block.
     n_features: int | None = None
+    #: Of a data frame; those of a file are its source's.
     feature_names: tuple[str, ...] | None = None
+    #: Bytes of the source read so far, and its size, where they are known.
     done_bytes: int | None = None
     total_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class BlockSource:
-    """The blocks of one source.
-
-    Attributes
-    ----------
-    blocks : iterator of Block
-        All rows, in order.
-    X : ndarray or csr_matrix, default=None
-        The same rows, if a solver can read them in place; the blocks then serve to check them.
-    feature_names : tuple of str, default=None
-        Column names, where the source has them before the first block.
-    notes : list of str
-        Decisions of the reader, complete after the last block.
-    """
+    """The blocks of one source, in order."""
 
     blocks: Iterator[Block]
+    #: The same rows, if a solver can read them in place; the blocks then serve to check them.
     X: Any = None
+    #: Where the source has them before the first block.
     feature_names: tuple[str, ...] | None = None
+    #: Decisions of the reader, complete after the last block.
     notes: list[str] = field(default_factory=list)
 
     def table(self) -> Table:

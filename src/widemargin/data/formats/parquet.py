@@ -167,13 +167,14 @@ def _columns(request: Request, schema: Any) -> _ParquetColumns:
     check_names(request, names)
     columns = choose_columns(request, names, len(names))
     features = tuple(names[i] for i in columns.features)
-    _check_types(request, schema, features, pyarrow.types)
-    return _ParquetColumns(
-        features,
-        None if columns.label is None else names[columns.label],
-        _feature_type(request, schema, features),
-        columns.notes,
-    )
+    kinds = [schema.field(name).type for name in features]
+    _check_types(request, features, kinds, pyarrow.types)
+    dtype = request.dtype
+    if dtype is None:
+        single = all(str(kind) in ("float", "halffloat") for kind in kinds)
+        dtype = np.dtype(np.float32 if single else np.float64)
+    label = None if columns.label is None else names[columns.label]
+    return _ParquetColumns(features, label, dtype, columns.notes)
 
 
 def _converted(request: Request, columns: _ParquetColumns, table: Any, first_row: int) -> Block:
@@ -209,22 +210,14 @@ def _index_columns(schema: Any) -> set[str]:
     return {name for name in described if isinstance(name, str)}
 
 
-def _check_types(request: Request, schema: Any, features: tuple[str, ...], types: Any) -> None:
-    for name in features:
-        kind = schema.field(name).type
-        numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+def _check_types(request: Request, features: tuple[str, ...], kinds: list[Any], types: Any) -> None:
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    for name, kind in zip(features, kinds, strict=True):
         if not any(test(kind) for test in numeric):
             raise request.error(
                 f"expected numbers in column {name!r}, found {kind}. Code it as numbers first, "
                 "or name the label column if this is the label."
             )
-
-
-def _feature_type(request: Request, schema: Any, features: tuple[str, ...]) -> np.dtype[Any]:
-    if request.dtype is not None:
-        return request.dtype
-    single = all(str(schema.field(name).type) in ("float", "halffloat") for name in features)
-    return np.dtype(np.float32 if single else np.float64)
 
 
 def _refuse_nulls(request: Request, name: str, column: Any, first_row: int) -> None:
