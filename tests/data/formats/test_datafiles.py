@@ -161,7 +161,7 @@ def test_arguments_that_contradict_each_other(tmp_path):
         read(path, zero_based=True)
 
 
-def test_importing_needs_neither_scikit_learn_nor_pyarrow():
+def test_importing_needs_neither_scipy_nor_scikit_learn_nor_pyarrow():
     code = (
         "import sys, widemargin.data; assert not {'scipy', 'sklearn', 'pyarrow'} & set(sys.modules)"
     )
