@@ -29,8 +29,7 @@ from widemargin.persistence import ModelFileError, dumps, loads, save
 from widemargin.persistence import container as container_module
 from widemargin.persistence.container import pack, unpack
 from widemargin.persistence.decoding import decode_value
-from widemargin.persistence.encoding import encode_value
-from widemargin.persistence.gossip_values import GOSSIP_KINDS, parts_of
+from widemargin.persistence.encoding import GOSSIP_KINDS, encode_value, parts_of
 
 GOLDEN = Path(__file__).parent / "golden"
 

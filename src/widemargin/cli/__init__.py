@@ -12,10 +12,9 @@ from typing import Annotated
 
 import typer
 
-from .evaluate import evaluate
 from .gossip import gossip
 from .info import info
-from .predict import predict
+from .predict import evaluate, predict
 from .site import site
 from .train import train
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_digits
@@ -26,6 +25,7 @@ from sklearn.svm import SVC
 from ..core.resources import usable_cores
 from ..estimators import ODMClassifier, SVMClassifier
 from ..inspection import MarginDistributionDisplay, require_matplotlib
+from .status_table import plain_table
 
 # LIBSVM's time grows faster than the number of rows; a demonstration should not wait for it.
 SVC_ROWS = 10_000
@@ -173,9 +173,8 @@ def svc_relative_gap(model: SVC, data: Split) -> float:
 
 def table(measured: list[Measurement]) -> Table:
     """Return the measurements as a table."""
-    result = Table("data", "model", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("rows", "accuracy", "fit s", "test s", "gap", "support"):
-        result.add_column(heading, justify="right", no_wrap=True)
+    figures = ("rows", "accuracy", "fit s", "test s", "gap", "support")
+    result = plain_table("data", "model", right=figures)
     for before, m in zip([None, *measured], measured, strict=False):
         new = before is None or before.data.name != m.data.name
         if new and before is not None:

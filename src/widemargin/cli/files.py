@@ -15,16 +15,6 @@ from .messages import say, usage_error
 if TYPE_CHECKING:
     from ..data import SpooledRows, Table
 
-__all__ = [
-    "as_csv",
-    "check_model_output",
-    "check_output",
-    "read_file",
-    "read_for",
-    "spool_file",
-    "write_output",
-]
-
 
 def check_output(path: Path, option: str, inputs: tuple[Path, ...]) -> None:
     """End with a usage error unless `path` can be written and is none of the inputs."""

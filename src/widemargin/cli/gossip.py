@@ -14,108 +14,83 @@ from .gossip_demo import demo
 from .info import describe, described_lines
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
 from .network import faults_with, network_estimator, solver_with, spelled, topology_with
-from .options import option
-from .site_control import check_transport
-from .training import begun, parse_class_weight, save_model, set_feature_names, timed
+from .options import option, parse_class_weight
+from .site import check_transport
+from .train import begun, save_model, set_feature_names, timed
 
-__all__ = ["gossip"]
-
-gossip = typer.Typer(name="gossip", no_args_is_help=True, rich_markup_mode=None)
-
-
-@gossip.callback()
-def _gossip() -> None:
-    """Train where rows may not be pooled."""
+gossip = typer.Typer(
+    name="gossip",
+    help="Train where rows may not be pooled.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @gossip.command()
 def simulate(
+    context: typer.Context,
     data: options.DataPath,
-    model: Annotated[
-        Path | None, option("--model", "-m", help="Where to save the model (.wm).")
-    ] = None,
-    history: Annotated[
-        Path | None, option("--history", help="Where to write the course of the fit, as CSV.")
-    ] = None,
-    sites: Annotated[
-        int | None, option("--sites", help="Sites that the rows are dealt out to; 10 if left out.")
+    model: Annotated[Path | None, option("Where to save the model (.wm).", "--model", "-m")] = None,
+    history: Annotated[Path | None, option("Where to write the course of the fit, as CSV.")] = None,
+    n_sites: Annotated[
+        int | None, option("Sites that the rows are dealt out to; 10 if left out.", "--sites")
     ] = None,
     topology: Annotated[
         str | None,
         option(
-            "--topology",
-            help="Who talks to whom: ring, complete, star, grid, torus, random_regular, "
-            "erdos_renyi or small_world.",
+            "Who talks to whom: ring, complete, star, grid, torus, random_regular, "
+            "erdos_renyi or small_world."
         ),
     ] = None,
     topology_option: Annotated[
-        list[str] | None,
-        option("--topology-option", help="NAME=VALUE, such as degree=4 (repeat for more)."),
+        list[str] | None, option("NAME=VALUE, such as degree=4 (repeat for more).")
     ] = None,
-    loss: Annotated[str | None, option("--loss", help="hinge, squared_hinge or odm.")] = None,
-    C: Annotated[float | None, option("-C", "--C", help="Weight of a row's loss.")] = None,
-    lam: Annotated[float | None, option("--lam", help="λ, on the papers' scale, for -C.")] = None,
+    loss: Annotated[str | None, option("hinge, squared_hinge or odm.")] = None,
+    C: Annotated[float | None, option("Weight of a row's loss.", "-C", "--C")] = None,
+    lam: Annotated[float | None, option("λ, on the papers' scale, for -C.")] = None,
     upsilon: options.Upsilon = None,
     theta: options.Theta = None,
     fit_intercept: options.Intercept = None,
     class_weight: options.ClassWeight = None,
-    solver: Annotated[str | None, option("--solver", help="consensus, gadget or tracking.")] = None,
+    solver: Annotated[str | None, option("consensus, gadget or tracking.")] = None,
     solver_option: Annotated[
-        list[str] | None,
-        option("--solver-option", help="NAME=VALUE, such as batch_size=1 (repeat for more)."),
+        list[str] | None, option("NAME=VALUE, such as batch_size=1 (repeat for more).")
     ] = None,
-    partners: Annotated[
-        str | None, option("--partners", help="all, or one neighbour drawn at random.")
-    ] = None,
-    exchanges: Annotated[
-        int | None, option("--exchanges", help="Times that sites talk between two steps.")
-    ] = None,
+    partners: Annotated[str | None, option("all, or one neighbour drawn at random.")] = None,
+    exchanges: Annotated[int | None, option("Times that sites talk between two steps.")] = None,
     weights: Annotated[
-        str | None, option("--weights", help="metropolis or random_walk, where sites average.")
+        str | None, option("metropolis or random_walk, where sites average.")
     ] = None,
     asynchronous: Annotated[
-        bool | None, option("--asynchronous/--synchronous", help="Sites wake at random.")
+        bool | None, option("Sites wake at random.", "--asynchronous/--synchronous")
     ] = None,
-    drop: Annotated[
-        float | None, option("--drop", help="Probability that a message is lost.")
-    ] = None,
-    delay: Annotated[
-        int | None, option("--delay", help="Rounds by which messages come late, at most.")
-    ] = None,
-    duplicate: Annotated[
-        float | None, option("--duplicate", help="Probability that a message comes twice.")
-    ] = None,
+    drop: Annotated[float | None, option("Probability that a message is lost.")] = None,
+    delay: Annotated[int | None, option("Rounds by which messages come late, at most.")] = None,
+    duplicate: Annotated[float | None, option("Probability that a message comes twice.")] = None,
     event: Annotated[
         list[str] | None,
         option(
-            "--event",
-            help="ROUND:EVENT:SITE, where EVENT is crash, return, leave or join, and sites count "
-            "from 0 (repeat for more).",
+            "ROUND:EVENT:SITE, where EVENT is crash, return, leave or join, and sites count "
+            "from 0 (repeat for more)."
         ),
     ] = None,
-    stopping: Annotated[
-        str | None, option("--stopping", help="gap, norm (GADGET's rule) or never.")
-    ] = None,
+    stopping: Annotated[str | None, option("gap, norm (GADGET's rule) or never.")] = None,
     epsilon: Annotated[
-        float | None, option("--epsilon", help="norm: change of the norm that counts as none.")
+        float | None, option("norm: change of the norm that counts as none.")
     ] = None,
-    quiet: Annotated[
-        int | None, option("--quiet", help="norm: steps in a row without a change.")
-    ] = None,
+    quiet: Annotated[int | None, option("norm: steps in a row without a change.")] = None,
     tol: Annotated[
-        float | None, option("--tol", help="Relative duality gap that every site is to reach.")
+        float | None, option("Relative duality gap that every site is to reach.")
     ] = None,
-    rounds: Annotated[
-        int | None, option("--rounds", help="Rounds allowed (for each binary problem).")
+    max_iter: Annotated[
+        int | None, option("Rounds allowed (for each binary problem).", "--rounds")
     ] = None,
     max_time: Annotated[
-        float | None, option("--max-time", help="Seconds allowed; the models so far are kept.")
+        float | None, option("Seconds allowed; the models so far are kept.")
     ] = None,
-    memory_limit: Annotated[
-        str | None, option("--memory-limit", help="Memory for sites and links, e.g. 500MB.")
-    ] = None,
-    jobs: options.Jobs = None,
-    seed: options.Seed = None,
+    memory_limit: Annotated[str | None, option("Memory for sites and links, e.g. 500MB.")] = None,
+    n_jobs: options.Jobs = None,
+    random_state: options.Seed = None,
     format: options.FileFormat = None,
     label: options.Label = None,
     zero_based: options.ZeroBased = None,
@@ -138,29 +113,11 @@ def simulate(
     with faults_reported(spelled), warnings_shown(spelled) as warned:
         estimator = network_estimator(
             {
-                "n_sites": sites,
+                **context.params,
                 "topology": topology_with(topology, topology_option or []),
-                "loss": loss,
-                "C": C,
-                "lam": lam,
-                "upsilon": upsilon,
-                "theta": theta,
-                "fit_intercept": fit_intercept,
                 "solver": solver_with(solver, solver_option or []),
-                "partners": partners,
-                "exchanges": exchanges,
-                "weights": weights,
-                "asynchronous": asynchronous,
                 "faults": faults_with(drop, delay, duplicate, event or []),
-                "stopping": stopping,
-                "epsilon": epsilon,
-                "quiet": quiet,
-                "tol": tol,
-                "max_iter": rounds,
-                "max_time": max_time,
-                "memory_limit": memory_limit,
-                "n_jobs": jobs,
-                "random_state": seed,
+                "class_weight": None,  # its labels are those of the file
             }
         )
         if model is not None:

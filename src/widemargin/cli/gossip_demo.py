@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,15 +15,13 @@ import typer
 from . import options
 from .files import read_file
 from .messages import BAD_FILE, fail, faults_reported, print_json, usage_error
-from .site_control import check_transport
+from .site import check_transport
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
     from ..sites.demo import DemoResult
-
-__all__ = ["demo"]
 
 SECONDS_BETWEEN_LINES = 2.0
 WIDTH_OF_A_PIPE = 160  # it has none of its own; lines must not be folded
@@ -31,8 +30,7 @@ LINES_OF_NEWS = 8
 
 def demo(
     data: Annotated[
-        Path | None,
-        typer.Argument(help="Data file of two classes; drawn at random if left out."),
+        Path | None, typer.Argument(help="Data file of two classes; drawn at random if left out.")
     ] = None,
     sites: Annotated[int, typer.Option("--sites", help="Processes.", min=2, max=16)] = 4,
     rows: Annotated[
@@ -74,7 +72,7 @@ def demo(
             except RuntimeError as error:
                 raise fail(str(error), BAD_FILE) from None
     if as_json:
-        print_json(_as_dict(result))
+        print_json({"command": "gossip demo", **asdict(result), "passed": result.passed})
     else:
         console.print("", _summary(result), soft_wrap=True)
         console.print(_verdict(result, keep), soft_wrap=True)
@@ -178,12 +176,10 @@ def _line(seconds: float, statuses: Mapping[str, Mapping[str, Any] | None]) -> s
 
 
 def _summary(result: DemoResult) -> RenderableType:
-    from rich import box
-    from rich.table import Table
+    from .status_table import plain_table
 
-    table = Table("site", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("rows", "rounds", "accuracy alone", "accuracy now", "above the optimum"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    figures = ("rows", "rounds", "accuracy alone", "accuracy now", "above the optimum")
+    table = plain_table("site", right=figures)
     for site in result.sites:
         killed = " (killed)" if site.name == result.victim else ""
         table.add_row(
@@ -215,9 +211,3 @@ def _verdict(result: DemoResult, keep: Path | None) -> str:
 def _percent(share: float) -> str:
     """Write a share as a percentage; rounding of the optimum may make it negative."""
     return f"{max(0.0, 100 * share):.3f} %"
-
-
-def _as_dict(result: DemoResult) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {"command": "gossip demo", **asdict(result), "passed": result.passed}

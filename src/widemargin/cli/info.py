@@ -10,8 +10,6 @@ from . import options
 from .messages import faults_reported, plain, print_summary, warnings_shown
 from .network import describe_network, network_lines, network_parameters
 
-__all__ = ["describe", "described_lines", "info", "size"]
-
 
 def info(
     model: options.ModelPath,
@@ -35,18 +33,7 @@ def info(
 
 
 def describe(estimator: Any) -> dict[str, Any]:
-    """Describe a fitted estimator.
-
-    Parameters
-    ----------
-    estimator : ODMClassifier, SVMClassifier, any other of the library, or a search for one
-        A fitted one.
-
-    Returns
-    -------
-    dict
-        Values that JSON can hold.
-    """
+    """Describe a fitted estimator of the library by values that JSON can hold."""
     names = getattr(estimator, "feature_names_in_", None)
     described = {
         "estimator": type(estimator).__name__,
@@ -122,10 +109,7 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("gamma", f"{summary['gamma']:.6g}"))
     if "rows" in summary:
         lines.append(("rows", f"{summary['rows']:,}"))
-    lines += [
-        ("features", f"{summary['features']:,}"),
-        ("classes", _listed(classes)),
-    ]
+    lines += [("features", f"{summary['features']:,}"), ("classes", _listed(classes))]
     if "support_vectors" in summary:
         counts = _per_class(classes, summary["support_vectors_per_class"])
         lines.append(("support vectors", f"{summary['support_vectors']:,} ({counts})"))

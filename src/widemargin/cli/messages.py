@@ -8,24 +8,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 import typer
-
-__all__ = [
-    "BAD_FILE",
-    "INTERRUPTED",
-    "USAGE",
-    "aligned",
-    "fail",
-    "faults_reported",
-    "plain",
-    "print_json",
-    "print_summary",
-    "say",
-    "usage_error",
-    "warnings_shown",
-]
 
 BAD_FILE, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -54,10 +39,7 @@ def usage_error(message: str) -> typer.Exit:
 def faults_reported(spelled: Callable[[str], str] = str) -> Iterator[None]:
     """Turn errors that the user can correct into a message and an exit code; let others pass.
 
-    Parameters
-    ----------
-    spelled : callable
-        Renames settings in messages to the options of the command, where these differ.
+    `spelled` renames settings in messages to the options of the command, where these differ.
     """
     try:
         yield
@@ -80,14 +62,7 @@ def warnings_shown(spelled: Callable[[str], str] = str) -> Iterator[list[str]]:
     """Print warnings as one-line messages when they occur; yield the list that collects them."""
     seen: list[str] = []
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
         text = spelled(" ".join(str(message).split()))
         if text not in seen:
             seen.append(text)

@@ -6,17 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .messages import usage_error
-
-__all__ = [
-    "describe_network",
-    "faults_with",
-    "network_estimator",
-    "network_lines",
-    "network_parameters",
-    "solver_with",
-    "spelled",
-    "topology_with",
-]
+from .options import settings_in
 
 # Settings whose options have other names. `loss` is the loss of messages; messages about the
 # estimator's own loss, whose option is --loss, call it the 'loss' parameter.
@@ -95,13 +85,13 @@ def faults_with(
 
 
 def network_estimator(given: dict[str, Any]) -> Any:
-    """Build the estimator, and check its settings before data are read."""
+    """Build the estimator from its settings among the options, before data are read."""
     from .. import GossipClassifier
     from ..core.resources import memory_bytes, thread_count
     from ..estimators.gossip_sites import USUAL_SITES
     from ..gossip import graph_of
 
-    given = {name: value for name, value in given.items() if value is not None}
+    given = settings_in(given, GossipClassifier)
     if "lam" in given and "C" in given:
         raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
     estimator = GossipClassifier(**given)

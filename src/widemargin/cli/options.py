@@ -1,32 +1,26 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the estimators that options describe."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "AsJson",
-    "ClassWeight",
-    "DataPath",
-    "FileFormat",
-    "Force",
-    "Intercept",
-    "Jobs",
-    "Label",
-    "ModelPath",
-    "Seed",
-    "Theta",
-    "Upsilon",
-    "ZeroBased",
-    "option",
-]
+from .messages import usage_error
+
+# Settings of strategies that have options.
+OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_strata", "n_sample")
 
 
-def option(*names: str, help: str) -> Any:
-    """Return an option that has the estimator's own default if it is left out."""
+def option(help: str, *names: str) -> Any:
+    """Return an option that has the estimator's own default if it is left out.
+
+    Without names, it is called as the parameter that it annotates.
+    """
     return typer.Option(*names, help=help, show_default=False)
 
 
@@ -35,41 +29,195 @@ ModelPath = Annotated[Path, typer.Argument(help="Model file (.wm).", show_defaul
 
 FileFormat = Annotated[
     str | None,
-    option(
-        "--format", help="libsvm, csv, tsv, parquet or npz; found from the file's name if left out."
-    ),
+    option("libsvm, csv, tsv, parquet or npz; found from the file's name if left out.", "--format"),
 ]
 Label = Annotated[
     str | None,
     option(
-        "--label",
-        help="Label column: its name, or its position from 0 (negative: from the end). Left out: "
+        "Label column: its name, or its position from 0 (negative: from the end). Left out: "
         "the column called label, target or class, else y, else the last. NPZ: key of the labels.",
+        "--label",
     ),
 ]
 ZeroBased = Annotated[
     bool | None,
     option(
+        "LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
         "--zero-based/--one-based",
-        help="LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
     ),
 ]
 
-Upsilon = Annotated[
-    float | None, option("--upsilon", help="ODM: weight of margins that are too large.")
-]
+Upsilon = Annotated[float | None, option("ODM: weight of margins that are too large.", "--upsilon")]
 Theta = Annotated[
-    float | None, option("--theta", help="ODM: deviation of a margin from 1 that is free.")
+    float | None, option("ODM: deviation of a margin from 1 that is free.", "--theta")
 ]
 Intercept = Annotated[
-    bool | None, option("--fit-intercept/--no-fit-intercept", help="Penalised intercept.")
+    bool | None, option("Penalised intercept.", "--fit-intercept/--no-fit-intercept")
 ]
 ClassWeight = Annotated[
     list[str] | None,
-    option("--class-weight", help="balanced, or LABEL=WEIGHT (repeat for more); multiplies -C."),
+    option("balanced, or LABEL=WEIGHT (repeat for more); multiplies -C.", "--class-weight"),
 ]
-Jobs = Annotated[int | None, option("--jobs", "-j", help="Threads.")]
-Seed = Annotated[int | None, option("--seed", help="Seed of random choices.")]
+Jobs = Annotated[int | None, option("Threads.", "--jobs", "-j")]
+Seed = Annotated[int | None, option("Seed of random choices.", "--seed")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace --model even if it is not a model.")]
+
+
+class Algorithm(StrEnum):
+    """The kind of estimator to train."""
+
+    odm = "odm"
+    svm = "svm"
+
+
+def estimator_with(
+    algorithm: Algorithm | None,
+    given: dict[str, Any],
+    *,
+    linear: bool = False,
+    multiclass: str | None = None,
+) -> Any:
+    """Build the estimator from the options that were given, refusing those it does not have."""
+    import widemargin
+
+    from ..core.resources import memory_bytes, thread_count
+
+    classes: dict[tuple[Algorithm, bool], Any] = {
+        (Algorithm.odm, False): widemargin.ODMClassifier,
+        (Algorithm.svm, False): widemargin.SVMClassifier,
+        (Algorithm.odm, True): widemargin.LinearODMClassifier,
+        (Algorithm.svm, True): widemargin.LinearSVMClassifier,
+    }
+    given = settings_in(given, *classes.values(), widemargin.MulticlassSVMClassifier)
+    if multiclass is None:
+        algorithm = Algorithm.odm if algorithm is None else algorithm
+        cls = classes[algorithm, linear]
+        of = f"--algorithm {algorithm}" + (" --linear" if linear else "")
+        other = Algorithm.svm if algorithm is Algorithm.odm else Algorithm.odm
+        relative, advice = classes[other, linear], f" Add --algorithm {other} to use it."
+    else:
+        _check_combination(algorithm, linear)
+        cls, given = widemargin.MulticlassSVMClassifier, {**given, "formulation": multiclass}
+        of = f"--multiclass {multiclass}"
+        relative, advice = classes[Algorithm.svm, True], " Give --linear instead to use it."
+    foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
+    if foreign:
+        option = _option_of(foreign[0])
+        known = foreign[0] in inspect.signature(relative).parameters
+        raise usage_error(f"{option} is no setting of {of}.{advice if known else ''}")
+    if "lam" in given and "C" in given:
+        raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
+    estimator = cls(**given)
+    try:
+        # Before the data are read: a mistyped setting should not cost minutes.
+        kernel = not linear and multiclass is None
+        check = estimator._validate_params if kernel else estimator._check_parameters
+        check()
+        memory_bytes(estimator.memory_limit)
+        thread_count(estimator.n_jobs)
+    except ValueError as error:
+        raise usage_error(str(error)) from None
+    return estimator
+
+
+def settings_in(options: dict[str, Any], *classes: Any) -> dict[str, Any]:
+    """Return the options that were given and are settings of any of the estimators.
+
+    Those of a strategy belong to `strategy_with`, also where an estimator has one of that name.
+    """
+    known = {name for each in classes for name in inspect.signature(each).parameters}
+    known -= set(OF_STRATEGIES)
+    return {k: value for k, value in options.items() if value is not None and k in known}
+
+
+def _option_of(setting: str) -> str:
+    return "--" + setting.removeprefix("n_").replace("_", "-")
+
+
+def _check_combination(algorithm: Algorithm | None, linear: bool) -> None:
+    """End with a usage error if --multiclass is combined with an option that it excludes."""
+    if algorithm is Algorithm.odm:
+        raise usage_error("--multiclass trains an SVM; it has no --algorithm odm.")
+    if linear:
+        raise usage_error(
+            "--multiclass is linear as it is, and keeps the rows in memory: leave out --linear, "
+            "or leave out --multiclass to read the rows from disk."
+        )
+
+
+def number_or_name(text: str) -> float | str:
+    """Read an option that is a number or one of a few names."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def strategy_with(name: str | None, given: dict[str, Any], *, undivided: str | None = None) -> Any:
+    """Return what the estimator takes as ``strategy``, or end with a usage error.
+
+    It is an object where parameters of the strategy are among the options given; otherwise the
+    name, which the estimator checks. `undivided` is the option, if any, that trains without a
+    kernel, where rows are never divided.
+    """
+    given = {key: given[key] for key in OF_STRATEGIES if given.get(key) is not None}
+    if not given:
+        return name
+    from ..kernel.divide.strategies import STRATEGIES
+
+    option = _option_of(min(given))
+    if undivided is not None:
+        raise usage_error(f"{option} is no setting of {undivided}, which never divides the rows.")
+    if name is None or name in ("auto", "exact"):
+        raise usage_error(
+            f"{option} says how the rows are divided; give a --strategy that divides them too: "
+            f"{', '.join(STRATEGIES)}."
+        )
+    if name not in STRATEGIES:
+        return name
+    foreign = sorted(set(given) - set(STRATEGIES[name]().get_params()))
+    if foreign:
+        raise usage_error(f"{_option_of(foreign[0])} is no setting of --strategy {name}.")
+    strategy = STRATEGIES[name](**given)
+    try:
+        # Before the data are read; only the fit knows the number of rows.
+        strategy._validate_params()
+        strategy.plan(sys.maxsize)
+    except ValueError as error:
+        raise usage_error(str(error)) from None
+    return strategy
+
+
+def parse_class_weight(given: list[str], y: Any) -> dict[Any, float] | str | None:
+    """Translate ``balanced`` or texts ``LABEL=WEIGHT`` to the estimator's ``class_weight``.
+
+    A text is matched with the labels in `y`. Classes that are not named keep the weight 1.
+    """
+    import numpy as np
+
+    if not given:
+        return None
+    if given == ["balanced"]:
+        return "balanced"
+    labels = {str(label): label for label in np.unique(y).tolist()}
+    weights: dict[Any, float] = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = float("nan")
+        if not equals or not 0 < weight < float("inf"):
+            raise usage_error(
+                "--class-weight must be `balanced` or LABEL=WEIGHT with a positive weight; "
+                f"got {text!r}."
+            )
+        if name not in labels:
+            known = ", ".join(list(labels)[:10])
+            raise usage_error(f"--class-weight: no row is labelled {name!r}; found {known}.")
+        if labels[name] in weights:
+            raise usage_error(f"--class-weight gives {name!r} twice.")
+        weights[labels[name]] = weight
+    return weights

@@ -1,4 +1,4 @@
-"""``widemargin predict``: label the rows of a data file."""
+"""``widemargin predict`` and ``evaluate``: label the rows of a data file, or compare its labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import typer
 
 from . import options
 from .files import as_csv, check_output, read_for, write_output
-from .messages import faults_reported, say, warnings_shown
+from .messages import aligned, faults_reported, plain, print_json, say, warnings_shown
 
-__all__ = ["predict"]
+#: Beyond this many classes the confusion matrix is left to --json.
+CONFUSION_SHOWN = 12
 
 
 def predict(
@@ -66,11 +67,136 @@ def _decision_names(estimator: Any, values: Any) -> list[str]:
     classes = [str(label) for label in estimator.classes_.tolist()]
     if values.ndim == 1:
         return ["decision"]
-    if values.shape[1] == len(classes) and _per_class(estimator):
+    # Linear models have no such setting; their decisions are one per class.
+    per_class = getattr(estimator, "decision_function_shape", "ovr") == "ovr"
+    if values.shape[1] == len(classes) and per_class:
         return [f"decision_{name}" for name in classes]
     return [f"decision_{a}_{b}" for a, b in itertools.combinations(classes, 2)]
 
 
-def _per_class(estimator: Any) -> bool:
-    """Whether decisions are one per class, as they always are for linear models."""
-    return getattr(estimator, "decision_function_shape", "ovr") == "ovr"
+def evaluate(
+    model: options.ModelPath,
+    data: options.DataPath,
+    format: options.FileFormat = None,
+    label: options.Label = None,
+    zero_based: options.ZeroBased = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Measure a model on labelled DATA.
+
+    Prints accuracy, balanced accuracy (the mean recall of the classes in DATA), precision, recall
+    and F1 of each class, and the confusion matrix if there are few classes. Rows with a label that
+    the model does not know count as errors.
+    """
+    with faults_reported(), warnings_shown() as warned:
+        from ..persistence import load_model
+
+        estimator = load_model(model)
+        table = read_for(
+            estimator, data, labelled=True, format=format, label=label, zero_based=zero_based
+        )
+        actual = _as_classes(table.y, estimator.classes_)
+        result = {
+            "command": "evaluate",
+            "model": str(model),
+            "data": str(data),
+            **_measure(estimator.classes_, actual, estimator.predict(table.X)),
+            "warnings": warned,
+        }
+    if as_json:
+        print_json(result)
+    else:
+        typer.echo(_text(result))
+
+
+def _as_classes(y: Any, classes: Any) -> Any:
+    """Return the labels of a file in the type of the model's classes."""
+    import numpy as np
+
+    from ..core.fit import warn
+
+    if (y.dtype.kind in "UO") != (classes.dtype.kind in "UO"):
+        # One side is text: compare as it would be written.
+        known = {str(label): position for position, label in enumerate(classes.tolist())}
+        y = y.astype(str)
+        if set(np.unique(y).tolist()) <= set(known):
+            return classes[[known[text] for text in y.tolist()]]
+        classes = classes.astype(str)
+    unknown = ~np.isin(y, classes)
+    if unknown.all():
+        raise ValueError(
+            f"no label is a class of the model. Expected {_some(classes)}; found "
+            f"{_some(np.unique(y))}. Check the label column."
+        )
+    if unknown.any():
+        warn(
+            f"rows with labels that the model does not know: {unknown.sum():,} "
+            f"({_some(np.unique(y[unknown]))}). They count as errors."
+        )
+    return y
+
+
+def _measure(classes: Any, actual: Any, predicted: Any) -> dict[str, Any]:
+    import numpy as np
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    kinds = {actual.dtype.kind, predicted.dtype.kind}
+    if len(kinds) > 1 and "U" in kinds:
+        actual, predicted = actual.astype(str), predicted.astype(str)
+    labels = np.union1d(classes.astype(actual.dtype), actual)
+    precision, recall, f1, support = precision_recall_fscore_support(
+        actual, predicted, labels=labels, zero_division=np.nan
+    )
+    return {
+        "rows": len(actual),
+        "accuracy": float(np.mean(actual == predicted)),
+        "balanced_accuracy": float(np.mean(recall[support > 0])),
+        "classes": [
+            {"label": plain(label), "precision": p, "recall": r, "f1": f, "rows": n}
+            for label, p, r, f, n in zip(labels, precision, recall, f1, support, strict=True)
+        ],
+        "confusion": plain(confusion_matrix(actual, predicted, labels=labels)),
+    }
+
+
+def _text(result: dict[str, Any]) -> str:
+    parts = [
+        aligned(
+            [
+                ("rows", f"{result['rows']:,}"),
+                ("accuracy", f"{result['accuracy']:.4f}"),
+                ("balanced accuracy", f"{result['balanced_accuracy']:.4f}"),
+            ]
+        )
+    ]
+    names = [str(entry["label"]) for entry in result["classes"]]
+    rows = [["class", "precision", "recall", "F1", "rows"]]
+    for name, entry in zip(names, result["classes"], strict=True):
+        scores = [_score(entry[key]) for key in ("precision", "recall", "f1")]
+        rows.append([name, *scores, f"{entry['rows']:,}"])
+    parts.append(_grid(rows))
+    if len(names) <= CONFUSION_SHOWN:
+        counts = [[f"{count:,}" for count in row] for row in result["confusion"]]
+        matrix = [[name, *row] for name, row in zip(names, counts, strict=True)]
+        parts.append("rows: actual, columns: predicted\n" + _grid([["", *names], *matrix]))
+    return "\n\n".join(parts)
+
+
+def _grid(rows: list[list[str]]) -> str:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if position == 0 else cell.rjust(width)
+            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _score(value: float) -> str:
+    return "-" if value != value else f"{value:.4f}"
+
+
+def _some(labels: Any, at_most: int = 6) -> str:
+    shown = ", ".join(str(label) for label in labels[:at_most].tolist())
+    return shown + (", …" if len(labels) > at_most else "")

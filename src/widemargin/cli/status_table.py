@@ -13,9 +13,8 @@ from rich.text import Text
 
 from .info import size
 
-__all__ = ["age", "fleet_table", "number", "progress_of", "site_view"]
-
 DOWN = "down"
+FIGURES = ("rows", "rounds", "gap", "apart", "accuracy", "links", "mass")
 STYLES = {
     DOWN: "bold red",
     "starting": "dim",
@@ -26,7 +25,7 @@ STYLES = {
 
 
 def progress_of(status: Mapping[str, Any] | None) -> str:
-    """Return the state of a site; an empty status is that of one that does not answer yet."""
+    """Return the state of a site: None if it is down, empty if it does not answer yet."""
     if status is None:
         return DOWN
     if not status:
@@ -36,16 +35,17 @@ def progress_of(status: Mapping[str, Any] | None) -> str:
     return "content" if status.get("content") else "learning"
 
 
-def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
-    """Return a table with one line for each site.
+def status_view(statuses: Mapping[str, Mapping[str, Any] | None]) -> RenderableType:
+    """Draw one site that answers in full, several as a table."""
+    answers = list(statuses.values())
+    if len(answers) == 1 and answers[0] is not None:
+        return site_view(answers[0])
+    return fleet_table(statuses)
 
-    Parameters
-    ----------
-    statuses : mapping from name to status
-        None for a site that is down, empty for one that does not answer yet.
-    """
-    table = _table("site", "state", right=("rows", "rounds", "gap", "apart", "accuracy", "links"))
-    table.add_column("mass", justify="right", no_wrap=True)
+
+def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
+    """Return a table with one line for each site, given its name and status."""
+    table = plain_table("site", "state", right=FIGURES)
     for name, status in statuses.items():
         state = progress_of(status)
         table.add_row(escape(name), Text(state, style=STYLES[state]), *_figures(status))
@@ -54,7 +54,7 @@ def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
 
 def _figures(status: Mapping[str, Any] | None) -> Sequence[str]:
     if not status:
-        return ("–",) * 7
+        return ("–",) * len(FIGURES)
     links = status.get("links", ())
     return (
         f"{status['n_rows']:,}",
@@ -72,11 +72,8 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     for name, value in _facts(status):
         facts.add_row(Text(name, style="dim"), value)
-    links = _table(
-        "neighbour",
-        "address",
-        "state",
-        right=("heard", "sent", "received", "rejected", "apart"),
+    links = plain_table(
+        "neighbour", "address", "state", right=("heard", "sent", "received", "rejected", "apart")
     )
     for link in status.get("links", ()):
         connected = bool(link["connected"])
@@ -116,7 +113,8 @@ def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     return facts
 
 
-def _table(*left: str, right: Sequence[str]) -> Table:
+def plain_table(*left: str, right: Sequence[str]) -> Table:
+    """Return a table without a frame; figures are aligned on the right."""
     table = Table(*left, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in right:
         table.add_column(heading, justify="right", no_wrap=True)

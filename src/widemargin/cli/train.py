@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,123 +15,87 @@ from .files import check_model_output, read_file, spool_file
 from .info import describe, described_lines
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
 from .options import option
-from .training import (
-    Algorithm,
-    begun,
-    estimator_with,
-    number_or_name,
-    parse_class_weight,
-    save_model,
-    set_feature_names,
-    strategy_with,
-    timed,
-)
-
-__all__ = ["train"]
 
 
 def train(
+    context: typer.Context,
     data: options.DataPath,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
     algorithm: Annotated[
-        Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
+        options.Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
     ] = None,
     linear: Annotated[
         bool,
         typer.Option("--linear", help="No kernel: any number of rows, read from disk by blocks."),
     ] = False,
     multiclass: Annotated[
-        str | None,
-        option(
-            "--multiclass",
-            help="No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.",
-        ),
+        str | None, option("No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.")
     ] = None,
-    C: Annotated[float | None, option("-C", help="Weight of a row's loss.")] = None,
+    C: Annotated[float | None, option("Weight of a row's loss.", "-C")] = None,
     lam: Annotated[
-        float | None, option("--lam", help="ODM: λ, the weight of the mean loss, instead of -C.")
+        float | None, option("ODM: λ, the weight of the mean loss, instead of -C.")
     ] = None,
     upsilon: options.Upsilon = None,
     theta: options.Theta = None,
-    loss: Annotated[str | None, option("--loss", help="SVM: hinge or squared_hinge.")] = None,
+    loss: Annotated[str | None, option("SVM: hinge or squared_hinge.")] = None,
     kernel: Annotated[
-        str | None, option("--kernel", "-k", help="rbf, laplacian, poly, linear or sigmoid.")
+        str | None, option("rbf, laplacian, poly, linear or sigmoid.", "--kernel", "-k")
     ] = None,
     gamma: Annotated[
-        str | None, option("--gamma", "-g", help="Kernel width: scale, auto or a number.")
+        str | None, option("Kernel width: scale, auto or a number.", "--gamma", "-g")
     ] = None,
-    degree: Annotated[int | None, option("--degree", help="Degree of poly.")] = None,
-    coef0: Annotated[float | None, option("--coef0", help="Constant in poly and sigmoid.")] = None,
+    degree: Annotated[int | None, option("Degree of poly.")] = None,
+    coef0: Annotated[float | None, option("Constant in poly and sigmoid.")] = None,
     fit_intercept: options.Intercept = None,
     class_weight: options.ClassWeight = None,
-    multi_class: Annotated[
-        str | None, option("--multi-class", help="ovr (one against the rest) or ovo (pairs).")
-    ] = None,
+    multi_class: Annotated[str | None, option("ovr (one against the rest) or ovo (pairs).")] = None,
     strategy: Annotated[
         str | None,
         option(
-            "--strategy",
-            help="auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
-            "cascade or preserving (dip).",
+            "auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
+            "cascade or preserving (dip)."
         ),
     ] = None,
     levels: Annotated[
-        int | None, option("--levels", help="Times the rows are divided, --fan-in parts each time.")
+        int | None, option("Times the rows are divided, --fan-in parts each time.")
     ] = None,
-    fan_in: Annotated[
-        int | None, option("--fan-in", help="Parts merged into one from level to level.")
-    ] = None,
+    fan_in: Annotated[int | None, option("Parts merged into one from level to level.")] = None,
     stop_level: Annotated[
-        int | None, option("--stop-level", help="Level whose model is saved; 0 is the whole set.")
+        int | None, option("Level whose model is saved; 0 is the whole set.")
     ] = None,
-    strata: Annotated[
-        int | None, option("--strata", help="stratified, preserving: strata that are dealt out.")
+    n_strata: Annotated[
+        int | None, option("stratified, preserving: strata that are dealt out.", "--strata")
     ] = None,
-    sample: Annotated[
-        int | None, option("--sample", help="clustered: rows that clusters are found on.")
+    n_sample: Annotated[
+        int | None, option("clustered: rows that clusters are found on.", "--sample")
     ] = None,
     validation_fraction: Annotated[
         float | None,
-        option(
-            "--validation-fraction",
-            help="Share of the rows kept out; the first level that is no better on them ends it.",
-        ),
+        option("Share of the rows kept out; the first level that is no better on them ends it."),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        option(
-            "--checkpoint",
-            help="Folder that keeps finished levels; the same command goes on from there.",
-        ),
+        option("Folder that keeps finished levels; the same command goes on from there."),
     ] = None,
     solver: Annotated[
         str | None,
         option(
-            "--solver",
-            help="auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
+            "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
-            "tournament (ww), newton (ww, llw) or printed (llw).",
+            "tournament (ww), newton (ww, llw) or printed (llw)."
         ),
     ] = None,
-    tol: Annotated[float | None, option("--tol", help="Relative duality gap to reach.")] = None,
-    max_iter: Annotated[
-        int | None, option("--max-iter", help="Iterations allowed (for each binary problem).")
-    ] = None,
-    max_time: Annotated[
-        float | None, option("--max-time", help="Seconds allowed; the model so far is saved.")
-    ] = None,
+    tol: Annotated[float | None, option("Relative duality gap to reach.")] = None,
+    max_iter: Annotated[int | None, option("Iterations allowed (for each binary problem).")] = None,
+    max_time: Annotated[float | None, option("Seconds allowed; the model so far is saved.")] = None,
     memory_limit: Annotated[
-        str | None,
-        option(
-            "--memory-limit", help="Memory for kernel rows, blocks of rows or weights, e.g. 500MB."
-        ),
+        str | None, option("Memory for kernel rows, blocks of rows or weights, e.g. 500MB.")
     ] = None,
     spool_dir: Annotated[
-        Path | None,
-        option("--spool-dir", help="With --linear: folder for a temporary binary copy of DATA."),
+        Path | None, option("With --linear: folder for a temporary binary copy of DATA.")
     ] = None,
-    jobs: options.Jobs = None,
-    seed: options.Seed = None,
+    n_jobs: options.Jobs = None,
+    random_state: options.Seed = None,
     format: options.FileFormat = None,
     label: options.Label = None,
     zero_based: options.ZeroBased = None,
@@ -156,38 +122,15 @@ def train(
     model at --stop-level, when --max-time is over or at Ctrl-C is that of the last complete level.
     """
     given = {
-        "C": C,
-        "lam": lam,
-        "upsilon": upsilon,
-        "theta": theta,
-        "loss": loss,
-        "kernel": kernel,
-        "gamma": None if gamma is None else number_or_name(gamma),
-        "degree": degree,
-        "coef0": coef0,
-        "fit_intercept": fit_intercept,
-        "multi_class": multi_class,
+        **context.params,
+        "gamma": None if gamma is None else options.number_or_name(gamma),
         "checkpoint": None if checkpoint is None else str(checkpoint),
-        "solver": solver,
-        "tol": tol,
-        "max_iter": max_iter,
-        "max_time": max_time,
-        "memory_limit": memory_limit,
-        "n_jobs": jobs,
-        "random_state": seed,
+        "class_weight": None,  # its labels are those of the file
     }
     with faults_reported(), warnings_shown() as warned:
-        divided = {
-            "levels": levels,
-            "fan_in": fan_in,
-            "stop_level": stop_level,
-            "n_strata": strata,
-            "n_sample": sample,
-            "validation_fraction": validation_fraction,
-        }
         undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
-        given["strategy"] = strategy_with(strategy, divided, undivided=undivided)
-        estimator = estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
+        given["strategy"] = options.strategy_with(strategy, given, undivided=undivided)
+        estimator = options.estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
         if spool_dir is not None and not linear:
             raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
         check_model_output(model, data, force=force)
@@ -250,7 +193,7 @@ def _train_in_memory(
     estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
 ) -> Training:
     table = read_file(data, **reading)
-    estimator.class_weight = parse_class_weight(class_weight, table.y)
+    estimator.class_weight = options.parse_class_weight(class_weight, table.y)
     seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
     return Training(table.X.shape[0], table.feature_names, seconds, interrupted)
 
@@ -261,7 +204,41 @@ def _train_linear(
     from ..estimators.linear_streaming import fit_spooled
 
     with spool_file(estimator, data, **reading) as rows:
-        estimator.class_weight = parse_class_weight(class_weight, rows.classes)
+        estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
         n_rows = rows.n_rows
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
     return Training(n_rows, None, seconds, interrupted)
+
+
+def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
+    """Fit; return the seconds it took, and whether the user interrupted it."""
+    began = time.perf_counter()
+    try:
+        fit()
+    except KeyboardInterrupt:
+        return time.perf_counter() - began, True
+    return time.perf_counter() - began, False
+
+
+def begun(estimator: Any) -> list[bool]:
+    """Return which binary problems have a solution, even an unfinished one."""
+    for name in ("coef_", "dual_coef_"):
+        if hasattr(estimator, name):
+            return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
+    return [False]
+
+
+def set_feature_names(estimator: Any, names: tuple[str, ...] | None) -> None:
+    """Keep column names as scikit-learn does for data frames; later files are matched by them."""
+    import numpy as np
+
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def save_model(estimator: Any, path: Path, *, interrupted: bool) -> Path:
+    """Save a model and return its path; one that was interrupted replaces no other model."""
+    if interrupted and path.exists():
+        path = path.with_suffix(".partial.wm")
+    estimator.save(path)
+    return path

@@ -7,8 +7,21 @@
 ...     print(rows.n_rows, rows.n_features)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .formats import FORMATS, DataFileError, Table, read
-from .spooling.rows import SpooledRows
-from .spooling.spool import spool
+
+if TYPE_CHECKING:
+    from .spooled_rows import SpooledRows
+    from .spooling import spool
 
 __all__ = ["FORMATS", "DataFileError", "SpooledRows", "Table", "read", "spool"]
+
+
+def __getattr__(name: str) -> Any:
+    # Readers of most formats do without SciPy, which takes longer to import than all of them.
+    if name in ("SpooledRows", "spool"):
+        from . import spooling
+
+        return getattr(spooling, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DiskArray", "SpoolFullError"]
-
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Linux reads at most 2 GiB at once.
 _LARGEST_READ = 1 << 26
@@ -25,14 +23,7 @@ class DiskArray:
     """An array in a plain binary file.
 
     The file is written with ordinary writes: writing through a mapping would end the process
-    instead of raising an error when the disk is full.
-
-    Parameters
-    ----------
-    path : Path
-        The file, created or overwritten.
-    dtype : dtype
-        Type of the array.
+    instead of raising an error when the disk is full. An existing file is overwritten.
     """
 
     def __init__(self, path: Path, dtype: Any) -> None:

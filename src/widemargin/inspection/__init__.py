@@ -13,23 +13,16 @@ The ``from_…`` methods of a display compute and draw. Matplotlib, imported onl
 4
 """
 
-from .diagnostics import (
-    Partition,
-    PartitionQuality,
-    Theorem1,
-    accuracy_over_time,
-    fit_levels,
-    leaf_partition,
-    partition_quality,
-    support_vector_recall,
-    theorem1_bounds,
-)
-from .displays.display import require_matplotlib
-from .displays.levels import LevelsDisplay
-from .displays.margin_distribution import MarginDistributionDisplay
-from .displays.network import NetworkDisplay
-from .displays.partition import PartitionDisplay
-from .displays.performance_profile import PerformanceProfileDisplay
+from .display import require_matplotlib
+from .levels import accuracy_over_time, fit_levels, support_vector_recall
+from .levels_display import LevelsDisplay
+from .margin_distribution import MarginDistributionDisplay
+from .network_display import NetworkDisplay
+from .part_quality import PartitionQuality, partition_quality
+from .partition_display import PartitionDisplay
+from .partitions import Partition, leaf_partition
+from .performance_profile import PerformanceProfileDisplay
+from .theorem_bounds import Theorem1, theorem1_bounds
 
 __all__ = [
     "LevelsDisplay",

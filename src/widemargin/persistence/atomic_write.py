@@ -22,25 +22,12 @@ def write_atomically(
     """Replace the file at `path` by one with the contents `data`, or leave it as it was.
 
     The new file is written beside the old one, flushed to the disk and renamed over it. It keeps
-    the old one's permissions; a symbolic link stays a link, and its target is replaced.
+    the old one's permissions, or has those of `mode` from the start; a symbolic link stays a link,
+    and its target is replaced. Without `sync`, the file outlasts the process, but a power cut may
+    leave the old one, the new one or a damaged one.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    data : bytes
-        Its new contents.
-    mode : int, optional
-        Permissions, instead of the old file's or the usual ones; no others, not even at first.
-    sync : bool, default=True
-        Whether to flush to the disk. If not, the file outlasts the process, but a power cut may
-        leave the old one, the new one or a damaged one.
-
-    Raises
-    ------
-    OSError
-        As the operating system reports it: no such directory, no permission, no space. The old
-        file is then untouched, and nothing else is left behind.
+    An OSError is raised as the operating system reports it: no such directory, no permission, no
+    space. The old file is then untouched, and nothing else is left behind.
     """
     target = Path(os.path.realpath(path))
     kept = _mode_of_replaceable(target)

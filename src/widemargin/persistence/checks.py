@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..gossip import Topology
+
 _INT64_MAX = np.iinfo(np.int64).max
 REAL = (np.float32, np.float64)
 
@@ -108,3 +110,68 @@ def _check_report(estimator: Any) -> None:
     arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
     equal = arrays and len({column.size for column in columns}) <= 1
     demand(equal, "history_", "a dictionary of arrays of one length")
+
+
+def _check_linear_weights(estimator: Any, *, may_be_sparse: bool = False) -> tuple[int, int]:
+    """Check `coef_` and `intercept_`, and return the numbers of problems and features."""
+    n_classes, n_features = check_classifier(estimator)
+    n_problems = 1 if n_classes == 2 else n_classes
+    coef = required(estimator, "coef_")
+    if may_be_sparse:
+        check_matrix(coef, "coef_", (n_problems, n_features))
+        demand(coef.dtype == np.float64, "coef_", "of type float64")
+    else:
+        check_reals(coef, "coef_", (n_problems, n_features), np.float64)
+    check_reals(required(estimator, "intercept_"), "intercept_", (n_problems,), np.float64)
+    return n_problems, n_features
+
+
+def check_linear_machine(estimator: Any) -> None:
+    """Check the fitted attributes of a linear machine."""
+    n_problems, n_features = _check_linear_weights(estimator)
+    if "curvature_" in vars(estimator):
+        size = n_features + bool(estimator.fit_intercept)
+        shape = (n_problems, size)
+        matrix = getattr(estimator.curvature_, "ndim", 0) == 3
+        check_reals(
+            estimator.curvature_, "curvature_", (*shape, size) if matrix else shape, np.float64
+        )
+        seen = required(estimator, "n_samples_seen_")
+        demand(is_integer(seen) and seen >= 0, "n_samples_seen_", "a number of rows")
+        # Files of older versions lack it.
+        constant = vars(estimator).get("_learnt_constant", 0.0)
+        demand(isinstance(constant, float), "_learnt_constant", "a number")
+
+
+def check_multiclass_svm(estimator: Any) -> None:
+    """Check the fitted attributes of an all-in-one multi-class SVM."""
+    _check_linear_weights(estimator, may_be_sparse=True)
+    density = required(estimator, "density_")
+    share = isinstance(density, float) and 0 <= density <= 1
+    demand(share, "density_", "a number from 0 to 1")
+
+
+def check_gossip(estimator: Any) -> None:
+    """Check the fitted attributes of a classifier of a network."""
+    n_problems, n_features = _check_linear_weights(estimator)
+    topology = required(estimator, "topology_")
+    demand(isinstance(topology, Topology), "topology_", "a topology")
+    n_sites = topology.n_sites
+    for name, shape in (
+        ("site_coef_", (n_problems, n_sites, n_features)),
+        ("site_intercept_", (n_problems, n_sites)),
+    ):
+        check_reals(required(estimator, name), name, shape, np.float64)
+    sites = required(estimator, "sites_")
+    named = isinstance(sites, np.ndarray) and sites.shape == (n_sites,)
+    demand(named, "sites_", f"an array of {n_sites} names")
+    demand(isinstance(required(estimator, "estimated_gap_"), float), "estimated_gap_", "a number")
+    for name, most in (("label_skew_", 1.0), ("mixing_time_", np.inf)):
+        value = required(estimator, name)
+        within = isinstance(value, float) and 0.0 <= value <= most
+        demand(within, name, f"a number from 0 to {most:g}")
+    for name in ("n_messages_", "n_bytes_"):
+        count = required(estimator, name)
+        demand(is_integer(count) and count >= 0, name, "an integer that is not negative")
+    if estimator.faults is not None:
+        estimator.faults.check(n_sites)

@@ -8,17 +8,18 @@ and raises nothing but `ModelFileError`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..gossip import NetworkFaults, Topology
 from ..kernel.divide.strategies import STRATEGIES
+from .checks import demand
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
-from .encoding import MAX_PADDED_CHARACTERS
-from .gossip_values import GOSSIP_KINDS, rebuilt
+from .encoding import GOSSIP_KINDS, MAX_PADDED_CHARACTERS
 
 MAX_DEPTH = 16
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
@@ -124,13 +125,18 @@ def _decode_csr(node: Any, arrays: Arrays, depth: int) -> Any:
     return matrix
 
 
-def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
+def _named(
+    node: Any, arrays: Arrays, depth: int, known: Collection[str], otherwise: str
+) -> tuple[str, dict[str, Any]]:
+    """Return the name of a class and the arguments of its constructor."""
     match node:
-        case [str(name), dict(params)] if name in _STRATEGIES:
-            pass
-        case _:
-            raise _damaged("it names no strategy of this library")
-    decoded = {key: decode_value(item, arrays, depth) for key, item in params.items()}
+        case [str(name), dict(parts)] if name in known:
+            return name, {key: decode_value(item, arrays, depth) for key, item in parts.items()}
+    raise _damaged(f"it names {otherwise}")
+
+
+def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
+    name, decoded = _named(node, arrays, depth, _STRATEGIES, "no strategy of this library")
     try:
         strategy = _STRATEGIES[name](**decoded)
         strategy._validate_params()
@@ -140,16 +146,47 @@ def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
 
 
 def _decode_gossip(node: Any, arrays: Arrays, depth: int) -> Any:
-    match node:
-        case [str(name), dict(parts)] if name in GOSSIP_KINDS:
-            pass
-        case _:
-            raise _damaged("it names nothing of a network that this library knows")
-    decoded = {key: decode_value(item, arrays, depth) for key, item in parts.items()}
+    unknown = "nothing of a network that this library knows"
+    name, decoded = _named(node, arrays, depth, GOSSIP_KINDS, unknown)
     try:
-        return rebuilt(name, decoded)
+        return _rebuilt(name, decoded)
     except (TypeError, ValueError) as error:
         raise _damaged(f"a part of a network is wrong ({error})") from error
+
+
+def _rebuilt(name: str, arguments: dict[str, Any]) -> Any:
+    """Rebuild an object; raise ValueError or TypeError if the arguments cannot be right."""
+    kind = GOSSIP_KINDS[name]
+    value = kind(**arguments)
+    if kind is Topology:
+        _check_topology(value)
+    elif kind is not NetworkFaults:  # whose numbers are checked against those of the sites
+        for key, argument in arguments.items():
+            plain = argument is None or isinstance(argument, bool | int | float | str)
+            demand(plain, f"{name}.{key}", "a number, a text or None")
+    return value
+
+
+def _check_topology(value: Topology) -> None:
+    """Demand that every link leads to a site and has its reverse."""
+    for name in ("start", "other", "reverse"):
+        array = getattr(value, name)
+        whole = isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1
+        demand(whole, f"Topology.{name}", "a vector of integers")
+    start, other, reverse = value.start, value.other, value.reverse
+    ascending = start.size > 1 and start[0] == 0 and bool(np.all(np.diff(start) >= 0))
+    right = ascending and start[-1] == other.size == reverse.size
+    demand(right, "Topology.start", "ascending from 0 to the number of links")
+    for name, array, end in (("other", other, start.size - 1), ("reverse", reverse, other.size)):
+        inside = array.size == 0 or (array.min() >= 0 and array.max() < end)
+        demand(bool(inside), f"Topology.{name}", f"numbers below {end}")
+    both_ways = bool(np.all(other[reverse] == value.site)) and bool(
+        np.all(reverse[reverse] == np.arange(reverse.size))
+    )
+    demand(both_ways, "Topology.reverse", "the opposite link of every link")
+    labels = value.labels
+    named = labels is None or (isinstance(labels, tuple) and len(labels) == value.n_sites)
+    demand(named, "Topology.labels", "None or a name for every site")
 
 
 def _check_csr(

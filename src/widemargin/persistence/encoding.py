@@ -22,15 +22,20 @@ themselves in JSON. Everything else is an object with one key that starts with `
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..gossip import Consensus, Gadget, NetworkFaults, Topology, Tracking
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from .container import STORABLE_DTYPES, Arrays
-from .gossip_values import GOSSIP_KINDS, parts_of
+
+GOSSIP_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Consensus, Gadget, Tracking, NetworkFaults, Topology)
+}
 
 # NumPy pads fixed-width text to the longest string. Without a bound, one long string among many
 # short ones would let a small file ask for all the memory there is.
@@ -40,10 +45,7 @@ MAX_PADDED_CHARACTERS = 1 << 26
 def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
     """Return `value` as JSON, adding its arrays to `arrays` under names that start with `path`.
 
-    Raises
-    ------
-    TypeError
-        If `value`, or a part of it, is of a type that a model file cannot hold.
+    Raises TypeError if it, or a part of it, is of a type that a model file cannot hold.
     """
     if value is None or isinstance(value, bool | int):
         return value
@@ -164,3 +166,12 @@ def _encode_dict(value: dict[Any, Any], path: str, arrays: Arrays) -> Any:
             )
     keys = [encode_value(key, path, arrays) for key in value]
     return {"$dict": [list(pair) for pair in zip(keys, items, strict=True)]}
+
+
+def parts_of(value: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name of an object's class and the arguments of its constructor."""
+    if is_dataclass(value):
+        arguments = {field.name: getattr(value, field.name) for field in fields(value)}
+    else:
+        arguments = value.get_params(deep=False)
+    return type(value).__name__, arguments

@@ -22,7 +22,7 @@ _ROUTING = {"rows", "basis", "coef", "group_start", "offset", "gamma"}
 
 
 def check_kernel_machine(estimator: Any) -> None:
-    """Raise ValueError, saying why, if `estimator` could not predict or would predict nonsense."""
+    """Raise ValueError if `estimator` could not predict, or its attributes disagree."""
     n_classes, n_features = check_classifier(estimator)
     n_support = _check_support(estimator, n_classes)
     n_problems = _number_of_problems(n_classes, estimator.multi_class)
@@ -85,10 +85,7 @@ def _check_outcome(estimator: Any) -> None:
 
 
 def _check_levels(estimator: Any, n_problems: int, n_support: int, n_features: int) -> None:
-    """Raise ValueError, saying why, if a level's model could not predict.
-
-    Models written before there were levels have none of these attributes; they are at the root.
-    """
+    """Check the parts of a level; models older than levels lack them, and are at the root."""
     for name, absent in (("level_", 0), ("support_part_", None), ("routing_", None)):
         if name not in vars(estimator):
             setattr(estimator, name, absent)

@@ -12,14 +12,15 @@ import stat
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
+from ..gossip import Topology
 from .atomic_write import write_atomically
 from .container import Arrays, Header, ModelFileError, check_start, pack, unpack
 from .decoding import decode_value
 from .encoding import encode_value
-from .gossip_values import links_for_graph
 from .registry import ESTIMATORS, check_fitted, estimator_class
 
 _NOT_KEPT = {"engine": "local", "checkpoint": None}
@@ -112,7 +113,7 @@ def dumps(estimator: Any) -> bytes:
             params[key] = None
     params = _without_locations(params)
     if "topology" in params:
-        params["topology"] = links_for_graph(params["topology"], estimator.topology_)
+        params["topology"] = _links_for_graph(params["topology"], estimator.topology_)
     fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
     arrays: Arrays = {}
     header = {
@@ -167,12 +168,8 @@ def _without_locations(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
-    for key, kind in (
-        ("library_version", str),
-        ("estimator", str),
-        ("params", dict),
-        ("fitted", dict),
-    ):
+    kinds = {"library_version": str, "estimator": str, "params": dict, "fitted": dict}
+    for key, kind in kinds.items():
         if not isinstance(header.get(key), kind):
             raise ModelFileError(f"the file is damaged: its header has no {key!r}")
     if header["estimator"] not in ESTIMATORS:
@@ -187,3 +184,12 @@ def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
 def _is_saved(name: str, estimator: Any) -> bool:
     public = name.endswith("_") and not name.startswith("_")
     return public or name in getattr(estimator, "_persisted_private", ())
+
+
+def _links_for_graph(topology: Any, fitted: Topology) -> Any:
+    """Return a graph of networkx, which a file cannot hold, as the matrix of its links."""
+    if not hasattr(topology, "is_directed"):
+        return topology
+    ones = np.ones(fitted.n_links, dtype=np.int8)
+    shape = (fitted.n_sites, fitted.n_sites)
+    return sparse.csr_array((ones, fitted.other, fitted.start), shape=shape)

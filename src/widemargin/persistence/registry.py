@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from .checks import demand, is_integer, required
+from .checks import (
+    check_gossip,
+    check_linear_machine,
+    check_multiclass_svm,
+    demand,
+    is_integer,
+    required,
+)
 from .kernel_machine import check_kernel_machine
-from .linear_machines import check_gossip, check_linear_machine, check_multiclass_svm
 
 
 def _check_kernel_search(estimator: Any) -> None:
-    """Raise ValueError, saying why, if a search could not predict, or its results do not fit."""
+    """Check a kernel machine and the results of its search."""
     check_kernel_machine(estimator)
     gammas = required(estimator, "gammas_")
     if gammas is not None:
@@ -23,7 +28,7 @@ def _check_kernel_search(estimator: Any) -> None:
 
 
 def _check_linear_search(estimator: Any) -> None:
-    """Raise ValueError, saying why, if a linear search could not predict, or has other results."""
+    """Check a linear machine and the results of its search."""
     check_linear_machine(estimator)
     scores = required(estimator, "scores_")
     demand(isinstance(scores, np.ndarray) and scores.ndim == 3, "scores_", "three-dimensional")
@@ -68,30 +73,29 @@ def _check_values(values: Any, name: str) -> None:
     demand(bool(np.all(np.isfinite(values) & (values > 0))), name, "positive and finite")
 
 
-# Name in the file: (module, check of a fitted estimator of the class). Modules are named and not
-# imported here because the estimators themselves import `save`.
-ESTIMATORS: dict[str, tuple[str, Callable[[Any], None]]] = {
-    "ODMClassifier": ("widemargin", check_kernel_machine),
-    "ODMClassifierCV": ("widemargin", _check_kernel_search),
-    "SVMClassifier": ("widemargin", check_kernel_machine),
-    "SVMClassifierCV": ("widemargin", _check_kernel_search),
-    "LinearODMClassifier": ("widemargin", check_linear_machine),
-    "LinearODMClassifierCV": ("widemargin", _check_linear_search),
-    "LinearSVMClassifier": ("widemargin", check_linear_machine),
-    "LinearSVMClassifierCV": ("widemargin", _check_linear_search),
-    "MulticlassSVMClassifier": ("widemargin", check_multiclass_svm),
-    "GossipClassifier": ("widemargin", check_gossip),
+# Name in the file: check of a fitted estimator of the class.
+ESTIMATORS: dict[str, Callable[[Any], None]] = {
+    "ODMClassifier": check_kernel_machine,
+    "ODMClassifierCV": _check_kernel_search,
+    "SVMClassifier": check_kernel_machine,
+    "SVMClassifierCV": _check_kernel_search,
+    "LinearODMClassifier": check_linear_machine,
+    "LinearODMClassifierCV": _check_linear_search,
+    "LinearSVMClassifier": check_linear_machine,
+    "LinearSVMClassifierCV": _check_linear_search,
+    "MulticlassSVMClassifier": check_multiclass_svm,
+    "GossipClassifier": check_gossip,
 }
 
 
 def estimator_class(name: str) -> type[Any]:
     """Return the registered class called `name`."""
-    module, _ = ESTIMATORS[name]
-    cls: type[Any] = getattr(import_module(module), name)
+    import widemargin  # not at the top: the estimators themselves import `save`
+
+    cls: type[Any] = getattr(widemargin, name)
     return cls
 
 
 def check_fitted(estimator: Any) -> None:
     """Raise ValueError, saying why, if the fitted attributes of `estimator` do not fit together."""
-    _, check = ESTIMATORS[type(estimator).__name__]
-    check(estimator)
+    ESTIMATORS[type(estimator).__name__](estimator)

@@ -161,9 +161,9 @@ def test_arguments_that_contradict_each_other(tmp_path):
         read(path, zero_based=True)
 
 
-def test_importing_needs_neither_scikit_learn_nor_pyarrow():
+def test_importing_needs_neither_scipy_nor_scikit_learn_nor_pyarrow():
     code = (
-        "import sys, widemargin.data.formats; assert not {'sklearn', 'pyarrow'} & set(sys.modules)"
+        "import sys, widemargin.data; assert not {'scipy', 'sklearn', 'pyarrow'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

@@ -4,7 +4,7 @@ Reading a whole file is asking for one block. A fault is reported as a `DataFile
 the file, the line where there is one, what was expected, what was found, and what to do.
 """
 
+from .blocks import DataFileError, Table
 from .reading import FORMATS, read
-from .table import DataFileError, Table
 
 __all__ = ["FORMATS", "DataFileError", "Table", "read"]

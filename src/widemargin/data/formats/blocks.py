@@ -1,18 +1,68 @@
-"""Blocks of rows: what every reader yields, whether a file is read whole or spooled to disk."""
+"""Blocks of rows: what every reader yields, whether a file is read whole or spooled to disk.
+
+Also the contents of a whole file, the error that a bad file raises, and the labels of text files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import DataFileError, Table, numbers_or_text
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
-__all__ = ["Block", "BlockSource", "Origin", "Request"]
+
+class DataFileError(ValueError):
+    """A data file that cannot be used, and why.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    problem : str
+        What was expected, what was found and what to do.
+    line : int, default=None
+        Line of a text file, counted from 1.
+    """
+
+    def __init__(self, path: str | PathLike[str], problem: str, line: int | None = None) -> None:
+        # All arguments go to the base class so that the error survives pickling.
+        super().__init__(path, problem, line)
+        self.path = fspath(path)
+        self.problem = problem
+        self.line = line
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f", line {self.line}"
+        return f"{self.path}{where}: {self.problem}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The contents of a data file.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (n_rows, n_features)
+        Features, float64 or float32, all finite. Sparse from LIBSVM files and CSR archives.
+    y : ndarray of shape (n_rows,) or None
+        Labels: integers where every label is one, else floats, else text. None if not requested.
+    feature_names : tuple of str or None
+        Column names, where the file has them.
+    notes : tuple of str
+        Decisions of the reader, e.g. which column holds the labels.
+    """
+
+    X: NDArray[Any] | csr_matrix
+    y: NDArray[Any] | None
+    feature_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,22 +89,17 @@ class Request:
         """Type of the features of a text file, which has none of its own."""
         return np.dtype(np.float64) if self.dtype is None else self.dtype
 
+    def error(self, problem: str, line: int | None = None) -> DataFileError:
+        """Return the error to raise about the file."""
+        return DataFileError(self.path, problem, line)
+
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from, for messages.
-
-    Attributes
-    ----------
-    path : Path or None
-        The file; None if the rows come from the caller's own arrays.
-    batch : int or None
-        Number of the batch, from 1; None if there are no batches.
-    first_row : int
-        Number of the first row in the file, batch or array, from 1.
-    """
+    """Where rows come from, for messages: a file, a batch, or the caller's own arrays."""
 
     path: Path | None = None
+    #: Batches and rows are numbered from 1.
     batch: int | None = None
     first_row: int = 1
 
@@ -86,63 +131,39 @@ class Origin:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that are checked and of bounded size.
+    """Rows that are checked and of bounded size."""
 
-    Attributes
-    ----------
-    X : ndarray or csr_matrix of shape (n_rows, n_features)
-        Features, float32 or float64, all finite; sparse ones in canonical CSR format.
-    labels : ndarray, list of str or None
-        Label of each row or, with `label_codes`, the distinct labels. A list holds texts of a file,
-        which are numbers if all of the file's are. None if labels are not requested.
-    label_codes : ndarray of shape (n_rows,) or None
-        Position of each row's label in `labels`.
-    origin : Origin
-        Where the rows come from.
-    weights : ndarray of shape (n_rows,), default=None
-        Weights of the rows, finite and not negative.
-    first_column : int, default=0
-        Index of the first column in a CSR block. Only LIBSVM files may count from 1, and the base
-        is certain only after the last block.
-    n_features : int, default=None
-        Number of features; None if it is known only after the last block.
-    feature_names : tuple of str, default=None
-        Column names of a data frame; those of a file are its source's.
-    done_bytes, total_bytes : int, default=None
-        Bytes of the source read so far, and its size, where they are known.
-    """
-
+    #: Float32 or float64, all finite; a sparse matrix is in canonical CSR format.
     X: Any
+    #: Label of each row or, with `label_codes`, the distinct labels. A list holds texts of a file,
+    #: which are numbers if all of the file's are. None if labels are not requested.
     labels: NDArray[Any] | list[str] | None
     label_codes: NDArray[Any] | None
     origin: Origin
+    #: Finite and not negative.
     weights: NDArray[np.float64] | None = None
+    #: Index of the first column in a CSR block. Only LIBSVM files may count from 1, and the base
+    #: is certain only after the last block.
     first_column: int = 0
+    #: None if it is known only after the last block.
     n_features: int | None = None
+    #: Of a data frame; those of a file are its source's.
     feature_names: tuple[str, ...] | None = None
+    #: Bytes of the source read so far, and its size, where they are known.
     done_bytes: int | None = None
     total_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class BlockSource:
-    """The blocks of one source.
-
-    Attributes
-    ----------
-    blocks : iterator of Block
-        All rows, in order.
-    X : ndarray or csr_matrix, default=None
-        The same rows, if a solver can read them in place; the blocks then serve to check them.
-    feature_names : tuple of str, default=None
-        Column names, where the source has them before the first block.
-    notes : list of str
-        Decisions of the reader, complete after the last block.
-    """
+    """The blocks of one source, in order."""
 
     blocks: Iterator[Block]
+    #: The same rows, if a solver can read them in place; the blocks then serve to check them.
     X: Any = None
+    #: Where the source has them before the first block.
     feature_names: tuple[str, ...] | None = None
+    #: Decisions of the reader, complete after the last block.
     notes: list[str] = field(default_factory=list)
 
     def table(self) -> Table:
@@ -167,3 +188,43 @@ def _from_zero(block: Block) -> Any:
     # A file of empty rows still needs a column for scikit-learn to accept it.
     shape = (X.shape[0], block.n_features or max(used, 1))
     return csr_matrix((X.data, indices, X.indptr), shape=shape)
+
+
+def excerpt(text: object, length: int = 40) -> str:
+    """Quote a piece of a file, short enough for a message and safe for a terminal."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    quoted = repr(text)
+    return quoted if len(quoted) <= length else quoted[: length - 1] + "…"
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of another library's message, to be quoted in ours."""
+    text = str(error).strip()
+    return text.splitlines()[0][:120].rstrip(".") if text else type(error).__name__
+
+
+def numbers_or_text(texts: list[str]) -> NDArray[Any]:
+    """Convert labels written as text to integers if all are, else to floats, else to an array.
+
+    Digit groups such as ``1_000`` stay text: as labels, ``1_0`` and ``10`` are two names.
+    """
+    try:
+        if any("_" in text or not text.isascii() for text in texts):
+            raise ValueError
+        numbers = np.array([float(text) for text in texts], dtype=np.float64)
+    except ValueError:
+        return np.array(texts, dtype=str)
+    if not np.isfinite(numbers).all():
+        return np.array(texts, dtype=str)
+    return integers_if_whole(numbers)
+
+
+def integers_if_whole(numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """Return `numbers` as integers if that changes none of them.
+
+    LIBSVM files write ``+1`` and ``-1``; users expect to get these back, not ``1.0``.
+    """
+    if np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.trunc(numbers)):
+        return numbers.astype(np.int64)
+    return numbers

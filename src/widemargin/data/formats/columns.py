@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .blocks import Request
-from .table import DataFileError
-
-__all__ = ["LABEL_NAMES", "ChosenColumns", "check_names", "choose_columns"]
 
 #: Names that mark the label column. `y` comes second because it may be a coordinate.
 LABEL_NAMES = (("label", "target", "class"), ("y",))
@@ -27,8 +24,7 @@ def check_names(request: Request, names: Sequence[str], line: int | None = None)
     """Raise a `DataFileError` unless every column has a name of its own."""
     for position, name in enumerate(names):
         if not name:
-            raise DataFileError(
-                request.path,
+            raise request.error(
                 f"column {position + 1} of the header has no name. If it is the row index of a "
                 "data frame, leave it out when writing (pandas: `to_csv(..., index=False)`); "
                 "otherwise name it.",
@@ -36,27 +32,13 @@ def check_names(request: Request, names: Sequence[str], line: int | None = None)
             )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataFileError(
-            request.path, f"two columns are called {twice!r}. Rename one of them.", line
-        )
+        raise request.error(f"two columns are called {twice!r}. Rename one of them.", line)
 
 
 def choose_columns(request: Request, names: Sequence[str] | None, width: int) -> ChosenColumns:
-    """Choose the feature columns and the label column of a table.
+    """Choose the feature columns and the label column of a table of `width` columns.
 
-    Parameters
-    ----------
-    request : Request
-        The arguments of the caller.
-    names : sequence of str or None
-        Column names; None without a header.
-    width : int
-        Number of columns.
-
-    Returns
-    -------
-    ChosenColumns
-        With ``label=None`` if labels are not requested.
+    `names` is None without a header, the chosen ``label`` is None if labels are not requested.
     """
     requested = None if request.label is None else _locate(request, request.label, names, width)
     if request.feature_names is not None and names is not None:
@@ -66,9 +48,7 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
         label = _label_by_position(request, requested, names, width)
         features = tuple(i for i in range(width) if i != label)
         if not features:
-            raise DataFileError(
-                request.path, "expected feature columns besides the label, found one column."
-            )
+            raise request.error("expected feature columns besides the label, found one column.")
         if not request.labelled:
             label = None
     if label is None:
@@ -89,12 +69,11 @@ def _locate(request: Request, label: str | int, names: Sequence[str] | None, wid
             if names is None
             else f"found {_listed(names)}"
         )
-        raise DataFileError(request.path, f"no column is called {label!r}; {found}.") from None
+        raise request.error(f"no column is called {label!r}; {found}.") from None
     if not -width <= position < width:
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"the label column must be in 0 … {width - 1} (or -{width} … -1, from the end); "
-            f"got {position}.",
+            f"got {position}."
         )
     return position % width
 
@@ -103,10 +82,9 @@ def _by_name(request: Request, wanted: tuple[str, ...], names: Sequence[str]) ->
     position = {name: i for i, name in enumerate(names)}
     missing = [name for name in wanted if name not in position]
     if missing:
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"expected the {len(wanted)} feature columns of the model; missing: "
-            f"{_listed(missing)}. Found {_listed(names)}.",
+            f"{_listed(missing)}. Found {_listed(names)}."
         )
     return tuple(position[name] for name in wanted)
 
@@ -117,9 +95,8 @@ def _label_beside(
     """Position of the label column when the features are known by name."""
     if requested is not None:
         if requested in features:
-            raise DataFileError(
-                request.path,
-                f"column {names[requested]!r} is a feature of the model and cannot be the label.",
+            raise request.error(
+                f"column {names[requested]!r} is a feature of the model and cannot be the label."
             )
         return requested
     others = [i for i in range(len(names)) if i not in set(features)]
@@ -129,9 +106,8 @@ def _label_beside(
     if named is not None:
         return others[named]
     found = _listed([names[i] for i in others]) if others else "none"
-    raise DataFileError(
-        request.path,
-        f"expected one label column besides the features, found {found}. Name the label column.",
+    raise request.error(
+        f"expected one label column besides the features, found {found}. Name the label column."
     )
 
 
@@ -145,9 +121,8 @@ def _label_by_position(
             return None
         if width != request.n_features + 1:
             label = ", with or without a label column" if optional else " and a label column"
-            raise DataFileError(
-                request.path,
-                f"expected {request.n_features} feature columns{label}; found {width} columns.",
+            raise request.error(
+                f"expected {request.n_features} feature columns{label}; found {width} columns."
             )
     if requested is not None:
         return requested
@@ -166,10 +141,9 @@ def _named_label(request: Request, names: Sequence[str]) -> int | None:
         if len(found) == 1:
             return found[0]
         if found:
-            raise DataFileError(
-                request.path,
+            raise request.error(
                 f"{_listed([names[i] for i in found])} could each be the label. "
-                "Name the label column.",
+                "Name the label column."
             )
     return None
 

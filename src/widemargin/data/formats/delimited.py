@@ -15,31 +15,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from .blocks import Block, BlockSource, Origin, Request
+from .blocks import Block, BlockSource, Origin, Request, excerpt
 from .delimited_layout import DelimitedLayout, examine, is_number, label_fault, split_rows
 from .streams import open_stream, size_if_plain
-from .table import DataFileError, excerpt
-
-__all__ = ["csv_source", "tsv_source"]
 
 
-def csv_source(request: Request) -> BlockSource:
-    """Return the blocks of a file with commas, or the delimiter that the first line shows."""
-    return _source(request, delimiter=None)
-
-
-def tsv_source(request: Request) -> BlockSource:
-    """Return the blocks of a file with tabs."""
-    return _source(request, delimiter="\t")
-
-
-def _source(request: Request, delimiter: str | None) -> BlockSource:
+def delimited_source(request: Request, delimiter: str | None = None) -> BlockSource:
+    """Return the blocks of a file; without a `delimiter`, its first line shows it."""
     layout = examine(request, delimiter)
-    return BlockSource(
-        _blocks(request, layout),
-        feature_names=layout.feature_names,
-        notes=list(layout.columns.notes),
-    )
+    blocks, notes = _blocks(request, layout), list(layout.columns.notes)
+    return BlockSource(blocks, feature_names=layout.feature_names, notes=notes)
 
 
 def _blocks(request: Request, layout: DelimitedLayout) -> Iterator[Block]:
@@ -96,7 +81,7 @@ def _standard_blocks(request: Request, layout: DelimitedLayout, skip: int) -> It
             found = True
             yield replace(block, done_bytes=stream.tell())
     if not found:
-        raise DataFileError(request.path, "the file has a header but no rows of data.")
+        raise request.error("the file has a header but no rows of data.")
 
 
 def _parsed(
@@ -108,8 +93,7 @@ def _parsed(
     known: dict[str, int] = {}
     for line, row in rows:
         if len(row) != layout.width:
-            raise DataFileError(
-                request.path,
+            raise request.error(
                 f"expected {layout.width} columns, found {len(row)}. Give every line as many cells "
                 "as the first, or quote cells that hold the delimiter.",
                 line,
@@ -127,7 +111,7 @@ def _parsed(
             text = row[label].strip()
             fault = None if text in known else label_fault(text)
             if fault:
-                raise DataFileError(request.path, fault, line)
+                raise request.error(fault, line)
             codes.append(known.setdefault(text, len(known)))
     X = np.frombuffer(values, dtype=np.float64).reshape(-1, len(features))
     return Block(
@@ -157,4 +141,4 @@ def _feature(
         )
     else:
         return float(text)
-    raise DataFileError(request.path, problem, line)
+    raise request.error(problem, line)

@@ -16,8 +16,6 @@ from .blocks import Block, Origin, Request
 from .delimited_layout import DelimitedLayout, label_fault
 from .streams import open_stream
 
-__all__ = ["arrow_blocks"]
-
 # pyarrow reads up to 32 pieces of text ahead.
 _PIECES_AHEAD = 32
 _SMALLEST_PIECE = 1 << 16
@@ -57,13 +55,7 @@ class _WithoutNul(io.RawIOBase):
 
 
 def arrow_blocks(request: Request, layout: DelimitedLayout) -> Iterator[Block | None]:
-    """Read the rows after the header.
-
-    Yields
-    ------
-    Block or None
-        None, and nothing after it, if anything is wrong with the rows that come next.
-    """
+    """Yield the rows after the header; None, and nothing after it, if the next rows are faulty."""
     with open_stream(request.path) as stream:
         source = _WithoutNul(stream)
         tables = _tables(source, layout, request.block_bytes)

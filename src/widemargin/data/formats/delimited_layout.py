@@ -9,12 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from .blocks import Request
+from .blocks import Request, excerpt
 from .columns import LABEL_NAMES, ChosenColumns, check_names, choose_columns
 from .streams import open_stream
-from .table import DataFileError, excerpt
-
-__all__ = ["DelimitedLayout", "examine", "is_number", "label_fault", "split_rows"]
 
 
 @dataclass(frozen=True)
@@ -41,23 +38,13 @@ class DelimitedLayout:
 def examine(request: Request, delimiter: str | None) -> DelimitedLayout:
     """Find the layout of a file.
 
-    Parameters
-    ----------
-    request : Request
-        The arguments of the caller.
-    delimiter : str or None
-        None takes the first of comma, semicolon and tab that the first line has.
-
-    Returns
-    -------
-    DelimitedLayout
-        Delimiter, names and columns.
+    Without a `delimiter`, it is the first of comma, semicolon and tab that the first line has.
     """
     with open_stream(request.path) as stream:
         written = (line for line in _decoded_lines(request, stream) if line.strip("\r\n"))
         first_line = next(written, None)
     if first_line is None:
-        raise DataFileError(request.path, "the file has no rows. Was it written completely?")
+        raise request.error("the file has no rows. Was it written completely?")
     if delimiter is None:
         delimiter = next((mark for mark in ",;\t" if mark in first_line), ",")
 
@@ -70,9 +57,7 @@ def examine(request: Request, delimiter: str | None) -> DelimitedLayout:
         columns = choose_columns(request, None, width)
         return DelimitedLayout(delimiter, None, width, columns, blank_rows)
     if any("\n" in cell or "\r" in cell for cell in cells):
-        raise DataFileError(
-            request.path, "a column name contains a line break. Is a quote not closed?", line
-        )
+        raise request.error("a column name contains a line break. Is a quote not closed?", line)
     check_names(request, cells, line)
     columns = choose_columns(request, cells, width)
     return DelimitedLayout(delimiter, cells, width, columns, blank_rows + 1)
@@ -108,8 +93,8 @@ def split_rows(
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataFileError(
-                request.path, f"not a CSV row: {error}. Is a quote not closed?", reader.line_num
+            raise request.error(
+                f"not a CSV row: {error}. Is a quote not closed?", reader.line_num
             ) from error
         yield reader.line_num, row
 
@@ -123,9 +108,7 @@ def _decoded_lines(request: Request, stream: BinaryIO) -> Iterator[str]:
             if not line.isascii():
                 _check_utf8(request, line, number)
             if "\0" in line:  # pyarrow and the standard library read it differently.
-                raise DataFileError(
-                    request.path, "expected text, found a NUL byte. Is the file damaged?", number
-                )
+                raise request.error("expected text, found a NUL byte. Is the file damaged?", number)
             yield line
     finally:
         # The stream belongs to the caller, who may read on or has closed it.
@@ -137,10 +120,8 @@ def _check_utf8(request: Request, line: str, number: int) -> None:
     try:
         line.encode("utf-8")
     except UnicodeEncodeError:
-        raise DataFileError(
-            request.path,
-            "expected UTF-8 text, found other bytes. Convert the file to UTF-8.",
-            number,
+        raise request.error(
+            "expected UTF-8 text, found other bytes. Convert the file to UTF-8.", number
         ) from None
 
 

@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import Block, BlockSource, Origin, Request
+from .blocks import Block, BlockSource, Origin, Request, excerpt, integers_if_whole
 from .streams import open_stream, size_if_plain
-from .table import DataFileError, excerpt, integers_if_whole
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-__all__ = ["libsvm_source", "looks_like_libsvm"]
 
 _PAIR = re.compile(rb"(qid|\d+):\S+")
 _SAMPLE = 100_000
@@ -99,7 +96,7 @@ def _blocks(request: Request, notes: list[str]) -> Iterator[Block]:
             )
             row += len(y)
     if row == 1:
-        raise DataFileError(request.path, "the file has no rows. Was it written completely?")
+        raise request.error("the file has no rows. Was it written completely?")
     if zero_based:
         notes.append("feature indices count from 0")
 
@@ -125,10 +122,7 @@ def _pieces(stream: BinaryIO, block_bytes: int | None) -> Iterator[tuple[BinaryI
 def _parsed(request: Request, lines: BinaryIO) -> tuple[csr_matrix, NDArray[np.float64]]:
     """Parse lines into rows, with the indices as they are written, and labels.
 
-    Raises
-    ------
-    ValueError, OverflowError
-        If anything is wrong; `_raise_fault` then finds the line.
+    Raises ValueError or OverflowError if anything is wrong; `_raise_fault` then finds the line.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -152,8 +146,8 @@ def _raise_fault(request: Request, zero_based: bool | None, first_line: int) -> 
                     fields[1:], request, zero_based
                 )
                 if problem:
-                    raise DataFileError(request.path, problem, number)
-        raise DataFileError(request.path, "not a LIBSVM file, or changed while it was read.")
+                    raise request.error(problem, number)
+        raise request.error("not a LIBSVM file, or changed while it was read.")
 
 
 def _fault_of_label(field: bytes, request: Request) -> str | None:

@@ -19,11 +19,8 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from ..disk_array import DiskArray
-from .blocks import Block, BlockSource, Request
+from .blocks import Block, BlockSource, DataFileError, Request, first_line, integers_if_whole
 from .streams import check_regular_file
-from .table import DataFileError, first_line, integers_if_whole
-
-__all__ = ["npz_source"]
 
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
 
@@ -77,10 +74,9 @@ def _needed(request: Request, found: set[str]) -> set[str]:
     if request.labelled:
         wanted.add(key)
     if not wanted <= found:
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"expected arrays X and {key}, or data, indices, indptr, shape and {key}; "
-            f"found {', '.join(sorted(found)[:8]) or 'none'}.",
+            f"found {', '.join(sorted(found)[:8]) or 'none'}."
         )
     return wanted | (found & {"feature_names", "format"})
 
@@ -94,10 +90,9 @@ def _open(request: Request) -> Iterator[NpzFile]:
         # Opened here because numpy would leave the file of a damaged archive open.
         with open(request.path, "rb") as file:
             if not zipfile.is_zipfile(file):
-                raise DataFileError(
-                    request.path,
+                raise request.error(
                     f"not an NPZ archive, or cut short; {size}. Write it with `numpy.savez`, or "
-                    "fetch it again.",
+                    "fetch it again."
                 )
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
@@ -105,12 +100,11 @@ def _open(request: Request) -> Iterator[NpzFile]:
     except DataFileError:
         raise
     except MemoryError as error:
-        raise DataFileError(request.path, "does not fit in memory, or is damaged.") from error
+        raise request.error("does not fit in memory, or is damaged.") from error
     except Exception as error:  # Damage surfaces in zipfile, zlib and the header's parser.
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"not an NPZ archive of plain arrays, or cut short or damaged ({first_line(error)}); "
-            f"{size}. Write or fetch it again.",
+            f"{size}. Write or fetch it again."
         ) from error
 
 
@@ -129,10 +123,9 @@ def _unpacked(request: Request, name: str, path: Path) -> NDArray[Any]:
         for _, piece in pieces:
             file.append(np.frombuffer(piece, np.uint8))
     if file.nbytes != header.dtype.itemsize * int(np.prod(header.shape)):
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"{name} must have the shape {header.shape}, but has {file.nbytes:,} bytes. Is the "
-            "archive damaged?",
+            "archive damaged?"
         )
     values = file.mapped((file.length,)).view(header.dtype)
     return values.reshape(header.shape, order="F" if header.by_column else "C")
@@ -159,14 +152,10 @@ def _sparse(request: Request, arrays: dict[str, NDArray[Any]]) -> Any:
     from .arrays import csr_of_parts
 
     if "format" in arrays and arrays["format"].tobytes().strip(b"\0") != b"csr":
-        raise DataFileError(
-            request.path, "expected a matrix in CSR format. Save `X.tocsr()` instead."
-        )
+        raise request.error("expected a matrix in CSR format. Save `X.tocsr()` instead.")
     problem = _fault_of_parts(**{key: arrays[key] for key in _CSR_KEYS})
     if problem is not None:
-        raise DataFileError(
-            request.path, f"data, indices, indptr and shape are not a CSR matrix: {problem}."
-        )
+        raise request.error(f"data, indices, indptr and shape are not a CSR matrix: {problem}.")
     rows, columns = (int(length) for length in arrays["shape"])
     return csr_of_parts(arrays["data"], arrays["indices"], arrays["indptr"], (rows, columns))
 
@@ -193,37 +182,27 @@ def _fault_of_parts(
 def _check_features(request: Request, X: Any, key: str) -> None:
     """Check what the headers of the arrays show; `array_source` checks the values."""
     if X.ndim != 2:
-        raise DataFileError(
-            request.path, f"expected X with 2 dimensions (rows, features), found {X.ndim}."
-        )
+        raise request.error(f"expected X with 2 dimensions (rows, features), found {X.ndim}.")
     if X.dtype.kind not in "fiub":
-        raise DataFileError(
-            request.path, f"expected numbers in {key}, found {X.dtype}. Save floats."
-        )
+        raise request.error(f"expected numbers in {key}, found {X.dtype}. Save floats.")
     if X.shape[0] == 0 or X.shape[1] == 0:
-        raise DataFileError(
-            request.path,
-            f"expected at least one row and one feature, found a matrix of shape {X.shape}.",
+        raise request.error(
+            f"expected at least one row and one feature, found a matrix of shape {X.shape}."
         )
     if request.n_features is not None and X.shape[1] != request.n_features:
-        raise DataFileError(
-            request.path, f"expected {request.n_features} features, found {X.shape[1]}."
-        )
+        raise request.error(f"expected {request.n_features} features, found {X.shape[1]}.")
 
 
 def _labels(request: Request, arrays: dict[str, NDArray[Any]], rows: int) -> NDArray[Any]:
     key = _labels_key(request)
     y = arrays[key]
     if y.shape != (rows,):
-        raise DataFileError(
-            request.path, f"expected {key} of shape ({rows},), one label a row; found {y.shape}."
-        )
+        raise request.error(f"expected {key} of shape ({rows},), one label a row; found {y.shape}.")
     if y.dtype.kind in "iubU" or (y.dtype.kind == "f" and np.isfinite(y).all()):
         return y
-    raise DataFileError(
-        request.path,
+    raise request.error(
         f"expected finite numbers or text as labels in {key}, found {y.dtype}"
-        f"{' with NaN or infinity' if y.dtype.kind == 'f' else ''}.",
+        f"{' with NaN or infinity' if y.dtype.kind == 'f' else ''}."
     )
 
 
@@ -233,14 +212,11 @@ def _feature_names(
     if names is None:
         return None
     if names.shape != (columns,) or names.dtype.kind != "U":
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"expected feature_names with {columns} texts, found {names.dtype} of shape "
-            f"{names.shape}.",
+            f"{names.shape}."
         )
     found = tuple(str(name) for name in names)
     if request.feature_names not in (None, found):
-        raise DataFileError(
-            request.path, "the features are not those of the model, or in another order."
-        )
+        raise request.error("the features are not those of the model, or in another order.")
     return found

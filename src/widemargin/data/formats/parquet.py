@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import Block, BlockSource, Origin, Request
+from .blocks import (
+    Block,
+    BlockSource,
+    DataFileError,
+    Origin,
+    Request,
+    first_line,
+    integers_if_whole,
+)
 from .columns import check_names, choose_columns
 from .streams import check_regular_file
-from .table import DataFileError, first_line, integers_if_whole
-
-__all__ = ["PARQUET_SUFFIXES", "parquet_files", "parquet_source"]
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 # By blocks, column pages are read through buffers of this size, not a whole row group at once.
@@ -61,11 +66,8 @@ def parquet_source(request: Request, files: list[Path] | None = None) -> BlockSo
         columns = _columns(request, file.schema_arrow)
     if len(files) > 1:
         request = replace(request, feature_names=columns.features, label=columns.label)
-    return BlockSource(
-        _blocks(request, files),
-        feature_names=columns.features,
-        notes=list(columns.notes),
-    )
+    blocks, notes = _blocks(request, files), list(columns.notes)
+    return BlockSource(blocks, feature_names=columns.features, notes=notes)
 
 
 def _blocks(request: Request, files: list[Path]) -> Iterator[Block]:
@@ -78,7 +80,7 @@ def _blocks(request: Request, files: list[Path]) -> Iterator[Block]:
             yield replace(block, done_bytes=before + int(size * share), total_bytes=total)
         before += size
     if not found:
-        raise DataFileError(request.path, "the file has no rows. Was it written completely?")
+        raise request.error("the file has no rows. Was it written completely?")
 
 
 def _blocks_of_file(request: Request) -> Iterator[tuple[Block, float]]:
@@ -131,9 +133,8 @@ def _open(request: Request, **options: Any) -> Iterator[Any]:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise DataFileError(
-            request.path,
-            "Parquet files need pyarrow, which is not installed: pip install pyarrow",
+        raise request.error(
+            "Parquet files need pyarrow, which is not installed: pip install pyarrow"
         ) from error
 
     check_regular_file(request.path)
@@ -147,14 +148,13 @@ def _open(request: Request, **options: Any) -> Iterator[Any]:
     except DataFileError:
         raise
     except MemoryError as error:
-        raise DataFileError(
-            request.path, "does not fit in memory, or is damaged. Read fewer rows or columns."
+        raise request.error(
+            "does not fit in memory, or is damaged. Read fewer rows or columns."
         ) from error
     except Exception as error:  # pyarrow reports damage with a dozen types, some of them private.
-        raise DataFileError(
-            request.path,
+        raise request.error(
             f"not a Parquet file, or cut short or damaged ({first_line(error)}); it ends after "
-            f"{request.path.stat().st_size:,} bytes. Write or fetch it again.",
+            f"{request.path.stat().st_size:,} bytes. Write or fetch it again."
         ) from error
 
 
@@ -167,13 +167,14 @@ def _columns(request: Request, schema: Any) -> _ParquetColumns:
     check_names(request, names)
     columns = choose_columns(request, names, len(names))
     features = tuple(names[i] for i in columns.features)
-    _check_types(request, schema, features, pyarrow.types)
-    return _ParquetColumns(
-        features,
-        None if columns.label is None else names[columns.label],
-        _feature_type(request, schema, features),
-        columns.notes,
-    )
+    kinds = [schema.field(name).type for name in features]
+    _check_types(request, features, kinds, pyarrow.types)
+    dtype = request.dtype
+    if dtype is None:
+        single = all(str(kind) in ("float", "halffloat") for kind in kinds)
+        dtype = np.dtype(np.float32 if single else np.float64)
+    label = None if columns.label is None else names[columns.label]
+    return _ParquetColumns(features, label, dtype, columns.notes)
 
 
 def _converted(request: Request, columns: _ParquetColumns, table: Any, first_row: int) -> Block:
@@ -188,11 +189,10 @@ def _converted(request: Request, columns: _ParquetColumns, table: Any, first_row
             X[:, position] = column.cast(pyarrow.float64(), safe=False).to_numpy()
             bad = np.flatnonzero(~np.isfinite(X[:, position]))
             if bad.size:
-                raise DataFileError(
-                    request.path,
+                raise request.error(
                     f"expected a finite value (as {X.dtype}) in column {name!r} of row "
                     f"{bad[0] + first_row}, found {column[int(bad[0])]}. "
-                    "Impute missing values or remove the row.",
+                    "Impute missing values or remove the row."
                 )
     label = columns.label
     y = None if label is None else _labels(request, label, table[label], first_row, pyarrow)
@@ -210,31 +210,21 @@ def _index_columns(schema: Any) -> set[str]:
     return {name for name in described if isinstance(name, str)}
 
 
-def _check_types(request: Request, schema: Any, features: tuple[str, ...], types: Any) -> None:
-    for name in features:
-        kind = schema.field(name).type
-        numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+def _check_types(request: Request, features: tuple[str, ...], kinds: list[Any], types: Any) -> None:
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    for name, kind in zip(features, kinds, strict=True):
         if not any(test(kind) for test in numeric):
-            raise DataFileError(
-                request.path,
+            raise request.error(
                 f"expected numbers in column {name!r}, found {kind}. Code it as numbers first, "
-                "or name the label column if this is the label.",
+                "or name the label column if this is the label."
             )
-
-
-def _feature_type(request: Request, schema: Any, features: tuple[str, ...]) -> np.dtype[Any]:
-    if request.dtype is not None:
-        return request.dtype
-    single = all(str(schema.field(name).type) in ("float", "halffloat") for name in features)
-    return np.dtype(np.float32 if single else np.float64)
 
 
 def _refuse_nulls(request: Request, name: str, column: Any, first_row: int) -> None:
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + first_row
-        raise DataFileError(
-            request.path,
-            f"column {name!r} has no value in row {row}. Impute missing values or remove the row.",
+        raise request.error(
+            f"column {name!r} has no value in row {row}. Impute missing values or remove the row."
         )
 
 
@@ -251,12 +241,10 @@ def _labels(request: Request, name: str, column: Any, first_row: int, pyarrow: A
         labels = column.cast(pyarrow.float64(), safe=False).to_numpy()
         if not np.isfinite(labels).all():
             row = int(np.flatnonzero(~np.isfinite(labels))[0]) + first_row
-            raise DataFileError(request.path, f"the label of row {row} is not finite.")
+            raise request.error(f"the label of row {row} is not finite.")
         labels = integers_if_whole(labels)
     elif types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         labels = np.array(column.to_pylist(), dtype=str)
     else:
-        raise DataFileError(
-            request.path, f"expected numbers or text as labels in column {name!r}, found {kind}."
-        )
+        raise request.error(f"expected numbers or text as labels in column {name!r}, found {kind}.")
     return labels

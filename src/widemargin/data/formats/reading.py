@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -11,21 +12,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .blocks import BlockSource, Request
-from .delimited import csv_source, tsv_source
+from .blocks import BlockSource, DataFileError, Request, Table
+from .delimited import delimited_source
 from .libsvm import libsvm_source, looks_like_libsvm
 from .npz import npz_source
 from .parquet import PARQUET_SUFFIXES, parquet_files, parquet_source
 from .streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
-from .table import DataFileError, Table
-
-__all__ = ["FORMATS", "checked_dtype", "file_source", "read"]
 
 #: The reader of each format, which yields blocks of rows.
 FORMATS: dict[str, Callable[[Request], BlockSource]] = {
     "libsvm": libsvm_source,
-    "csv": csv_source,
-    "tsv": tsv_source,
+    "csv": delimited_source,
+    "tsv": partial(delimited_source, delimiter="\t"),
     "parquet": parquet_source,
     "npz": npz_source,
 }
@@ -116,18 +114,9 @@ def read(
 def file_source(
     path: str | PathLike[str], unpack_dir: Path, block_bytes: int, **options: Any
 ) -> BlockSource:
-    """Return the blocks of a file, or of a directory of Parquet files.
+    """Return the blocks of a file, or of a directory of Parquet files; `options` are as for `read`.
 
-    Parameters
-    ----------
-    path : path-like
-        The file or directory.
-    unpack_dir : Path
-        Directory for arrays that have to be unpacked first.
-    block_bytes : int
-        Bound on the rows of a block.
-    **options
-        As for `read`.
+    Arrays that have to be unpacked first are put in `unpack_dir`.
     """
     files = [Path(path)]
     if files[0].is_dir():
@@ -153,34 +142,28 @@ def _checked_request(
     path: str | PathLike[str],
     *,
     format: str | None,
-    label: str | int | None,
-    labelled: bool,
     n_features: int | None,
     feature_names: Sequence[str] | None,
-    zero_based: bool | Literal["auto"],
-    text_labels: bool,
     dtype: DTypeLike | None,
+    **options: Any,
 ) -> tuple[Request, str]:
     """Check the arguments of `read`, and find the format of the file."""
     request = Request(
         path=Path(path),
-        label=label,
-        labelled=labelled,
         n_features=_checked_n_features(n_features, feature_names),
         feature_names=None if feature_names is None else tuple(feature_names),
-        zero_based=zero_based,
-        text_labels=text_labels,
         dtype=checked_dtype(dtype),
+        **options,
     )
     check_regular_file(request.path)
     name = format or _format_of(request.path)
     if name not in FORMATS:
         raise ValueError(f"`format` must be one of {', '.join(FORMATS)}; got {format!r}.")
-    if zero_based != "auto" and name != "libsvm":
+    if request.zero_based != "auto" and name != "libsvm":
         raise ValueError(f"`zero_based` applies to LIBSVM files only; {path} is read as {name}.")
     if name in ("parquet", "npz") and request.path.suffix.lower() in COMPRESSED_SUFFIXES:
-        raise DataFileError(
-            request.path, f"{name} files are compressed inside; unpack {request.path.suffix} first."
+        raise request.error(
+            f"{name} files are compressed inside; unpack {request.path.suffix} first."
         )
     return request, name
 

@@ -11,9 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from .table import DataFileError
-
-__all__ = ["COMPRESSED_SUFFIXES", "check_regular_file", "open_stream", "size_if_plain"]
+from .blocks import DataFileError
 
 
 class _Packing(NamedTuple):
@@ -36,16 +34,6 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
 
     The suffix decides about compression. Damage shows only as bytes are read, so it is reported
     from inside the ``with`` block, as a `DataFileError`.
-
-    Parameters
-    ----------
-    path : Path
-        A regular file.
-
-    Yields
-    ------
-    BinaryIO
-        The unpacked contents.
     """
     check_regular_file(path)
     packing = _PACKINGS.get(path.suffix.lower())

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..formats.blocks import Block
-from ..formats.table import numbers_or_text
-
-__all__ = ["CODE_TYPE", "LabelBook"]
+from .formats.blocks import Block, numbers_or_text
 
 CODE_TYPE = np.dtype(np.int16)
 _MOST_CLASSES = int(np.iinfo(CODE_TYPE).max)
@@ -20,11 +17,8 @@ _KINDS = {"b": "booleans", "U": "text"}
 class LabelBook:
     """Numbers of the labels.
 
-    Parameters
-    ----------
-    classes : array-like or None
-        All labels that may occur. None numbers labels in the order of their first occurrence, and
-        `finish` returns how to renumber them.
+    Without `classes`, all labels that may occur, labels are numbered in the order of their first
+    occurrence, and `finish` returns how to renumber them.
     """
 
     def __init__(self, classes: ArrayLike | None) -> None:

@@ -9,30 +9,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.sparse import issparse
 
-from ...core.losses import NO_WEIGHT
-from ..disk_array import DiskArray
-from ..formats.blocks import Block, BlockSource
-from .labels import CODE_TYPE, LabelBook
-from .rows import DenseRowFile, RowFiles, SparseRowFiles, SpooledRows
-
-__all__ = ["SpoolWriter"]
+from ..core.losses import NO_WEIGHT
+from .disk_array import DiskArray
+from .formats.blocks import Block, BlockSource
+from .label_book import CODE_TYPE, LabelBook
+from .spooled_rows import DenseRowFile, RowFiles, SparseRowFiles, SpooledRows
 
 
 class SpoolWriter:
-    """Write the arrays of a spool block by block.
+    """Write the arrays of a spool block by block, holding about `block_bytes` in memory at a time.
 
-    Parameters
-    ----------
-    directory : TemporaryDirectory
-        Where to write; handed on to the rows that `finish` returns.
-    book : LabelBook
-        Numbers the labels.
-    source : BlockSource
-        Where the blocks come from.
-    n_features : int or None
-        Number of features required.
-    block_bytes : int
-        Bytes to hold in memory at a time.
+    The directory is handed on to the rows that `finish` returns.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .binary_samples import checked_classifier, dividing_strategy
+from .partitions import checked_classifier, dividing_strategy
 
 Table = dict[str, NDArray[Any]]
 
@@ -45,7 +45,7 @@ def fit_levels(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Ite
     --------
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import Clustered, SVMClassifier
-    >>> from widemargin.inspection.diagnostics import fit_levels
+    >>> from widemargin.inspection import fit_levels
     >>> X, y = make_moons(600, noise=0.2, random_state=0)
     >>> model = SVMClassifier(strategy=Clustered(levels=2))
     >>> [(each.level_, int(each.history_["parts"][-1])) for each in fit_levels(model, X, y)]

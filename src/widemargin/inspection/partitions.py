@@ -6,17 +6,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from ...core.resources import thread_count
-from ...engines import LocalEngine
-from ...kernel.kernels import Kernel
-from ...kernel.partition import InputSpaceStrata, LandmarkStrata, NearestGroup
-from ...kernel.partition.division import draw
-from ...kernel.partition.kernel_kmeans import cluster_rows
-from ...kernel.partition.nearest_group import Numbers
-from ...kernel.partition.strata import CANDIDATE_BYTES, landmarks
-from ...kernel.samples import whole_set
-from .binary_samples import binary_samples, dividing_strategy
+from ..core.resources import thread_count
+from ..core.training_set import training_set
+from ..engines import LocalEngine
+from ..estimators.kernel_machine import KernelMachine
+from ..kernel.divide.driver import resolve_strategy
+from ..kernel.divide.strategies import Strategy
+from ..kernel.kernels import Kernel
+from ..kernel.partition import InputSpaceStrata, LandmarkStrata, NearestGroup
+from ..kernel.partition.division import draw
+from ..kernel.partition.kernel_kmeans import cluster_rows
+from ..kernel.partition.nearest_group import Numbers
+from ..kernel.partition.strata import CANDIDATE_BYTES, landmarks
+from ..kernel.samples import Samples, whole_set
 
 
 @dataclass(frozen=True)
@@ -63,17 +67,12 @@ def leaf_partition(estimator: Any, X: Any, y: Any) -> Partition:
     y : array-like of shape (n_rows,)
         Labels, of two classes.
 
-    Returns
-    -------
-    Partition
-        The leaves.
-
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import ODMClassifier, Stratified
-    >>> from widemargin.inspection.diagnostics import leaf_partition
+    >>> from widemargin.inspection import leaf_partition
     >>> X, y = make_moons(600, noise=0.2, random_state=0)
     >>> leaves = leaf_partition(ODMClassifier(strategy=Stratified(levels=1)), X, y)
     >>> np.bincount(leaves.part).tolist()
@@ -112,3 +111,45 @@ def _strata(
             Kernel("linear"), drawn, min(division.n_strata, drawn.rows.size), random
         )
     return None
+
+
+def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:
+    """Pose the problem that an estimator would solve on rows of two classes."""
+    model = clone(checked_classifier(estimator))
+    model._validate_params()
+    X, y = model._checked_training_data(X, y)
+    training = training_set(
+        X, y, None, pairwise=model._pairwise, estimator=type(estimator).__name__
+    )
+    if len(training.classes) != 2:
+        raise ValueError(
+            f"A division is examined on one binary problem; got {len(training.classes)} classes. "
+            "Pass the labels of one problem, such as y == y[0] for one class against the rest."
+        )
+    kernel, rows = model._kernel_and_rows(training.X, training.weights)
+    samples: Samples = model._pose(training, kernel, rows).samples(0)
+    return samples
+
+
+def dividing_strategy(estimator: Any, n_rows: int) -> Strategy:
+    """Return the strategy by which an estimator divides this number of rows."""
+    model = checked_classifier(estimator)
+    model._validate_params()
+    strategy = resolve_strategy(model.strategy, n_rows, type(model).__name__)
+    if strategy is None:
+        raise ValueError(
+            f"`estimator` must divide its training set; got strategy={model.strategy!r}, which "
+            f"solves {n_rows} rows as a whole. Set strategy='sodm' or 'dc', or an object such as "
+            "Clustered(levels=3)."
+        )
+    return strategy
+
+
+def checked_classifier(estimator: Any) -> KernelMachine:
+    """Raise unless the estimator is a kernel classifier of this library."""
+    if not isinstance(estimator, KernelMachine):
+        raise TypeError(
+            "`estimator` must be an ODMClassifier or an SVMClassifier; got "
+            f"{type(estimator).__name__}. Of a pipeline, pass the last step and transformed rows."
+        )
+    return estimator

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.arrays import Array
-from ...estimators.gossip_machine import GossipMachine
-from ...gossip.topology import Topology
+from ..core.arrays import Array
+from ..estimators.gossip_machine import GossipMachine
+from ..gossip.topology import Topology
 from .display import Display, final_estimator, require_matplotlib
 
 if TYPE_CHECKING:
@@ -111,11 +111,6 @@ class NetworkDisplay(Display):
             Title; None takes the name of the estimator's class.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        NetworkDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         final = fitted_network(estimator)
@@ -148,11 +143,6 @@ class NetworkDisplay(Display):
             Passed to :meth:`matplotlib.axes.Axes.scatter`.
         link_kw : dict, default=None
             Passed to :class:`matplotlib.collections.LineCollection`.
-
-        Returns
-        -------
-        NetworkDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         from matplotlib.collections import LineCollection
@@ -197,18 +187,11 @@ class NetworkDisplay(Display):
         self.sites_.update_scalarmappable()
         brightness = np.asarray(self.sites_.get_facecolor())[:, :3] @ (0.299, 0.587, 0.114)
         below = max(map(len, names)) > 2
+        style: Any = {"textcoords": "offset points", "fontsize": "small", "zorder": 3}
+        style |= {"ha": "center", "va": "top" if below else "center"}
         for name, (x, y), bright in zip(names, place, brightness > 0.5, strict=True):
-            text = self.ax_.annotate(
-                name,
-                (x, y),
-                (0, -10 if below else 0),
-                textcoords="offset points",
-                ha="center",
-                va="top" if below else "center",
-                color="black" if below or bright else "white",
-                fontsize="small",
-                zorder=3,
-            )
+            colour = "black" if below or bright else "white"
+            text = self.ax_.annotate(name, (x, y), (0, -10 if below else 0), color=colour, **style)
             self.names_.append(text)
 
 

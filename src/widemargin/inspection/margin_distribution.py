@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
-from ...estimators.kernel_machine import KernelMachine
-from ...estimators.linear_machine import LinearMachine
+from ..estimators.kernel_machine import KernelMachine
+from ..estimators.linear_machine import LinearMachine
 from .display import Display, final_estimator, require_matplotlib
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ class MarginDistributionDisplay(Display):
         Band or line that marks the wanted margins.
     ax_, figure_ : matplotlib Axes and Figure
         Axes of the picture, and their figure.
-
-    See Also
-    --------
-    MarginDistributionDisplay.from_estimator : Margins of a fitted classifier on given rows.
-    MarginDistributionDisplay.from_predictions : Margins from labels and decisions.
 
     Examples
     --------
@@ -109,11 +104,6 @@ class MarginDistributionDisplay(Display):
             Name in the legend; None takes that of the (final) estimator's class.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        MarginDistributionDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
@@ -160,11 +150,6 @@ class MarginDistributionDisplay(Display):
             Name of the classifier in the legend.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        MarginDistributionDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_predictions")
         margins = signed_margins(y_true, decision, np.unique(np.asarray(y_true)))
@@ -197,11 +182,6 @@ class MarginDistributionDisplay(Display):
             Passed to :meth:`matplotlib.axes.Axes.hist`.
         name : str, default=None
             Name in the legend; None takes ``estimator_name``.
-
-        Returns
-        -------
-        MarginDistributionDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         if kind not in get_args(Kind):

@@ -33,16 +33,16 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Array
-from ...core.budget import Budget
-from ...core.history import History
-from ...core.losses import LossTerms
-from ...kernel.divide.merge import block_of_whole, small_copy
-from ...kernel.problem import COLUMNS, Duals
-from ...kernel.samples import Samples
-from ...kernel.solvers.binary import solve_binary
-from ...kernel.solvers.polish import POLISH_ROWS
-from .binary_samples import binary_samples
+from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.history import History
+from ..core.losses import LossTerms
+from ..kernel.divide.merge import block_of_whole, small_copy
+from ..kernel.problem import COLUMNS, Duals
+from ..kernel.samples import Samples
+from ..kernel.solvers.binary import solve_binary
+from ..kernel.solvers.polish import POLISH_ROWS
+from .partitions import binary_samples
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,11 @@ def theorem1_bounds(estimator: Any, X: Any, y: Any, part: Any) -> Theorem1:
     part : array-like of int of shape (n_rows,)
         Part of each row, as in :attr:`Partition.part`.
 
-    Returns
-    -------
-    Theorem1
-        Gaps and bounds.
-
     Examples
     --------
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import Clustered, SVMClassifier
-    >>> from widemargin.inspection.diagnostics import leaf_partition, theorem1_bounds
+    >>> from widemargin.inspection import leaf_partition, theorem1_bounds
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> model = SVMClassifier(gamma=20.0, strategy=Clustered(levels=1), random_state=0)
     >>> result = theorem1_bounds(model, X, y, leaf_partition(model, X, y).part)

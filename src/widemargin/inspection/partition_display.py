@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Array
-from ..diagnostics import Partition, leaf_partition
+from ..core.arrays import Array
 from .display import COLOURS, MARKERS, Display, require_matplotlib
+from .partitions import Partition, leaf_partition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,11 +100,6 @@ class PartitionDisplay(Display):
             Title; None takes the name of the strategy.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        PartitionDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         points = _two_features(X)
@@ -137,11 +132,6 @@ class PartitionDisplay(Display):
             Title.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        PartitionDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_partition")
         if by not in ("part", "stratum"):
@@ -178,11 +168,6 @@ class PartitionDisplay(Display):
             Passed to :meth:`matplotlib.axes.Axes.scatter` for the stars.
         name : str, default=None
             Title; None takes ``estimator_name``.
-
-        Returns
-        -------
-        PartitionDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         points, group = _two_features(self.points), np.asarray(self.group)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..diagnostics import accuracy_over_time, fit_levels
 from .display import Display, require_matplotlib
+from .levels import accuracy_over_time, fit_levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,11 +94,6 @@ class LevelsDisplay(Display):
             Name in the legend; None takes that of the estimator's class.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        LevelsDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         models = fit_levels(estimator, X, y)
@@ -128,11 +123,6 @@ class LevelsDisplay(Display):
             Name in the legend.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        LevelsDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_models")
         table = accuracy_over_time(models, X, y)
@@ -158,11 +148,6 @@ class LevelsDisplay(Display):
             Name in the legend; None takes ``estimator_name``.
         line_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.plot`.
-
-        Returns
-        -------
-        LevelsDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         from matplotlib.ticker import LogLocator, NullFormatter
@@ -178,16 +163,10 @@ class LevelsDisplay(Display):
         (self.line_,) = ax.plot(seconds, accuracy, **{**options, **(line_kw or {})})
         points = zip(seconds, accuracy, strict=True)
         numbers: Any = [] if self.level is None else np.asarray(self.level)
+        style: Any = {"textcoords": "offset points", "ha": "center", "fontsize": "x-small"}
+        style["color"] = self.line_.get_color()
         self.numbers_ = [
-            ax.annotate(
-                str(number),
-                point,
-                (0, 5),
-                textcoords="offset points",
-                ha="center",
-                fontsize="x-small",
-                color=self.line_.get_color(),
-            )
+            ax.annotate(str(number), point, (0, 5), **style)
             for number, point in zip(numbers, points, strict=self.level is not None)
         ]
         ax.set_xscale("log")

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 
-from ...core.arrays import Array
-from ...core.resources import thread_count
-from ...core.rows import as_rows, take_rows
-from ...kernel.kernels import Kernel
+from ..core.arrays import Array
+from ..core.resources import thread_count
+from ..core.rows import as_rows, take_rows
+from ..kernel.kernels import Kernel
 
 # Rows of the kernel matrix computed at a time.
 BLOCK = 256
@@ -112,16 +112,11 @@ def partition_quality(
     n_jobs : int, optional
         Threads; the result does not depend on it.
 
-    Returns
-    -------
-    PartitionQuality
-        The measured values.
-
     Examples
     --------
     >>> from sklearn.datasets import make_moons
     >>> from widemargin import Clustered, ODMClassifier, Stratified
-    >>> from widemargin.inspection.diagnostics import leaf_partition, partition_quality
+    >>> from widemargin.inspection import leaf_partition, partition_quality
     >>> X, y = make_moons(600, noise=0.2, random_state=0)
     >>> worst = []
     >>> for strategy in (Stratified(levels=1), Clustered(levels=1)):
@@ -153,14 +148,8 @@ def partition_quality(
     if used.size > max_rows:
         used = check_random_state(random_state).choice(part.size, max_rows, replace=False)
     used = used[np.argsort(part[used], kind="stable")]  # parts side by side
-    sums = _KernelSums(
-        take_rows(X, used, kernel.name == "precomputed"),
-        kernel,
-        part[used],
-        strata[used],
-        sizes.size,
-        thread_count(n_jobs),
-    )
+    X = take_rows(X, used, kernel.name == "precomputed")
+    sums = _KernelSums(X, kernel, part[used], strata[used], sizes.size, thread_count(n_jobs))
     drawn = np.bincount(part[used], minlength=sizes.size)
     return PartitionQuality(
         sizes=sizes,
@@ -179,27 +168,9 @@ def partition_quality(
 class _KernelSums:
     """Sums of kernel values over pairs of parts, and the largest cosine between strata.
 
-    Parameters
-    ----------
-    X : array or CSR matrix
-        Rows sorted by part, or their kernel matrix.
-    kernel : Kernel
-        The kernel.
-    part, stratum : array of shape (n_rows,)
-        Part and stratum of each row.
-    n_parts : int
-        Number of parts; some may have no row.
-    threads : int
-        Threads; the result does not depend on it.
-
-    Attributes
-    ----------
-    values, squares, sizes : array of shape (n_parts, n_parts)
-        Sums of κ, κ² and |κ|.
-    diagonal : array of shape (n_rows,)
-        κ(x, x).
-    cosine : float
-        Largest cosine of the angle between rows of different strata; NaN if there is only one.
+    ``values``, ``squares`` and ``sizes`` are sums of κ, κ² and |κ|, ``diagonal`` is κ(x, x), and
+    ``cosine`` is NaN if there is only one stratum. Rows must be sorted by part; some of the
+    `n_parts` may have no row.
     """
 
     def __init__(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.arrays import Array
+from ..core.arrays import Array
 from .display import Display, require_matplotlib
-from .network import fitted_network
+from .network_display import fitted_network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,13 +93,7 @@ class PerformanceProfileDisplay(Display):
     band_: PolyCollection = field(init=False)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        name: str | None = None,
-        **options: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, *, name: str | None = None, **options: Any) -> Self:
         """Draw the history of a fitted classifier.
 
         Parameters
@@ -111,11 +105,6 @@ class PerformanceProfileDisplay(Display):
             says which is drawn.
         **options : dict
             Passed to :meth:`from_history`, such as ``ax``.
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         final = fitted_network(estimator)
@@ -158,11 +147,6 @@ class PerformanceProfileDisplay(Display):
             Name in the legend.
         **plot_options : dict
             Passed to :meth:`plot`, such as ``ax``.
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            The display, drawn.
         """
         require_matplotlib(f"{cls.__name__}.from_history")
         _check_choices(measure, against, optimum)
@@ -209,11 +193,6 @@ class PerformanceProfileDisplay(Display):
             Name in the legend; None takes ``estimator_name``.
         band_kw : dict, default=None
             Passed to :meth:`matplotlib.axes.Axes.fill_between`.
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            Itself.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         _check_choices(self.measure, self.against, self.optimum)

@@ -11,15 +11,13 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike, DTypeLike
 
-from ..disk_array import SpoolFullError
-from ..formats.arrays import memory_source, stored_bytes
-from ..formats.blocks import Block
-from ..formats.reading import checked_dtype, file_source
-from .labels import LabelBook
-from .rows import SpooledRows
-from .writer import SpoolWriter
-
-__all__ = ["BLOCK_BYTES", "spool"]
+from .disk_array import SpoolFullError
+from .formats.arrays import memory_source, stored_bytes
+from .formats.blocks import Block
+from .formats.reading import checked_dtype, file_source
+from .label_book import LabelBook
+from .spool_writer import SpoolWriter
+from .spooled_rows import SpooledRows
 
 BLOCK_BYTES = 1 << 25
 
@@ -92,25 +90,15 @@ def spool(
             f"`spool_dir` must be a folder that exists; got {str(spool_dir)!r}."
         )
     book = LabelBook(classes)
-    options = {
-        "format": format,
-        "label": label,
-        "zero_based": zero_based,
-        "text_labels": text_labels,
-    }
+    options: dict[str, Any] = {"format": format, "label": label}
+    options |= {"zero_based": zero_based, "text_labels": text_labels}
     directory = TemporaryDirectory(
         prefix="widemargin-spool-", dir=spool_dir, ignore_cleanup_errors=True
     )
     try:
         if isinstance(source, (str, PathLike)):
-            blocks = file_source(
-                source,
-                Path(directory.name),
-                block_bytes,
-                n_features=n_features,
-                dtype=dtype,
-                **options,
-            )
+            options |= {"n_features": n_features, "dtype": dtype}
+            blocks = file_source(source, Path(directory.name), block_bytes, **options)
         else:
             _refuse_file_options(options)
             blocks = memory_source(source, dtype=checked_dtype(dtype), block_bytes=block_bytes)

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from ..disk_array import DiskArray
-from ..formats.arrays import csr_of_parts
-from ..formats.blocks import Block
-
-__all__ = ["DenseRowFile", "RowFiles", "SparseRowFiles", "SpooledRows"]
+from .disk_array import DiskArray
+from .formats.arrays import csr_of_parts
+from .formats.blocks import Block
 
 
 class DenseRowFile:
@@ -37,17 +35,7 @@ class DenseRowFile:
 
 
 class SparseRowFiles:
-    """CSR rows: values, int32 column indices and int64 row starts.
-
-    Parameters
-    ----------
-    directory : Path
-        Where to write.
-    dtype : dtype
-        Type of the values.
-    block_bytes : int
-        Bytes to hold in memory at a time.
-    """
+    """CSR rows: values, int32 column indices and int64 row starts."""
 
     def __init__(self, directory: Path, dtype: np.dtype[Any], block_bytes: int) -> None:
         self.dtype = dtype

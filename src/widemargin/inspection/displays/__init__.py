@@ -1,1 +1,0 @@
-"""The displays of :mod:`widemargin.inspection`, one file each."""
