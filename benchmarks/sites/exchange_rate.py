@@ -24,7 +24,7 @@ import zmq
 
 from widemargin.gossip import graph_of
 from widemargin.sites.fleet import LocalFleet
-from widemargin.sites.protocol.wire import HEADER_BYTES
+from widemargin.sites.wire import HEADER_BYTES
 
 DIMENSIONS = (123, 20_000)
 ROWS = 100

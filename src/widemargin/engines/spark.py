@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from . import spark_tasks as tasks
 from .contract import Report, Share
-from .spark_cluster import partition_keys, require_workers
+from .spark_tasks import partition_keys, require_workers
 
 Value = TypeVar("Value")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.fit import warn
 from ..gossip.faults import NetworkFaults
-from ..gossip.given_graphs import GivenGraph, check_size, read_graph
+from ..gossip.graphs import GivenGraph, check_size, read_graph
 from ..gossip.topology import Topology, graph_of, listed
 from .training_set import TrainingSet, in_own_order
 

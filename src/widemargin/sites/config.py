@@ -23,9 +23,10 @@ from .settings import (
     check_settings,
     checked_value,
     key_in_file,
+    toml_text,
     unknown_setting,
+    write_template,
 )
-from .template import toml_text, write_template
 
 if TYPE_CHECKING:
     from ..estimators.gossip import GossipClassifier

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from ..config import Neighbour
-from .gate import DOMAIN, ENDPOINT, Gate, TokenBucket
+from .config import Neighbour
+from .keys import DOMAIN, ENDPOINT, Gate, TokenBucket
 
 __all__ = ["QUEUED", "Transport"]
 

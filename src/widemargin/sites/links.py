@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import _native
-from ...core.arrays import Array
-from ..config import Neighbour
-from .gate import TokenBucket
-from .limits import MessageLimits
-from .wire import MOST_EPOCH, Frame, FrameError, Kind
+from .. import _native
+from ..core.arrays import Array
+from .config import Neighbour
+from .keys import TokenBucket
+from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
 
 __all__ = ["Link", "Links"]
 
