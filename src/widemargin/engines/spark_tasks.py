@@ -97,10 +97,7 @@ def written(read: Reader, batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def folded(
-    read: Reader,
-    fn: Callable[[Any], Any],
-    combine: Callable[[Any, Any], Any],
-    batches: Batches,
+    read: Reader, fn: Callable[[Any], Any], combine: Callable[[Any, Any], Any], batches: Batches
 ) -> Iterator[pa.RecordBatch]:
     """Combine a value of every part; one per partition: (numbers of its parts, value)."""
     numbers: list[int] = []

@@ -78,28 +78,12 @@ def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
 
 @dataclass(frozen=True)
 class NetworkOutcome:
-    """What is left of the network of one binary problem.
+    """Result of the network of one binary problem."""
 
-    Attributes
-    ----------
-    models : array of shape (n_sites, size)
-        The model of every site.
-    mean : array of shape (size,)
-        The mean over the sites that are present.
-    certificate : Certificate
-        The worst site's; NaN after an interrupt.
-    estimated_gap : float
-        The largest relative gap that a site believed in.
-    ending : Ending
-        Why it stopped.
-    rounds, messages, n_bytes : int
-        Rounds that it took, and what was sent.
-    """
-
-    models: Array
-    mean: Array
-    certificate: Certificate
-    estimated_gap: float
+    models: Array  # one row per site
+    mean: Array  # over the sites that are present
+    certificate: Certificate  # of the worst site; NaN after an interrupt
+    estimated_gap: float  # the largest by a site's own estimate
     ending: Ending
     rounds: int
     messages: int
@@ -184,15 +168,7 @@ PER_PROBLEM = 3
 
 @dataclass(frozen=True)
 class NetworkRules:
-    """How the sites learn, talk and stop.
-
-    Attributes
-    ----------
-    method : GossipMethod
-        How they learn.
-    talking, faults, stopping
-        As the simulation takes them.
-    """
+    """How the sites learn, exchange messages, fail and stop."""
 
     method: GossipMethod
     talking: Talking
@@ -218,24 +194,10 @@ class NetworkRules:
 
 
 class GossipFit(Fit[NetworkOutcome]):
-    """Runs one network after the other; the iterates are what networks leave.
+    """Runs one network after the other; a round is an iteration, and iterates are outcomes.
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator, for messages.
-    problems : LinearProblems
-        The binary problems, on all sites' rows.
-    placement : Placement
-        The rows over the sites.
-    rules : NetworkRules
-        How the sites learn, talk and stop.
-    budget, history
-        As in :class:`~widemargin.core.fit.Fit`; a round is an iteration.
-    score : callable, optional
-        Scores models by other rows than those trained on.
-    report : callable, optional
-        Receives (problems done, problems) where there are several.
+    ``score`` rates models on rows that are not trained on; ``report`` receives (problems done,
+    problems) if there are several.
     """
 
     def __init__(

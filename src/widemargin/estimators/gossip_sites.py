@@ -22,16 +22,7 @@ USUAL_SITES = 10
 class Placement:
     """A training set over the sites of a network.
 
-    Attributes
-    ----------
-    training : TrainingSet
-        The rows, those of one site side by side.
-    start : array of int64 of shape (n_sites + 1,)
-        Site ``s`` has the rows from ``start[s]`` to ``start[s + 1] - 1``.
-    labels : array of shape (n_sites,)
-        Names of the sites.
-    topology : Topology
-        The links between sites.
+    The rows of a site are adjacent: site ``s`` has those from ``start[s]`` to ``start[s + 1] - 1``.
     """
 
     training: TrainingSet
@@ -56,20 +47,10 @@ class Placement:
 def placed(
     training: TrainingSet, sites: Any, n_sites: int | None, topology: Any, seed: int
 ) -> Placement:
-    """Decide which sites there are, who their neighbours are and which rows they have.
+    """Choose the sites, their neighbours and their rows.
 
-    Parameters
-    ----------
-    training : TrainingSet
-        The rows.
-    sites : array-like or None
-        The site of every row that was given; None deals the rows out at random.
-    n_sites : int or None
-        Number of sites; None takes that of the graph or of ``sites``, or 10.
-    topology : str, tuple or graph
-        As :func:`~widemargin.gossip.topology.graph_of` takes it.
-    seed : int
-        For graphs and rows that are drawn.
+    ``sites`` has the site of every row that was given; None deals the rows out at random. If
+    ``n_sites`` is None, the graph or ``sites`` determine it, or else it is 10.
     """
     graph = None if _is_named(topology) else read_graph(topology)
     if graph is not None:

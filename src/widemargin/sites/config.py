@@ -253,22 +253,10 @@ def _neighbours(entries: Any) -> tuple[Neighbour, ...]:
 def add_neighbour(path: Path, neighbour: Neighbour) -> SiteConfig:
     """Append a neighbour to a ``site.toml``, keeping its comments and order.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    neighbour : Neighbour
-        The neighbour to add.
-
-    Returns
-    -------
-    SiteConfig
-        The new contents of the file.
-
     Raises
     ------
     ConfigError
-        If the file is not valid, before or after the change; it is then not changed.
+        If the file is invalid, before or after the change; it is then not changed.
     """
     try:
         text = path.read_text("utf-8").rstrip("\n")

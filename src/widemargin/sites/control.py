@@ -90,13 +90,8 @@ def ask(
 class ControlServer:
     """Answers commands, with one thread per client.
 
-    Parameters
-    ----------
-    folder : path-like
-        The folder of the site.
-    answer : callable
-        Takes a question, returns an answer; called from other threads. ValueError and OSError
-        become answers.
+    ``answer`` takes a question and returns an answer; it is called from other threads. ValueError
+    and OSError become answers.
     """
 
     def __init__(

@@ -144,18 +144,7 @@ class TokenBucket:
 
 
 class Gate:
-    """Answers libzmq's queries, and counts refused handshakes.
-
-    Parameters
-    ----------
-    listener : callable
-        Called with ``refused`` once for every unknown key.
-
-    Attributes
-    ----------
-    refused : int
-        Number of refused handshakes.
-    """
+    """Answers libzmq's queries, counts refused handshakes, and reports every unknown key once."""
 
     def __init__(self, listener: Callable[..., None]) -> None:
         self.refused = 0

@@ -30,17 +30,7 @@ __all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
 
 @dataclass(frozen=True)
 class LocalRows:
-    """Rows of a site with their labels.
-
-    Attributes
-    ----------
-    X : array or CSR matrix
-        The rows.
-    label : array of int8
-        +1 for the second class of the configuration, −1 for the first.
-    feature_names : tuple of str or None
-        Column names, where the file has them.
-    """
+    """Rows of a site, labelled +1 for the second class of the configuration, −1 for the first."""
 
     X: Any
     label: Labels
@@ -61,10 +51,7 @@ class LocalRows:
 def read_rows(config: SiteConfig) -> LocalRows:
     """Read the rows that a configuration names.
 
-    Raises
-    ------
-    DataFileError
-        If the file cannot be used, has other labels, or more rows than the whole network.
+    DataFileError if the file cannot be used, has other labels, or more rows than the whole network.
     """
     texts = isinstance(config.classes[0], str)
     table = read(
@@ -185,21 +172,9 @@ class LocalSite:
 def classifier_of(
     config: SiteConfig, w: Array, steps: int, agreed: bool, names: tuple[str, ...] | None
 ) -> Any:
-    """Return a fitted linear classifier with these weights.
+    """Return a fitted linear classifier with these weights, the intercept's last.
 
-    Parameters
-    ----------
-    config : SiteConfig
-        Configuration of the site.
-    w : array
-        Weights; the intercept's is last.
-    steps : int
-        Number of steps of the site.
-    agreed : bool
-        Whether the sites agree on the optimum. The gaps are NaN in any case: a single site cannot
-        certify them.
-    names : tuple of str or None
-        Names of the features.
+    The gaps are NaN even if the sites have agreed: a single site cannot certify them.
     """
     from .. import LinearODMClassifier, LinearSVMClassifier
 

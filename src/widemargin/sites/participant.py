@@ -43,18 +43,10 @@ class StateError(ValueError):
 
 @dataclass(frozen=True)
 class SavedState:
-    """The contents of a state file.
+    """The contents of a state file."""
 
-    Attributes
-    ----------
-    header : dict
-        The site's name, links, progress and masses; see :func:`masses_of`.
-    native : bytes
-        The state of the native site.
-    """
-
-    header: dict[str, Any]
-    native: bytes
+    header: dict[str, Any]  # name, links, progress and masses
+    native: bytes  # state of the native site
 
     @property
     def total_mass(self) -> float:
@@ -82,12 +74,7 @@ def masses_of(site: _native._GossipSite, *, models: bool = False) -> dict[str, A
 def read_state(path: str | os.PathLike[str]) -> SavedState:
     """Read a state file, or the one in a folder.
 
-    Raises
-    ------
-    StateError
-        If it is damaged or of another version.
-    FileNotFoundError
-        If there is none.
+    StateError if it is damaged or of another version; FileNotFoundError if there is none.
     """
     file = Path(path)
     data = (file / "state.wms" if file.is_dir() else file).read_bytes()
@@ -109,15 +96,7 @@ def read_state(path: str | os.PathLike[str]) -> SavedState:
 
 
 class StateStore:
-    """State file in the folder of a site.
-
-    Parameters
-    ----------
-    folder : path-like
-        The folder.
-    sync : bool
-        Whether to flush every state to the disk.
-    """
+    """State file in the folder of a site; ``sync`` flushes every state to the disk."""
 
     def __init__(self, folder: str | os.PathLike[str], *, sync: bool) -> None:
         self.path, self._sync = Path(folder) / "state.wms", sync
@@ -150,27 +129,10 @@ class StateStore:
 
 
 class Participant:
-    """Member of a network.
+    """Member of a network: the native site, which trains the model, its links and its saved state.
 
-    Parameters
-    ----------
-    local : LocalSite
-        Its configuration and rows.
-    public_key : str
-        Public key of this site.
-    listener : callable
-        Called with events.
-
-    Attributes
-    ----------
-    site : native site
-        The native site, which trains the model.
-    links : Links
-        Its links to neighbours.
-    rounds : int
-        Number of rounds since the state was created.
-    saved : float
-        Time of the last save, by the monotonic clock.
+    ``rounds`` counts from the creation of the state; ``saved`` is the time of the last save, by the
+    monotonic clock.
     """
 
     def __init__(self, local: LocalSite, public_key: str, listener: Callable[..., None]) -> None:

@@ -100,30 +100,14 @@ _LABEL: tuple[str, Check] = (
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of a configuration.
-
-    Attributes
-    ----------
-    name : str
-        Name in the file and in :class:`~widemargin.sites.config.SiteConfig`.
-    section : str
-        Table of the file; empty for the top.
-    kind : tuple of (str, callable)
-        Requirement, as a text and as a test.
-    default : object
-        Default value; None if there is none.
-    comment : str
-        Purpose.
-    example : object
-        Value in a template if there is no default.
-    """
+    """One line of a configuration."""
 
     name: str
-    section: str
-    kind: tuple[str, Check]
+    section: str  # table of the file; empty for the top
+    kind: tuple[str, Check]  # requirement, as a text and as a test
     default: Any
     comment: str
-    example: Any = None
+    example: Any = None  # value in a template if there is no default
 
 
 SECTIONS = {

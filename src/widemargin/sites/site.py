@@ -62,15 +62,7 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
 
 
 class Site:
-    """One running site.
-
-    Parameters
-    ----------
-    config : SiteConfig
-        Contents of its ``site.toml``.
-    listener : callable
-        Called with events.
-    """
+    """One running site; ``listener`` is called with events."""
 
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
         self._listener = listener

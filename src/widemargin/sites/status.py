@@ -35,25 +35,12 @@ RESTING = 50
 
 
 class Pace:
-    """Schedule of the rounds.
-
-    Parameters
-    ----------
-    participant : Participant
-        The site.
-
-    Attributes
-    ----------
-    fresh : set of str
-        Keys of neighbours that have sent since the last round.
-    woken : bool
-        Whether a message since then must end the rest of a resting site.
-    """
+    """Schedule of the rounds."""
 
     def __init__(self, participant: Participant) -> None:
         self._of = participant
-        self.fresh: set[str] = set()
-        self.woken = True
+        self.fresh: set[str] = set()  # keys of neighbours that have sent since the last round
+        self.woken = True  # whether a message since then must end the rest of a resting site
         self._epochs: dict[str, int] = {}  # of neighbours whose greetings were heard
         self._content_rounds = 0
         self._last = time.monotonic()
@@ -283,14 +270,9 @@ LINK = (
 
 
 def metrics_text(status: Mapping[str, Any] | None, site: str) -> str:
-    """Return a status in Prometheus' format.
+    """Return a status in Prometheus' format; the status is None if the site did not answer.
 
-    Parameters
-    ----------
-    status : mapping or None
-        Answer to the command ``status``; None if the site did not answer.
-    site : str
-        Name of the site, a label of every sample.
+    The name of the site is a label of every sample.
     """
     answers = {"up": status is not None}
     text = [_family(UP, [({"site": site}, answers)])]

@@ -62,13 +62,7 @@ class Kind(IntEnum):
 
 
 class FrameError(ValueError):
-    """A frame that cannot be used.
-
-    Attributes
-    ----------
-    reason : str
-        Category, for counters.
-    """
+    """A frame that cannot be used; ``reason`` is a category, for counters."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -77,25 +71,7 @@ class FrameError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A message from one site to another.
-
-    Attributes
-    ----------
-    kind : Kind
-        Purpose of the frame.
-    agreement : int
-        As :attr:`.SiteConfig.agreement`.
-    sender_epoch, receiver_epoch : int
-        Epochs of the two ends of the link.
-    number, acknowledged : int
-        Numbers of this message, and of the last one read from the receiver.
-    degree : int
-        Number of neighbours of the sender.
-    dimension : int
-        Length of a model.
-    numbers : array of float64
-        Contents, written by the native site.
-    """
+    """A message from one site to another; see the layout for the fields."""
 
     kind: Kind
     agreement: int
@@ -130,19 +106,8 @@ def encode(frame: Frame) -> bytes:
 def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
     """Read a frame and check it as far as possible without the link.
 
-    Parameters
-    ----------
-    data : bytes
-        The received bytes.
-    agreement, dimension : int
-        Values of this site, which the sender must share.
-    count : int
-        Number of numbers in an exchange.
-
-    Raises
-    ------
-    FrameError
-        If the frame is invalid.
+    ``agreement`` and ``dimension`` are the values of this site, which the sender must share,
+    ``count`` the number of numbers in an exchange. FrameError if the frame is invalid.
     """
     if len(data) < HEADER_BYTES:
         raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
@@ -189,21 +154,11 @@ SHARES = 100.0
 
 @dataclass(frozen=True)
 class MessageLimits:
-    """Limits on a message.
+    """Limits on a message."""
 
-    Attributes
-    ----------
-    norm : float
-        Largest length of a vector: a model, or what consensus sends.
-    figure : float
-        Largest value of a figure of one site.
-    mass : float
-        Mass of the whole network.
-    """
-
-    norm: float
-    figure: float
-    mass: float
+    norm: float  # largest length of a vector: a model, or what consensus sends
+    figure: float  # largest value of a figure of one site
+    mass: float  # of the whole network
 
     @classmethod
     def of(cls, setting: SiteSetting, method: Any, n_sites: int, norm: float | None) -> Self:

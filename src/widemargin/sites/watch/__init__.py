@@ -40,37 +40,19 @@ OF_EVERY_PAGE = {
 
 @dataclass(frozen=True)
 class Page:
-    """Answer to requests for one path.
+    """Answer to requests for one path."""
 
-    Attributes
-    ----------
-    kind : str
-        Media type.
-    content : callable
-        Returns the body, for every request.
-    headers : mapping
-        Added to the headers of every page, or replacing them.
-    """
-
-    kind: str
-    content: Callable[[], str]
+    kind: str  # media type
+    content: Callable[[], str]  # returns the body, for every request
+    # Added to the headers of every page, or replacing them.
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class LocalServer:
     """Context manager that serves pages on 127.0.0.1 from its own threads.
 
-    Parameters
-    ----------
-    port : int
-        Port to listen on; 0 takes a free one, which is then in `port`.
-    pages : mapping from path to Page
-        The pages; other paths are answered with 404.
-
-    Raises
-    ------
-    OSError
-        If the port is taken.
+    Port 0 takes a free one, which is then in `port`. Paths without a page are answered with 404.
+    OSError if the port is taken.
     """
 
     def __init__(self, port: int, pages: Mapping[str, Page]) -> None:
@@ -159,14 +141,10 @@ Ask = Callable[[Path], Mapping[str, Any]]
 
 
 class Watcher:
-    """Latest known statuses of some sites.
+    """Latest known statuses of the sites in some folders.
 
-    Parameters
-    ----------
-    folders : sequence of Path
-        Folders of the sites.
-    ask : callable
-        Returns the status of the site in a folder; raises ValueError or OSError if there is none.
+    ``ask`` returns the status of the site in a folder, or raises ValueError or OSError if there is
+    none.
     """
 
     def __init__(self, folders: Sequence[Path], ask: Ask | None = None) -> None:
