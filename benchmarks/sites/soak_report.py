@@ -88,7 +88,7 @@ class Samples:
     def _watch(self, site: SiteProcess, status: Mapping[str, Any] | None) -> None:
         now = time.monotonic()
         if not site.running:
-            self.ended.append({"site": site.name, "said": self._fleet.last_words(site)})
+            self.ended.append({"site": site.name, "said": self._fleet.last_output(site)})
             self._fleet.start(site)  # as systemd would
             self.started(site)
             return

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
 from ..core.budget import Budget
-from ..core.fit import train, warn
+from ..core.fit import train
 from ..core.history import History
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
@@ -27,8 +27,8 @@ from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Tracki
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
-from .gossip_fit import COLUMNS, GossipFit, NetworkRules
-from .gossip_sites import Placement, placed, warn_of_split_network
+from .gossip_fit import COLUMNS, GossipFit
+from .gossip_sites import NetworkRules, Placement, placed
 from .linear_fit import loss_of, row_weights
 from .linear_prediction import ACCEPTED, LinearModel
 from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
@@ -40,9 +40,6 @@ from .training_set import (
     warn_if_one_feature_dominates,
 )
 from .validation import codes_of
-
-# Label skew above which GADGET, with one exchange a step, does not come near the optimum.
-SKEWED = 0.2
 
 
 @with_parameters
@@ -250,7 +247,8 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
             placement = placed(training, sites, self.n_sites, self.topology, seed)
             score = self._validation(training, X_val, y_val)
             problems, rules = self._problems(placement), self._rules()
-            self._check_network(placement, problems, rules)
+            memory = memory_bytes(self.memory_limit)
+            rules.check(placement, problems.size, problems.n_problems, memory, self.max_iter)
             self._train(problems, placement, rules, seed, score)
         return self
 
@@ -330,22 +328,6 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
             faults=NetworkFaults() if self.faults is None else self.faults,
             stopping=Stopping(self.stopping, self.tol, self.epsilon, self.quiet),
         )
-
-    def _check_network(
-        self, placement: Placement, problems: LinearProblems, rules: NetworkRules
-    ) -> None:
-        """Refuse what does not fit into memory, and warn of networks that converge poorly."""
-        topology, memory = placement.topology, memory_bytes(self.memory_limit)
-        rules.faults.check(topology.n_sites)
-        rules.check_memory(topology, problems.size, problems.n_problems, memory)
-        warn_of_split_network(rules.faults, topology, self.max_iter)
-        skew = placement.label_skew
-        if rules.method.name == "gadget" and self.exchanges == 1 and skew > SKEWED:
-            warn(
-                f"Classes are spread unevenly over the sites (label skew {skew:.2g}), where GADGET "
-                "converges poorly with one exchange a step. Take solver='consensus', or "
-                "exchanges=20."
-            )
 
     def _train(
         self,

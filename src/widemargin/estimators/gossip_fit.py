@@ -1,4 +1,4 @@
-"""How the run of a network ended, and what is said of it."""
+"""Run the network of every binary problem, and report how each ended."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from ..core.certificates import Certificate
 from ..core.fit import Fit, warn
 from ..core.history import Columns, History
 from ..core.outcome import Outcome, Solution
-from ..gossip import NetworkFaults, Simulation, Stopping, Talking, Topology
-from ..gossip.methods import GossipMethod
+from ..gossip import NetworkFaults, Simulation
 from ..gossip.simulation import HISTORY
 from ..linear.history import Score
 from ..linear.model import split_weights
 from ..linear.problems import LinearProblems
-from .gossip_sites import Placement
+from .gossip_sites import NetworkRules, Placement
 
+COLUMNS: Columns = {
+    "problem": int,
+    **{name: int if name in ("round", "messages", "bytes") else float for name in HISTORY},
+}
 UNKNOWN = Certificate(np.nan, np.nan)
 
 
@@ -63,7 +66,7 @@ class Ending(Enum):
 
 
 def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
-    """Tell why a run ended that was not interrupted."""
+    """Return why a run ended that was not interrupted."""
     network = simulation.network
     if simulation.faults.lies and getattr(simulation.method, "robust", None) is None:
         return Ending.DECEIVED
@@ -108,7 +111,7 @@ class NetworkOutcome:
         )
 
     def within(self, tol: float) -> bool:
-        """Tell whether every site is proved to be as near to the optimum as wanted."""
+        """Return whether every site is proved to be within ``tol`` of the optimum."""
         return bool(self.certificate.relative_gap <= tol)
 
     def outcome(self, tol: float) -> Outcome:
@@ -120,7 +123,7 @@ class NetworkOutcome:
 
 
 def warn_of_missing_sites(faults: NetworkFaults, rounds: int, estimator: str) -> None:
-    """Say which sites are missing at the end."""
+    """Warn of sites that are missing at the end."""
     schedule = sorted(faults.schedule, key=lambda entry: entry[0])
     late = [tuple(entry) for entry in schedule if entry[0] >= rounds]
     last = {site: event for when, event, site in schedule if when < rounds}
@@ -140,7 +143,7 @@ def warn_of_missing_sites(faults: NetworkFaults, rounds: int, estimator: str) ->
 
 
 def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str) -> None:
-    """Say what did not converge, once for all binary problems."""
+    """Warn of what did not converge, once for all binary problems."""
     failed = [each for each in outcomes if not each.within(tol)]
     if not failed:
         return
@@ -152,45 +155,6 @@ def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str)
         f"{worst.certificate.relative_gap:.3g}, wanted tol={tol:g}. {advice}",
         ConvergenceWarning,
     )
-
-
-COLUMNS: Columns = {
-    "problem": int,
-    **{name: int if name in ("round", "messages", "bytes") else float for name in HISTORY},
-}
-# Vectors of a model's length, for every one that a message carries: on a link, beside messages that
-# are late; at a site; and for a site's models of all binary problems as they become attributes.
-# Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
-PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
-PER_SITE = 10
-PER_PROBLEM = 3
-
-
-@dataclass(frozen=True)
-class NetworkRules:
-    """How the sites learn, exchange messages, fail and stop."""
-
-    method: GossipMethod
-    talking: Talking
-    faults: NetworkFaults
-    stopping: Stopping
-
-    def check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
-        """Raise if sites and links would need more bytes than allowed, before they are built."""
-        late = self.talking.exchanges * self.faults.delay * (1.0 + self.faults.duplication)
-        if self.method.name != "consensus":
-            late *= 2  # remembered at the sender, too
-        per_link = PER_LINK[self.method.name] + late
-        vectors = self.method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
-        needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
-        if needed > limit:
-            raise ValueError(
-                f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
-                f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than "
-                f"`memory_limit`, {limit / 2**30:.2g} GiB. Take a topology with fewer links, such "
-                "as 'ring' or ('random_regular', {'degree': 4}), or fewer sites, or raise "
-                "`memory_limit`."
-            )
 
 
 class GossipFit(Fit[NetworkOutcome]):
@@ -306,7 +270,7 @@ class GossipFit(Fit[NetworkOutcome]):
         }
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
-        """Say which sites are missing at the end, and what did not converge."""
+        """Warn of sites that are missing at the end, and of what did not converge."""
         outcomes = self.outcomes
         rounds = max(each.rounds for each in outcomes)
         warn_of_missing_sites(self.rules.faults, rounds, self.name)

@@ -1,4 +1,4 @@
-"""Which rows are at which site of a network."""
+"""The network of a fit: which rows are at which site, and the rules that sites follow."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.fit import warn
-from ..gossip.faults import NetworkFaults
+from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.graphs import GivenGraph, check_size, read_graph
+from ..gossip.methods import GossipMethod
 from ..gossip.topology import Topology, graph_of, listed
 from .training_set import TrainingSet, in_own_order
 
 # Where neither the user nor the data say how many sites there are.
 USUAL_SITES = 10
+# Label skew above which GADGET, with one exchange a step, does not come near the optimum.
+SKEWED = 0.2
+# Vectors of a model's length, for every one that a message carries: on a link, beside messages that
+# are late; at a site; and for a site's models of all binary problems as they become attributes.
+# Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
+PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
+PER_SITE = 10
+PER_PROBLEM = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,59 @@ class Placement:
         held = weight[np.diff(self.start) > 0]
         shares = held / held.sum(axis=1, keepdims=True)
         return float(0.5 * np.abs(shares - whole).sum(axis=1).max())
+
+
+@dataclass(frozen=True)
+class NetworkRules:
+    """How the sites learn, exchange messages, fail and stop."""
+
+    method: GossipMethod
+    talking: Talking
+    faults: NetworkFaults
+    stopping: Stopping
+
+    def check(
+        self, placement: Placement, size: int, n_problems: int, memory: int, rounds: int
+    ) -> None:
+        """Raise if the network does not fit into memory; warn if it will converge poorly."""
+        topology = placement.topology
+        self.faults.check(topology.n_sites)
+        self._check_memory(topology, size, n_problems, memory)
+        # Components that a later site joins do no harm: no site stops before the last event.
+        members = self.faults.members(topology.n_sites, rounds)
+        parts = [] if members.all() else topology.parts_of(members)
+        if len(parts) > 1:
+            gone = np.flatnonzero(~members).tolist()
+            warn(
+                f"By `schedule` sites {gone} are not there in the end, and without them the "
+                f"network falls into {len(parts)} components that never hear of each other: "
+                f"{listed(parts, range(topology.n_sites))}. Their models will differ. Take a "
+                "topology with more links, or let other sites leave."
+            )
+        skew = placement.label_skew
+        if self.method.name == "gadget" and self.talking.exchanges == 1 and skew > SKEWED:
+            warn(
+                f"Classes are spread unevenly over the sites (label skew {skew:.2g}), where GADGET "
+                "converges poorly with one exchange a step. Take solver='consensus', or "
+                "exchanges=20."
+            )
+
+    def _check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
+        """Raise if sites and links would need more bytes than allowed, before they are built."""
+        late = self.talking.exchanges * self.faults.delay * (1.0 + self.faults.duplication)
+        if self.method.name != "consensus":
+            late *= 2  # remembered at the sender, too
+        per_link = PER_LINK[self.method.name] + late
+        vectors = self.method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
+        needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
+        if needed > limit:
+            raise ValueError(
+                f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
+                f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than "
+                f"`memory_limit`, {limit / 2**30:.2g} GiB. Take a topology with fewer links, such "
+                "as 'ring' or ('random_regular', {'degree': 4}), or fewer sites, or raise "
+                "`memory_limit`."
+            )
 
 
 def placed(
@@ -73,21 +135,6 @@ def placed(
     network = graph_of(topology, len(labels), seed)
     start = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(labels)))])
     return Placement(_sorted_by(number, training), start.astype(np.int64), labels, network)
-
-
-def warn_of_split_network(faults: NetworkFaults, topology: Topology, rounds: int) -> None:
-    """Warn if the sites that are present at the end cannot reach each other."""
-    # Components that a later site joins do no harm: no site stops before the last event.
-    members = faults.members(topology.n_sites, rounds)
-    parts = [] if members.all() else topology.parts_of(members)
-    if len(parts) > 1:
-        gone = np.flatnonzero(~members).tolist()
-        warn(
-            f"By `schedule` sites {gone} are not there in the end, and without them the network "
-            f"falls into {len(parts)} components that never hear of each other: "
-            f"{listed(parts, range(topology.n_sites))}. Their models will differ. Take a topology "
-            "with more links, or let other sites leave."
-        )
 
 
 def _is_named(topology: Any) -> bool:

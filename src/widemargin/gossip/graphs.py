@@ -1,4 +1,4 @@
-"""Graphs by name, as pairs of neighbours; networkx draws the random ones.
+"""Graphs by name, or given by the user, as pairs of neighbours; networkx draws the random ones.
 
 ==============  =================================================  ===================
 name            neighbours of a site                               options
@@ -130,11 +130,7 @@ def small_world(
 
 
 FAMILIES: dict[str, Callable[..., Pairs]] = {
-    "complete": complete,
-    "ring": ring,
-    "star": star,
-    "grid": grid,
-    "torus": torus,
+    family.__name__: family for family in (complete, ring, star, grid, torus)
 }
 # Each with the option to raise if its graphs are not connected.
 RANDOM_FAMILIES: dict[str, tuple[Callable[..., Pairs], str]] = {

@@ -152,7 +152,7 @@ def run_demo(
         run.wait(SECONDS_DOWN)
         fleet.start(victim)
         run.news(f"{victim.name} started again, from its saved state")
-        agreed = run.until(_all_agreed)
+        agreed = run.until(lambda seen: all(s and s["agreed"] for s in seen.values()))
         run.news("all sites agreed" if agreed else "the time is over before all sites agreed")
         results = []
         for site, here in zip(fleet.sites, rows, strict=True):
@@ -208,7 +208,7 @@ class _Run:
             if code is not None and code >= 0:  # negative if it was killed by a signal
                 raise RuntimeError(
                     f"{site.name} ended by itself (exit code {code}): "
-                    f"{self._fleet.last_words(site)}"
+                    f"{self._fleet.last_output(site)}"
                 )
         self.seen = self._fleet.statuses()
         self._show(self.seconds, self.seen, None)
@@ -217,7 +217,3 @@ class _Run:
 def _rounds(statuses: Statuses, site: SiteProcess) -> int:
     status = statuses[site.name]
     return int(status["rounds"]) if status else 0
-
-
-def _all_agreed(statuses: Statuses) -> bool:
-    return all(status and status["agreed"] for status in statuses.values())

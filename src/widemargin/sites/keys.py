@@ -160,10 +160,6 @@ class Gate:
             for key in keys
         }
 
-    def knows(self, key: str) -> bool:
-        """Return whether a key is on the list."""
-        return key in self._connecting
-
     def answer(self, question: list[bytes]) -> list[bytes]:
         """Answer one query of libzmq."""
         if len(question) < 6:

@@ -141,7 +141,7 @@ class Participant:
         self.rounds = 0
         self._fingerprint = local.rows.fingerprint
         self._store = StateStore(self.config.folder, sync=self.config.sync)
-        self.site = self._restored() or self._new()
+        self.site = self._restored() or self._linked(local.native(len(self.config.neighbours)))
         self._open_new_links()
         self.save()
 
@@ -204,18 +204,15 @@ class Participant:
             "removed": [before[key].name for key in before.keys() - listed.keys()],
         }
 
-    def _new_links(self, site: NativeSite) -> Links:
-        return Links(
+    def _linked(self, site: NativeSite) -> NativeSite:
+        """Return a native site, after creating its links, which are closed."""
+        self.links = Links(
             site,
             agreement=self.config.agreement,
             dimension=self.local.problem.size,
             limits=self.local.limits,
             listener=self._listener,
         )
-
-    def _new(self) -> NativeSite:
-        site = self.local.native(len(self.config.neighbours))
-        self.links = self._new_links(site)
         return site
 
     def _restored(self) -> NativeSite | None:
@@ -236,9 +233,8 @@ class Participant:
             if header[name] != now:
                 raise StateError(f"{what} since it was saved")
         slots = len(header["masses"]["sent"])
-        site = self.local.native(max(slots, len(self.config.neighbours)))
+        site = self._linked(self.local.native(max(slots, len(self.config.neighbours))))
         site.restore(saved.native)
-        self.links = self._new_links(site)
         self.links.restored(header["links"], self.config.neighbours)
         self.rounds = int(header["rounds"])
         self._listener("state_restored", steps=int(site.steps), rounds=self.rounds)

@@ -21,15 +21,12 @@ __all__ = [
     "Setting",
     "check_settings",
     "checked_value",
-    "key_in_file",
     "unknown_setting",
     "write_template",
 ]
 
 Check = Callable[[Any], bool]
 
-# Keys of the file that differ from the name of the setting.
-_IN_FILE = {"data": "path"}
 REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
 
 
@@ -108,6 +105,16 @@ class Setting:
     default: Any
     comment: str
     example: Any = None  # value in a template if there is no default
+
+    @property
+    def key(self) -> str:
+        """Key in its section of the file."""
+        return "path" if self.name == "data" else self.name
+
+    @property
+    def full_key(self) -> str:
+        """Key with its section, for messages."""
+        return f"{self.section}.{self.key}".lstrip(".")
 
 
 SECTIONS = {
@@ -220,11 +227,6 @@ SETTINGS = (
 )
 
 
-def key_in_file(setting: Setting) -> str:
-    """Return the key of a setting in its section of the file."""
-    return _IN_FILE.get(setting.name, setting.name)
-
-
 def unknown_setting(key: str, known: Iterable[str]) -> str:
     """Return the message for a setting that does not exist."""
     return f"there is no setting `{key}`. Those there are: {', '.join(sorted(known))}."
@@ -234,8 +236,7 @@ def checked_value(setting: Setting, value: Any) -> Any:
     """Return a value, or raise ConfigError if it is not of the setting's kind."""
     required, fits = setting.kind
     if not fits(value):
-        name = f"{setting.section}.{key_in_file(setting)}".lstrip(".")
-        raise ConfigError(f"`{name}` must be {required}; got {value!r}.")
+        raise ConfigError(f"`{setting.full_key}` must be {required}; got {value!r}.")
     return value
 
 
@@ -297,7 +298,7 @@ def write_template(
 
 
 def _line(setting: Setting, given: dict[str, Any]) -> str:
-    key = key_in_file(setting)
+    key = setting.key
     if setting.name in given:
         return f"{key} = {toml_text(given[setting.name])}  # {setting.comment}"
     if setting.name in REQUIRED:

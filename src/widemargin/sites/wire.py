@@ -71,7 +71,7 @@ class FrameError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A message from one site to another; see the layout for the fields."""
+    """A message from one site to another; the fields are in the order of the layout."""
 
     kind: Kind
     agreement: int
@@ -86,21 +86,9 @@ class Frame:
 
 def encode(frame: Frame) -> bytes:
     """Return the bytes of a frame."""
-    header = _HEADER.pack(
-        MAGIC,
-        VERSION,
-        frame.kind,
-        frame.agreement,
-        frame.sender_epoch,
-        frame.receiver_epoch,
-        frame.number,
-        frame.acknowledged,
-        frame.degree,
-        frame.dimension,
-        len(frame.numbers),
-        0,
-    )
-    return header + np.ascontiguousarray(frame.numbers, dtype="<f8").tobytes()
+    *fields, numbers = vars(frame).values()
+    header = _HEADER.pack(MAGIC, VERSION, *fields, len(numbers), 0)
+    return header + np.ascontiguousarray(numbers, dtype="<f8").tobytes()
 
 
 def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
