@@ -9,8 +9,8 @@ from pretended import KEY, answering, status
 from typer.testing import CliRunner
 
 from widemargin.cli import app
-from widemargin.cli.site import unit_text
 from widemargin.sites.config import read_config
+from widemargin.sites.template import unit_text
 
 
 @pytest.fixture

@@ -42,6 +42,11 @@ RUNS_DDL = "first long, chunk int, data binary"
 
 Batches = Iterable[pa.RecordBatch]
 Reader = Callable[[Batches], Iterator[tuple[int, Any]]]
+# Rows of the job that probes the workers: more than a cluster has cores, but few.
+PROBE_ROWS = 2**14
+_MASK = 0xFFFFFFFF
+# Cores by session; an entry goes with its session.
+_known: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def chunks_of(thing: Any) -> Iterator[memoryview]:
@@ -204,15 +209,6 @@ def _row(number: int, chunk: int, data: bytes | memoryview) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [pa.array([number]), pa.array([chunk], pa.int32()), value], schema=CHUNKS
     )
-
-
-# Rows of the job that probes the workers: more than a cluster has cores, but few.
-PROBE_ROWS = 2**14
-
-_MASK = 0xFFFFFFFF
-
-# Cores by session; an entry goes with its session.
-_known: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def require_workers(session: Any) -> int:

@@ -22,10 +22,9 @@ from .settings import (
     Setting,
     check_settings,
     checked_value,
-    toml_text,
     unknown_setting,
-    write_template,
 )
+from .template import toml_text, write_template
 
 if TYPE_CHECKING:
     from ..estimators.gossip import GossipClassifier

@@ -26,6 +26,14 @@ __all__ = [
 
 SECRET_MODE = 0o600
 _LENGTH = 40  # of a key in Z85, which stands for 32 bytes
+# Endpoint of libzmq's queries, by ZeroMQ's RFC 27.
+ENDPOINT = "inproc://zeromq.zap.01"
+DOMAIN = b"widemargin"
+# Limit of a neighbour's handshakes: it connects once, and again after a failure.
+CONNECTIONS_PER_SECOND = 2.0
+CONNECTION_BURST = 20.0
+# Number of refused keys that are remembered, so that each is logged once.
+MOST_STRANGERS = 1024
 
 
 def make_keys(folder: str | os.PathLike[str]) -> str:
@@ -115,16 +123,6 @@ def _read(path: Path) -> str:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
-# Endpoint of libzmq's queries, by ZeroMQ's RFC 27.
-ENDPOINT = "inproc://zeromq.zap.01"
-DOMAIN = b"widemargin"
-# Limit of a neighbour's handshakes: it connects once, and again after a failure.
-CONNECTIONS_PER_SECOND = 2.0
-CONNECTION_BURST = 20.0
-# Number of refused keys that are remembered, so that each is logged once.
-MOST_STRANGERS = 1024
-
-
 class TokenBucket:
     """Rate limit: `rate` events a second, in bursts of up to `most`."""
 
@@ -144,7 +142,10 @@ class TokenBucket:
 
 
 class Gate:
-    """Answers libzmq's queries, counts refused handshakes, and reports every unknown key once."""
+    """The allow-list of public keys, which libzmq queries at every handshake (ZAP).
+
+    It counts refused handshakes, and reports every unknown key once.
+    """
 
     def __init__(self, listener: Callable[..., None]) -> None:
         self.refused = 0

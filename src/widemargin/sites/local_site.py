@@ -26,6 +26,8 @@ from .transport import QUEUED
 from .wire import HEADER_BYTES, MessageLimits
 
 __all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
+# Maximum number of vectors that the native site keeps per link, in addition to queues.
+VECTORS_PER_LINK = 3
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,6 @@ def read_rows(config: SiteConfig) -> LocalRows:
         )
     label = np.where(y == config.classes[1], 1, -1).astype(np.int8)
     return LocalRows(canonical(table.X), label, table.feature_names)
-
-
-# Maximum number of vectors that the native site keeps per link, in addition to queues.
-VECTORS_PER_LINK = 3
 
 
 @dataclass

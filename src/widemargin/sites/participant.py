@@ -1,8 +1,9 @@
-"""`state.wms`: the state of a site, written so that a kill at any moment does no harm.
+"""A site without its loop: the native site, its links and its saved state.
 
-The state is saved *before* the messages of a round are sent. Whatever neighbours have received,
-including acknowledgements, is therefore in the file, and a site that restarts from it contradicts
-nothing: to its neighbours it seems to have paused and to have missed what it read since.
+The file `state.wms` is written so that a kill at any moment does no harm. The state is saved
+*before* the messages of a round are sent. Whatever neighbours have received, including
+acknowledgements, is therefore in the file, and a site that restarts from it contradicts nothing: to
+its neighbours it seems to have paused and to have missed what it read since.
 
 Layout: ``WMSITE`` and the version, two bytes; the length of the header, eight; the header, JSON;
 the state of the native site; a BLAKE2b digest of all that, 16 bytes.

@@ -32,6 +32,12 @@ LONGEST_WAIT = 0.25
 SILENCE = 6
 # Rounds after which a content site with content neighbours rests, even if others are away.
 RESTING = 50
+MOST_POINTS = 512
+# Initial seconds between points, doubled whenever there are too many.
+FIRST_STEP = 0.5
+# Media type of metrics.
+KIND = "text/plain; version=0.0.4"
+SECONDS_FOR_AN_ANSWER = 5.0
 
 
 class Pace:
@@ -111,11 +117,6 @@ class Pace:
             for key, link in self._of.links.by_key.items()
             if link.their_epoch and links[link.slot, 2] <= SILENCE
         }
-
-
-MOST_POINTS = 512
-# Initial seconds between points, doubled whenever there are too many.
-FIRST_STEP = 0.5
 
 
 class SiteHistory:
@@ -216,11 +217,6 @@ def _link(part: Participant, link: Link, dropped: int) -> dict[str, Any]:
         "epoch": link.epoch,
         "last_heard_seconds_ago": ago,
     }
-
-
-#: Media type of the format.
-KIND = "text/plain; version=0.0.4"
-SECONDS_FOR_AN_ANSWER = 5.0
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Frames of messages: a header of fixed layout, then numbers. Nothing is ever unpickled.
+"""Frames of messages, a header of fixed layout and numbers, and limits on these numbers.
 
-All of it is little endian:
+Nothing is ever unpickled. All of it is little endian:
 
 ====== ======= ===================================================================
 offset type    contents
@@ -52,6 +52,10 @@ HEADER_BYTES = _HEADER.size
 # Largest whole number that a double represents exactly. Epochs leave room for later ones.
 MOST_NUMBER = 2**53
 MOST_EPOCH = 2**62
+# Factor above what the problem allows.
+ROOM = 10.0
+# Mass that one message may carry, in units of the mass of the whole network.
+SHARES = 100.0
 
 
 class Kind(IntEnum):
@@ -134,15 +138,14 @@ def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: i
     return Frame(Kind(kind), theirs, sender, receiver, number, read, degree, size, numbers)
 
 
-# Factor above what the problem allows.
-ROOM = 10.0
-# Mass that one message may carry, in units of the mass of the whole network.
-SHARES = 100.0
-
-
 @dataclass(frozen=True)
 class MessageLimits:
-    """Limits on a message."""
+    """Limits on the numbers that are accepted from neighbours.
+
+    They follow from the settings that all sites share, and a correct neighbour stays well within
+    them in any state of the network. A faulty neighbour within the limits can still do harm: see
+    the threat model in the documentation.
+    """
 
     norm: float  # largest length of a vector: a model, or what consensus sends
     figure: float  # largest value of a figure of one site

@@ -36,6 +36,28 @@ OF_EVERY_PAGE = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+SECONDS_BETWEEN_QUESTIONS = 0.5
+SECONDS_FOR_AN_ANSWER = 2.0
+MOST_POINTS = 1024
+MOST_AT_ONCE = 16
+# The parts of a status that the page gets: figures, never weights or rows.
+OF_A_SITE = (
+    "uptime_seconds",
+    "rounds",
+    "estimated_gap",
+    "content",
+    "agreed",
+    "distance",
+    "training_accuracy",
+    "n_rows",
+    "n_features",
+    "mass",
+    "bytes_sent",
+    "bytes_received",
+    "refused_keys",
+)
+OF_A_LINK = ("name", "connected", "sent", "received", "rejected", "distance")
+Ask = Callable[[Path], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -113,31 +135,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Log nothing: pages are polled every second."""
-
-
-SECONDS_BETWEEN_QUESTIONS = 0.5
-SECONDS_FOR_AN_ANSWER = 2.0
-MOST_POINTS = 1024
-MOST_AT_ONCE = 16
-# The parts of a status that the page gets: figures, never weights or rows.
-OF_A_SITE = (
-    "uptime_seconds",
-    "rounds",
-    "estimated_gap",
-    "content",
-    "agreed",
-    "distance",
-    "training_accuracy",
-    "n_rows",
-    "n_features",
-    "mass",
-    "bytes_sent",
-    "bytes_received",
-    "refused_keys",
-)
-OF_A_LINK = ("name", "connected", "sent", "received", "rejected", "distance")
-
-Ask = Callable[[Path], Mapping[str, Any]]
 
 
 class Watcher:
