@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,12 +63,13 @@ def main(arguments: list[str] | None = None) -> None:
                 kept = {"choices": getattr(module, constant), "default": getattr(module, constant)}
                 command.add_argument(f"--{constant.lower()}", nargs="+", help=text, **kept)
     writer = commands.add_parser("render", help="write the tables into docs/benchmarks")
+    writer.add_argument("--only", nargs="+", choices=PAPERS, default=list(PAPERS), metavar="PAPER")
     writer.add_argument("--results", type=Path, default=RESULTS)
     writer.add_argument("--to", type=Path, default=FOLDER, help="folder of the tables")
     options = vars(parser.parse_args(arguments))
     command, results = options.pop("command"), options.pop("results")
     if command == "render":
-        render(results, options["to"])
+        render(results, options["to"], options["only"])
         return
     folder = results or (QUICK if options["quick"] else RESULTS)
     store = Store(folder / f"{command}.json", options.pop("again"))
@@ -77,14 +79,15 @@ def main(arguments: list[str] | None = None) -> None:
     module.run(store, module.DATA_SETS if only is None else (only,), **options)
 
 
-def render(results: Path, folder: Path) -> None:
-    """Write all tables from a folder of results; what is missing is left open."""
+def render(results: Path, folder: Path, names: Iterable[str] = PAPERS) -> None:
+    """Write the tables of papers from a folder of results; what is missing is left open."""
     stores = {name: Store(results / f"{name}.json") for name in PAPERS}
-    for name, paper in PAPERS.items():
-        for table, columns, rows in paper.page.tables(stores[name].cells):
+    for name in names:
+        page, cells = PAPERS[name].page, stores[name].cells
+        for table, columns, rows in page.tables(cells):
             write_csv(folder / f"{table}.csv", columns, rows)
-        if hasattr(paper.page, "draw"):
-            paper.page.draw(stores[name].cells, folder)
+        if hasattr(page, "draw"):
+            page.draw(cells, folder)
     titles = [paper.title for paper in PAPERS.values()]
     write_csv(folder / "machine.csv", ["", *titles], stamp_rows(stores.values()))
 

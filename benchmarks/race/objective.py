@@ -112,10 +112,11 @@ def measure(model: Any, data: DataSet) -> Cell:
 
 
 def measure_levels(model: Any, data: DataSet) -> Cell:
-    """Fit and score a divided classifier that may go on from a checkpoint.
+    """Fit and score a divided classifier that may continue from a checkpoint.
 
     The time counts from the start of the leaves, also where an earlier fit solved them.
     """
     cell = measure(model, data)
     history = {name: model.history_[name].tolist() for name in ("level", "parts", "seconds")}
-    return {**cell, "fit_seconds": history["seconds"][-1], "history": history}
+    spent = history["seconds"][-1] if history["seconds"] else cell["fit_seconds"]
+    return {**cell, "fit_seconds": spent, "history": history}

@@ -190,7 +190,7 @@ class Race:
         raise NotImplementedError
 
     def heats(self, name: str, store: Store, options: Namespace, rows: Rows) -> Iterator[Heat]:
-        """Give the heats of a case; later ones may depend on cells of earlier ones."""
+        """Yield the heats of a case; later ones may depend on cells of earlier ones."""
         raise NotImplementedError
 
     def ladder(self, entry: Entry, cells: Cells) -> tuple[float, ...]:
@@ -210,7 +210,7 @@ class Race:
         raise NotImplementedError
 
     def tables(self, cells: Cells) -> Iterator[Table]:
-        """Give the tables of the page; what was not measured is left open."""
+        """Yield the tables of the page; what was not measured is left open."""
         raise NotImplementedError
 
     def draw(self, cells: Cells, folder: Path) -> None:

@@ -40,7 +40,7 @@ def measure(worker: str, job: dict[str, Any], max_time: float) -> dict[str, Any]
             check=False,
         )
     except subprocess.TimeoutExpired as late:
-        printed = late.stdout or b""  # bytes, whatever `text` says
+        printed = late.stdout or b""  # bytes, in spite of `text`
         return {**_last_line(printed.decode()), "out_of_time": True, "max_time": max_time}
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()[-LAST_LINES:]

@@ -90,6 +90,8 @@ class _Measuring:
         budget = self.limits.reference_time if reference else self.limits.max_time
         job: Cell = {"library": entry.library, "problem": dict(entry.problem), "form": form}
         job |= {"settings": dict(entry.settings), "rung": entry.rung, "ladder": ladder}
+        if target is not None:
+            target = target[0], float(f"{target[1]:.10g}")  # the same on every machine
         job |= {"target": target, "quick": self.limits.quick}
         kept = self.store.cells.get(name, {})
         if not kept.get("finished") and kept.get("budget", budget) < budget:
@@ -106,7 +108,7 @@ class _Measuring:
 
 
 def _ending(rung: str, cell: Cell) -> str:
-    """Say where a ladder ended."""
+    """Describe where a ladder ended."""
     if not cell.get("rungs"):
         return "nothing in time"
     last = cell["rungs"][-1]

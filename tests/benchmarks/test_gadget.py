@@ -149,7 +149,7 @@ def test_tables_stand_beside_the_print(folder, small):
     kept = Store(folder / "gossip.json").cells
     main([*run, "--only", "a9a", "--tables", "2", "3"])
     assert Store(folder / "gossip.json").cells == kept
-    render(folder, folder / "tables")
+    render(folder, folder / "tables", ["gossip"])
     rows = table(folder / "tables" / "gossip_table_2_accuracy.csv")
     first = rows[0]
     assert (first["Data set"], first["Rows per step"]) == ("a9a (Adult)", "1")
@@ -185,7 +185,7 @@ def test_tables_stand_beside_the_print(folder, small):
 
 
 def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
-    monkeypatch.setattr(effects, "SPLITS", 2)
+    monkeypatch.setattr(comparison, "SPLITS", 2)
     run = ["gossip", *LIMITS, "--results", str(folder)]
     main([*run, "--only", "secom", "--tables", "robustness", "production"])
     main([*run, "--only", "sylva", "--tables", "liars"])
@@ -194,7 +194,7 @@ def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
     followed = cells["figure_4/secom"]
     entered = [np.sum(followed[str(times)]["entered"]) for times in (4, 8, 10)]
     assert entered == sorted(entered, reverse=True)
-    render(folder, folder / "tables")
+    render(folder, folder / "tables", ["gossip"])
     rows = table(folder / "tables" / "gossip_production.csv")
     found = {(each["Weights"], each["Method"]): each for each in rows}
     for method in ("LIBLINEAR pooled", "consensus, hinge"):
@@ -202,7 +202,7 @@ def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
             float(found[each, method]["Recall of failures"]) for each in ("even", "balanced")
         ]
         assert recalls[0] < recalls[1]
-    cell = cells[effects.production_cell("secom", 0, "balanced", "consensus")]
+    cell = cells[comparison.production_cell("secom", 0, "balanced", "consensus")]
     row = found["balanced", "consensus, hinge"]
     assert row["worst site"] == f"{100 * min(cell['recall']):.2f}"
     lies = table(folder / "tables" / "gossip_liars.csv")

@@ -94,7 +94,7 @@ def test_tables_stand_beside_the_print(folder, monkeypatch):
     assert "table_1/iris/1/check/0.1" not in cells
     assert not any(name.startswith("table_1/satimage/0/check") for name in cells)
     assert "table_1/satimage/1/ww/1" not in cells  # it has a test part: one split
-    render(folder, folder / "tables")
+    render(folder, folder / "tables", ["multiclass"])
     rows = table(folder / "tables" / "multiclass_table_1_error.csv")
     row = next(each for each in rows if (each["Data set"], each["C"]) == ("iris", "0.1"))
     fits = [cells[f"table_1/iris/{number}/ww/0.1"]["accuracy"] for number in range(2)]

@@ -172,7 +172,7 @@ def test_sodm_tables_end_to_end(folder):
     assert cells == 2 * (1 + 1 + 4 * 3)
     sodm_tables.run(results, ["ijcnn1"], quick=False, splits=1)
     assert len(results.cells) == cells
-    main(["render", "--results", str(folder), "--to", str(folder / "tables")])
+    main(["render", "--only", "sodm", "--results", str(folder), "--to", str(folder / "tables")])
     rows = table(folder / "tables" / "sodm_accuracy_odm.csv")
     (row,) = (r for r in rows if (r["Data set"], r["Method"]) == ("ijcnn1", "SODM"))
     measured = results.cells["ijcnn1/0/odm/stratified/root"]["accuracy"]

@@ -284,7 +284,7 @@ def test_what_travels_is_weighed():
     engine = bundles.WeighingEngine()
     parts = engine.scatter([np.zeros(1000), np.zeros(2000)])
     assert engine.reduce(parts, len, operator.add) == 3000
-    assert (engine.asked, engine.shuffled) == (1, 0)
+    assert (engine.passes, engine.shuffled) == (1, 0)
     assert engine.sent == len(pickle.dumps(len, protocol=5))
     assert 0 < engine.returned < 100
     (one,) = engine.regroup(parts, lambda k, part: [(0, part)], np.concatenate, 1)

@@ -17,7 +17,7 @@ from widemargin import (
     Stratified,
     SVMClassifier,
 )
-from widemargin.estimators.training_set import TrainingSet, training_set
+from widemargin.core.training_set import TrainingSet, training_set
 from widemargin.estimators.validation import hold_out
 
 STRATEGIES = (Stratified, Clustered, Cascade, Preserving)

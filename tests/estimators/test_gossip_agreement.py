@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import GossipClassifier, LinearSVMClassifier
+from widemargin.core.training_set import training_set
 from widemargin.estimators.gossip_sites import placed
-from widemargin.estimators.training_set import training_set
 from widemargin.gossip import Consensus, Gadget, NetworkFaults, Tracking
 from widemargin.gossip import simulation as simulation_module
 
@@ -167,7 +167,7 @@ def test_dense_and_sparse_rows_are_the_same(dtype):
 
 def test_rows_sorted_by_site_are_not_copied(monkeypatch):
     # As in large sets.
-    monkeypatch.setattr("widemargin.estimators.training_set.CANONICAL_VALUES", 100)
+    monkeypatch.setattr("widemargin.core.training_set.CANONICAL_VALUES", 100)
     training = training_set(X, Y, None, pairwise=False, estimator="GossipClassifier")
     sites = np.arange(len(Y)) // 250
     placement = placed(training, sites, None, "ring", 0)

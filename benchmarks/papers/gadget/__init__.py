@@ -8,8 +8,8 @@
 :mod:`.trained`       methods made of LIBLINEAR: pooled rows, every site alone, ASG-SVM, Dist-Eval
 :mod:`.ours`          our methods in the same form; the only module that uses their internals
 :mod:`.published`     figures as printed
-:mod:`.comparison`    Tables 2 to 4 and Figures 1, 3 and 4
-:mod:`.effects`       what the paper leaves open: costs, networks, faults, liars, rare failures
+:mod:`.comparison`    Tables 2 to 4, Figures 1, 3 and 4, rare failures
+:mod:`.effects`       what the paper leaves open: costs, networks, faults, liars
 :mod:`.tables`        which table measures which sets
 :mod:`.distance`      rounds until every site is near the optimum; a command of its own
 ====================  =========================================================================

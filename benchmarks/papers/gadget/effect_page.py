@@ -8,7 +8,14 @@ from typing import Any
 
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent
 
-from .comparison import DATA_SETS
+from .comparison import (
+    DATA_SETS,
+    PRODUCTION_METHODS,
+    PRODUCTION_SETS,
+    SPLITS,
+    WEIGHTS,
+    production_cell,
+)
 from .effects import (
     COSTED,
     DEFENCES,
@@ -17,15 +24,10 @@ from .effects import (
     FAULTS,
     LIES,
     LOSSES,
-    PRODUCTION_METHODS,
-    PRODUCTION_SETS,
     SOLVERS,
-    SPLITS,
     TOPOLOGIES,
     TOPOLOGY_SETS,
-    WEIGHTS,
     cost_cell,
-    production_cell,
     reached,
 )
 from .figures import above, megabytes, name_of

@@ -1,13 +1,8 @@
-"""What [GADGET] leaves open: costs, networks, lost messages, sites that fail or lie, rare failures.
+"""What [GADGET] leaves open: costs, networks, lost messages, sites that fail or lie.
 
 Runs have a fixed number of rounds, or end once they are near; their history tells when every site
 was within one per cent of the optimum of all rows. All take batches of 32 rows where they take
 batches.
-
-The production line of the paper's Section 6: the paper counts accuracy, which a model that never
-finds a failure has in plenty, and leaves weights for the rare class to future work. Here rows weigh
-as much as their class is rare, and what counts is the recall of failures and the mean of both
-recalls.
 """
 
 from __future__ import annotations
@@ -23,17 +18,16 @@ from widemargin.gossip.topology import graph_of
 
 from . import ours
 from .problem import DividedProblem, Outcome
-from .sets import SITES, asked, cell_of, problem_of, rare_cell, reference
-from .stepped import BITS, choco, gadget
-from .stepping import EPSILON, NormRule
-from .trained import alone, dist_eval, pooled
+from .sets import SITES, asked, cell_of, problem_of, reference
+from .stepped import BITS, choco
+from .trained import pooled
 
 # ------------------------------------------------------------------------------------- costs
 
 NEAR = 0.01
-# What tells from a run's history when it was near.
+# The columns of a history that show when a run was near.
 PROGRESS = ("round", "bytes", "max_objective")
-# Runs end here: beyond what is asked for, so that a moment's luck is seen as that.
+# Runs end nearer than required, so that coming near once by chance does not count.
 ENOUGH = 0.005
 BATCH = 32
 COST_ROUNDS, QUICK_COST_ROUNDS = 10_000, 100
@@ -54,27 +48,24 @@ def measure_costs(store: Store, name: str, quick: bool, max_time: float) -> None
         rounds = QUICK_COST_ROUNDS if quick else COST_ROUNDS
         limits = {"max_rounds": rounds, "max_time": PATIENCE * max_time}
         for method in COSTED:
-
-            def run(
-                problem: Callable[[], DividedProblem] = problem,
-                method: str = method,
-                best: float = best,
-                limits: dict[str, Any] = limits,
-            ) -> Cell:
-                if method in QUANTISED:
-                    return watched_choco(problem(), best, bits=QUANTISED[method], **limits)
-                enough = (1.0 + ENOUGH) * best
-                outcome = ours.fit(problem(), method, tol=None, enough=enough, **limits)
-                return cell_of(outcome, problem(), best, columns=PROGRESS)
-
+            measure = partial(_cost, method, problem, best, limits)
             settings = {"quick": quick, **limits}
-            store.cell(cost_cell(name, division, method), settings, run)
+            store.cell(cost_cell(name, division, method), settings, measure)
     even = partial(problem_of, name, quick=quick)
     store.cell(
         cost_cell(name, "even", "pooled"),
         {"quick": quick},
         lambda: cell_of(pooled(even()), even()),
     )
+
+
+def _cost(
+    method: str, problem: Callable[[], DividedProblem], best: float, limits: dict[str, Any]
+) -> Cell:
+    if method in QUANTISED:
+        return watched_choco(problem(), best, bits=QUANTISED[method], **limits)
+    outcome = ours.fit(problem(), method, tol=None, enough=(1.0 + ENOUGH) * best, **limits)
+    return cell_of(outcome, problem(), best, columns=PROGRESS)
 
 
 def cost_cell(name: str, division: str, method: str) -> str:
@@ -116,7 +107,7 @@ def reached(cell: Cell, best: float, near: float = NEAR) -> dict[str, float] | N
 EFFECT_SETS = ("a9a", "sylva")
 ROUNDS, QUICK_ROUNDS = 1_000, 60
 LOSSES = ("hinge", "odm")
-# Name, sites, and what the library is asked for.
+# Number of sites, and the topology.
 TOPOLOGIES: dict[str, tuple[int, Any]] = {
     "complete": (SITES, "complete"),
     "random regular, 4 neighbours": (SITES, ("random_regular", (("degree", 4),))),
@@ -230,7 +221,6 @@ def _measure(
     facts: Cell | None = None,
 ) -> None:
     best = reference(store, name, problem, quick, loss)["objective"]
-
     columns = () if cell.startswith("liars/") else PROGRESS
 
     def measure() -> Cell:
@@ -238,60 +228,3 @@ def _measure(
         return cell_of(outcome, problem(), best, loss, columns) | (facts or {})
 
     store.cell(cell, {"quick": quick, "max_time": max_time}, measure)
-
-
-# -------------------------------------------------------------------------- rare failures
-
-PRODUCTION_SETS = ("secom", "sylva")
-SPLITS = 5
-WEIGHTS = ("even", "balanced")
-# The paper's case study waits for ten quiet iterations.
-QUIET_ITERATIONS = 10
-TOL = 1e-2
-MAX_ROUNDS = 10_000
-
-
-def as_printed(problem: DividedProblem, max_time: float) -> Outcome:
-    """Run GADGET as printed."""
-    return gadget(problem, rule=NormRule(EPSILON, QUIET_ITERATIONS), max_time=max_time)
-
-
-def consensus(problem: DividedProblem, max_time: float, loss: str) -> Outcome:
-    """Run our default method."""
-    limits = {"tol": TOL, "max_rounds": MAX_ROUNDS, "max_time": max_time}
-    return ours.fit(problem, "consensus", loss=loss, **limits)
-
-
-PRODUCTION_METHODS: dict[str, Callable[[DividedProblem, float], Outcome]] = {
-    "pooled": lambda problem, max_time: pooled(problem),
-    "alone": lambda problem, max_time: alone(problem),
-    "dist_eval": lambda problem, max_time: dist_eval(problem, max_time=max_time),
-    "printed": as_printed,
-    "consensus": partial(consensus, loss="hinge"),
-    "consensus_odm": partial(consensus, loss="odm"),
-}
-
-
-def measure_production(store: Store, name: str, quick: bool, max_time: float) -> None:
-    """Measure all methods on all splits, with and without weights."""
-    reference(store, name, partial(problem_of, name, quick=quick), quick)
-    for number in range(1 if quick else SPLITS):
-        for weights in WEIGHTS:
-            problem = partial(
-                problem_of, name, balanced=weights == "balanced", number=number, quick=quick
-            )
-            for method, fit in PRODUCTION_METHODS.items():
-
-                def measure_one(
-                    problem: Callable[[], DividedProblem] = problem,
-                    fit: Callable[[DividedProblem, float], Outcome] = fit,
-                ) -> Cell:
-                    return rare_cell(fit(problem(), max_time), problem())
-
-                settings = {"quick": quick, "max_time": max_time}
-                store.cell(production_cell(name, number, weights, method), settings, measure_one)
-
-
-def production_cell(name: str, number: int, weights: str, method: str) -> str:
-    """Return the name of a fit's cell."""
-    return f"production/{name}/{number}/{weights}/{method}"

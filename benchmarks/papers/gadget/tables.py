@@ -18,7 +18,7 @@ PARTS: dict[str, Part] = {
     "2": (comparison.DATA_SETS, comparison.measure_table_2),
     "3": (comparison.DATA_SETS, comparison.measure_table_3),
     "robustness": (comparison.ROBUSTNESS_SETS, comparison.measure_robustness),
-    "production": (effects.PRODUCTION_SETS, effects.measure_production),
+    "production": (comparison.PRODUCTION_SETS, comparison.measure_production),
     "bytes": (comparison.DATA_SETS, effects.measure_costs),
     "topology": (effects.TOPOLOGY_SETS, effects.measure_topology),
     "faults": (effects.EFFECT_SETS, effects.measure_faults),

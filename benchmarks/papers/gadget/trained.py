@@ -37,7 +37,7 @@ LIBLINEAR_ITERATIONS = 1_000
 def model(X: Any, y: np.ndarray, weight: np.ndarray, lam: float, seed: int = 0) -> np.ndarray:
     """Solve the problem of some rows in the dual."""
     if len(np.unique(y)) == 1:
-        # It wants two classes; a row of the other one, mirrored, has the same margin.
+        # It needs two classes; a mirrored row of the other class has the same margin.
         sign = np.where(np.arange(len(y)) == 0, -1.0, 1.0)
         X, y = sp.diags_array(sign, format="csr") @ X, sign * y
     C = 1.0 / (lam * weight.sum())

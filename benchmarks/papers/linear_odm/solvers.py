@@ -102,7 +102,7 @@ def measure_solver(
 
 def _fitted(settings: dict[str, Any], split: DataSet) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it was stopped before the gap is what is asked for
+        warnings.simplefilter("ignore")  # that it stopped before the gap was reached
         return linear("odm", **settings).fit(split.X, split.y)
 
 

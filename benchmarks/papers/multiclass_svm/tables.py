@@ -29,7 +29,7 @@ MAX_TIME = 300.0
 # The gap of Table 1 is that of an exact solution; the others are comparisons of time, too.
 TOL = {"1": 1e-3, "3": 1e-2, "5": 1e-2}
 TABLES = tuple(TOL)
-# A point off the print is worth a second look.
+# A larger difference from the print, in points, is checked by the second solver.
 MARGIN = 1.0
 TABLE_1 = (
     Source("glass", published="glass", to_range=True),

@@ -137,7 +137,7 @@ def _measure(
         store.cell(f"{start}/exact", settings, lambda: objective.measure(make(), split()))
     divided = {**settings, "leaf_rows": LEAF_ROWS}
     for method in STRATEGIES:
-        with tempfile.TemporaryDirectory() as folder:  # the root goes on from the leaves
+        with tempfile.TemporaryDirectory() as folder:  # the root continues from the leaves
             for variant in (each for each in VARIANTS if each in columns):
                 measure = partial(_divided, split, loss, method, variant, settings, folder)
                 store.cell(f"{start}/{method}/{variant}", divided, measure)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,18 @@ from benchmarks.race.rounds import Measured, measured
 from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import NONE, Cells, Rows, Table, draw, percent, seconds
 
-from .contestants import CASES, CONTESTANTS, GAP, LIBRARIES, Case, entered, entry
+from .contestants import (
+    ACCURACY_MARGIN,
+    CASES,
+    CONTESTANTS,
+    GAP,
+    LIBRARIES,
+    TARGETS,
+    Case,
+    Target,
+    entered,
+    entry,
+)
 from .gap import problems_of, score
 
 QUICK_ROWS = 2_000
@@ -70,7 +81,7 @@ class ExactRace(plugin.Race):
     def heats(
         self, name: str, store: Store, options: Namespace, rows: plugin.Rows
     ) -> Iterator[Heat]:
-        """Give everybody, then what only the curves need."""
+        """Yield one heat of all contestants, then what only the curves need."""
         without = tuple(options.without)
         yield Heat([entry(name, each) for each in entered(name, without)])
         if options.curves and not CASES[name].multi_class:
@@ -86,7 +97,7 @@ class ExactRace(plugin.Race):
         """Ask for the gap of the peer that it follows, or for 1e-3 if that has none as small."""
         follows = CONTESTANTS[entry.name].follows
         peer = follows and measured(self, cells, _entry(entry.start, follows))
-        return (peer.distance,) if peer and peer.reached else entry.ladder
+        return (float(f"{peer.distance:.4g}"),) if peer and peer.reached else entry.ladder
 
     def target(self, entry: Entry, cells: Cells) -> tuple[str, float] | None:
         """Climb to the loosest tol whose gap is small enough."""
@@ -117,7 +128,7 @@ class ExactRace(plugin.Race):
         return cell
 
     def tables(self, cells: Cells) -> Iterator[Table]:
-        """Give data, contestants, and ratios beside what they aim at."""
+        """Yield data, contestants, and ratios beside what they aim at."""
         columns = ["Data set", "Training rows", "Test rows", "Features", "C", "γ", "Split"]
         yield "exact_speed_cases", [*columns, "Scaling"], _cases(cells)
         yield "exact_speed", ["Data set", "Contestant", *FIGURES], _contestants(cells)
@@ -194,37 +205,6 @@ def _row(contestant: str, each: Measured, rounds_made: int) -> list[str]:
         f"{each.best('fit_memory_mb'):,.0f}",
         each.form,
     ]
-
-
-FIT, PREDICT = "seconds", "predict_seconds"
-# Accuracy of ODM may be below SVC's by this much.
-ACCURACY_MARGIN = 0.002
-
-
-@dataclass(frozen=True)
-class Target:
-    """A ratio of times, and how large it may be in each case."""
-
-    title: str
-    ours: str
-    peer: str
-    key: str
-    aims: Mapping[str, float] = field(default_factory=dict)
-
-
-TRAINING = {"covtype_20k": 0.5, "covtype_50k": 0.5, "letter": 0.5}
-TRAINING |= {"ijcnn1": 0.7, "cod-rna": 0.7, "a9a": 0.7}
-PREDICTION = dict.fromkeys(CASES, 0.4)
-ODM = {"ijcnn1": 5.0, "cod-rna": 5.0, "covtype_20k": 2.0, "covtype_50k": 1.0}
-TARGETS = (
-    Target("training, SVM ÷ intelex", "svm", "intelex", FIT, TRAINING),
-    Target("training, SVM with intercept ÷ intelex", "svm_intercept", "intelex", FIT),
-    Target("training, SVM ÷ scikit-learn SVC", "svm_at_svc", "svc", FIT),
-    Target("training, ODM ÷ intelex", "odm", "intelex", FIT, ODM),
-    Target("training, ODM ÷ intelex, C=1", "odm_C1", "intelex_C1", FIT, dict.fromkeys(CASES, 3.0)),
-    Target("prediction, SVM ÷ intelex", "svm", "intelex", PREDICT, PREDICTION),
-    Target("prediction, ODM ÷ intelex", "odm", "intelex", PREDICT),
-)
 
 
 def _targets(cells: Cells) -> Rows:

@@ -66,7 +66,7 @@ CASES = {
 
 HINGE, SQUARED, ODM = "hinge", "squared_hinge", "odm"
 LOSSES = {HINGE: "hinge", SQUARED: "squared hinge", ODM: "ODM"}
-# Iterations grow by a third, tolerances fall by two: nobody does much more work than it must.
+# Iterations grow by a third, tolerances halve: contestants do little more work than they must.
 ITERATIONS = (*range(1, 7), 8, 10, 13, 17, 22, 29, 38, 50, 65, 85, 110, 145, 190, 250, 330, 430)
 ITERATIONS += (570, 750, 1_000, 1_300, 1_700, 2_300, 3_000, 4_000, 5_300, 7_000, 10_000)
 TOLERANCES = tuple(float(f"{digit}e{power}") for power in range(1, -7, -1) for digit in (5, 2, 1))

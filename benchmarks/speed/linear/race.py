@@ -48,7 +48,7 @@ class LinearRace(plugin.Race):
     def heats(
         self, name: str, store: Store, options: Namespace, rows: plugin.Rows
     ) -> Iterator[Heat]:
-        """Give a heat for each loss."""
+        """Yield a heat for each loss."""
         without = tuple(options.without)
         for loss in options.losses:
             long_runs = entries(name, loss, without, REFERENCES)
@@ -81,7 +81,7 @@ class LinearRace(plugin.Race):
         return {"objective": objective.finite(found), **own}
 
     def tables(self, cells: Cells) -> Iterator[Table]:
-        """Give data, contestants by loss, and ratios."""
+        """Yield data, contestants by loss, and ratios."""
         columns = ["Data set", "Training rows", "Features", "Classes", "Scaling"]
         yield "linear_speed_cases", columns, _cases(cells)
         for loss in LOSSES:

@@ -74,7 +74,7 @@ class MulticlassRace(plugin.Race):
     def heats(
         self, name: str, store: Store, options: Namespace, rows: plugin.Rows
     ) -> Iterator[Heat]:
-        """Give a heat for each choice of C."""
+        """Yield a heat for each choice of C."""
         contestants = entered(name, tuple(options.without))
         for choice in (each for each in options.c if each in CASES[name].choices):
             if choice == BEST:
@@ -118,7 +118,7 @@ class MulticlassRace(plugin.Race):
         return found | {"error": float(np.mean(wrong)), "density": machines.density(weights)}
 
     def tables(self, cells: Cells) -> Iterator[Table]:
-        """Give data, contestants by choice of C, those with many classes, and ratios."""
+        """Yield data, contestants by choice of C, those with many classes, and ratios."""
         columns = ["Data set", "Training rows", "Features", "Classes", "Scaling"]
         columns += [f"Best C, {formulation.upper()}" for formulation in FORMULATIONS]
         yield "multiclass_speed_cases", columns, _cases(cells)

@@ -35,6 +35,12 @@ from .arrays import Array
 # Smaller weights are as good as zero, and their reciprocals overflow.
 NO_WEIGHT = 1e-250
 
+# Newton's method for hinges, by their augmented Lagrangian: the first round's width, its factor
+# from round to round, and the least width, as margins are not known more exactly.
+FIRST_WIDTH, NARROWING, LEAST_WIDTH = 2.0, 0.5, 1e-9
+# A round ends when this share of the hinge's gap is left to its smoothed problem.
+INNER_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class LossTerms:

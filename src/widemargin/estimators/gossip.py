@@ -22,6 +22,13 @@ from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import canonical
+from ..core.training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from ..engines import LocalEngine
 from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Tracking
 from ..gossip.methods import METHODS, GossipMethod
@@ -32,13 +39,6 @@ from .gossip_sites import NetworkRules, Placement, placed
 from .linear_fit import loss_of, row_weights
 from .linear_prediction import ACCEPTED, LinearModel
 from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
-from .training_set import (
-    UNEVEN_PENALTY,
-    TrainingSet,
-    earlier_fit_kept,
-    training_set,
-    warn_if_one_feature_dominates,
-)
 from .validation import codes_of
 
 

@@ -157,32 +157,24 @@ def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str)
     )
 
 
-class GossipFit(Fit[NetworkOutcome]):
-    """Runs one network after the other; a round is an iteration, and iterates are outcomes.
+@dataclass(frozen=True)
+class Simulating:
+    """Runs the network of one binary problem.
 
     ``score`` rates models on rows that are not trained on; ``report`` receives (problems done,
     problems) if there are several.
     """
 
-    def __init__(
-        self,
-        name: str,
-        problems: LinearProblems,
-        placement: Placement,
-        rules: NetworkRules,
-        budget: Budget,
-        history: History,
-        *,
-        score: Score | None = None,
-        report: Callable[[int, int], None] | None = None,
-    ) -> None:
-        super().__init__(name, problems.n_problems, self._simulate, budget, history)
-        self.problems, self.placement, self.rules = problems, placement, rules
-        self.score, self.report = score, report
+    problems: LinearProblems
+    placement: Placement
+    rules: NetworkRules
+    score: Score | None = None
+    report: Callable[[int, int], None] | None = None
 
-    def _simulate(self, k: int, budget: Budget, history: History) -> Solution[NetworkOutcome]:
-        if self.report is not None and self.n_problems > 1:
-            self.report(k, self.n_problems)
+    def __call__(self, k: int, budget: Budget, history: History) -> Solution[NetworkOutcome]:
+        """Run the network of problem ``k``."""
+        if self.report is not None and self.problems.n_problems > 1:
+            self.report(k, self.problems.n_problems)
         simulation = self._simulation(k, budget)
 
         def record(_: Any = None) -> None:
@@ -227,6 +219,26 @@ class GossipFit(Fit[NetworkOutcome]):
             budget.seed,
             accuracy,
         )
+
+
+class GossipFit(Fit[NetworkOutcome]):
+    """Runs one network after the other; a round is an iteration, and iterates are outcomes."""
+
+    def __init__(
+        self,
+        name: str,
+        problems: LinearProblems,
+        placement: Placement,
+        rules: NetworkRules,
+        budget: Budget,
+        history: History,
+        *,
+        score: Score | None = None,
+        report: Callable[[int, int], None] | None = None,
+    ) -> None:
+        simulate = Simulating(problems, placement, rules, score, report)
+        super().__init__(name, problems.n_problems, simulate, budget, history)
+        self.problems, self.placement, self.rules = problems, placement, rules
 
     @property
     def outcomes(self) -> list[NetworkOutcome]:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.fit import warn
+from ..core.training_set import TrainingSet, in_own_order
 from ..gossip import NetworkFaults, Stopping, Talking
 from ..gossip.graphs import GivenGraph, check_size, read_graph
 from ..gossip.methods import GossipMethod
 from ..gossip.topology import Topology, graph_of, listed
-from .training_set import TrainingSet, in_own_order
 
 # Where neither the user nor the data say how many sites there are.
 USUAL_SITES = 10

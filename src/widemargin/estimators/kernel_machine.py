@@ -16,6 +16,13 @@ from ..core.history import History
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import drop_unused_columns, sparse_if_faster
+from ..core.training_set import (
+    TrainingSet,
+    class_weights,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from ..engines import resolve as resolve_engine
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
 from ..kernel.divide.driver import LevelFit, resolve_strategy
@@ -43,13 +50,6 @@ from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from .kernel_model import KernelModel
 from .kernel_parameters import KernelMachineParameters
 from .path import fit_path
-from .training_set import (
-    TrainingSet,
-    class_weights,
-    earlier_fit_kept,
-    training_set,
-    warn_if_one_feature_dominates,
-)
 from .validation import ValidationSet, validation_rows
 
 

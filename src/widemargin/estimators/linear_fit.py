@@ -18,14 +18,7 @@ from ..core.fit import train
 from ..core.losses import LossConstants
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
-from ..engines import Engine, LocalEngine, resolve
-from ..linear.fit import LinearFit
-from ..linear.history import LinearHistory, Score
-from ..linear.problem import LinearProblem
-from ..linear.problems import LinearProblems
-from ..linear.solvers import SolverOptions, dsvrg
-from .path import checked_values
-from .training_set import (
+from ..core.training_set import (
     COLUMNS,
     UNEVEN_PENALTY,
     TrainingSet,
@@ -33,6 +26,13 @@ from .training_set import (
     training_set,
     warn_if_one_feature_dominates,
 )
+from ..engines import Engine, LocalEngine, resolve
+from ..linear.fit import LinearFit
+from ..linear.history import LinearHistory, Score
+from ..linear.problem import LinearProblem
+from ..linear.problems import LinearProblems
+from ..linear.solvers import SolverOptions, dsvrg
+from .path import checked_values
 
 # What `partial_fit` sets, and another fit ends.
 LEARNT = ("curvature_", "n_samples_seen_", "_learnt_constant")

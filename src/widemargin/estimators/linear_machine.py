@@ -13,13 +13,13 @@ from sklearn.utils.validation import validate_data
 from ..core.arrays import Array
 from ..core.losses import LossConstants
 from ..core.rows import canonical
+from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
 from ..linear.model import Validation
 from ..linear.solvers import refuse
 from .linear_fit import constant_of, fit_path, posed, train_linear
 from .linear_parameters import LinearMachineParameters
 from .linear_prediction import ACCEPTED, LinearModel
 from .linear_streaming import fit_stream, partial_fit
-from .training_set import TrainingSet, earlier_fit_kept, training_set
 from .validation import codes_of, hold_out
 
 

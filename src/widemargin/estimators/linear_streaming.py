@@ -14,19 +14,17 @@ from ..core.blocks import RowBlock
 from ..core.budget import Budget
 from ..core.losses import NO_WEIGHT, LossConstants
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, single_threaded_blas, thread_count
-from ..core.rows import canonical
+from ..core.resources import DIRECT_SIZE, memory_bytes, single_threaded_blas, thread_count
+from ..core.rows import canonical, take_rows
+from ..core.training_set import UNEVEN_PENALTY, class_factors, warn_if_one_feature_dominates
 from ..data import SpooledRows, spool
 from ..engines import LocalEngine
-from ..kernel.problem import take_rows
 from ..linear.history import LinearHistory
 from ..linear.model import split_weights
 from ..linear.online import absorb
 from ..linear.problems import LinearProblems
-from ..linear.solvers.newton import DIRECT_SIZE
 from .linear_fit import constant_of, loss_of, train_linear
 from .linear_prediction import ACCEPTED
-from .training_set import UNEVEN_PENALTY, class_factors, warn_if_one_feature_dominates
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8

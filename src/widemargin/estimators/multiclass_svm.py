@@ -20,6 +20,14 @@ from ..core.fit import Fit, train
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
+from ..core.training_set import (
+    UNEVEN_PENALTY,
+    TrainingSet,
+    class_factors,
+    earlier_fit_kept,
+    training_set,
+    warn_if_one_feature_dominates,
+)
 from ..engines import Engine, resolve
 from ..multiclass.fit import fitted_attributes, is_usable, multiclass_fit
 from ..multiclass.gather import choose, in_canonical_order
@@ -33,14 +41,6 @@ from ..multiclass.problem import (
 from ..multiclass.solvers import SOLVERS, refuse
 from .multiclass_svm_prediction import MulticlassModel
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
-from .training_set import (
-    UNEVEN_PENALTY,
-    TrainingSet,
-    class_factors,
-    earlier_fit_kept,
-    training_set,
-    warn_if_one_feature_dominates,
-)
 
 
 @with_parameters

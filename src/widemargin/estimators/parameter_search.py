@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.parameters import with_parameters
+from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
 from .search_folds import Folds, FoldScores, scores_by_paths
 from .search_grid import AXES, best_row, results_table
 from .shared_search import can_share, scores_on_shared_blocks
-from .training_set import TrainingSet, earlier_fit_kept, training_set
 
 DEFAULT_FOLDS = 5
 # Attributes of a search that the classifier it trains does not have.

@@ -15,9 +15,9 @@ from sklearn.base import clone
 
 from ..core.arrays import Array
 from ..core.progress import FitProgress
+from ..core.training_set import training_set
 from ..kernel.divide.driver import EXACT_ROWS
 from ..kernel.problem import Duals
-from .training_set import training_set
 
 
 def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Any]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ..core.arrays import Array
+from ..core.training_set import TrainingSet
 from ..kernel.kernels import resolve_gamma
 from .path import positive_values
-from .training_set import TrainingSet
 
 # Range of the values of C that an integer stands for.
 SMALLEST_C, LARGEST_C = 1e-2, 1e3

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ..core.rows import canonical
+from ..core.rows import canonical, take_rows
+from ..core.training_set import TrainingSet
 from ..kernel.divide.strategies import Strategy
 from ..kernel.kernels import evaluate_callable, is_precomputed
 from ..kernel.model.level_model import LevelModel
-from ..kernel.problem import take_rows
 from ..kernel.problems import KernelProblems, binary_tasks
-from .training_set import TrainingSet
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ..core.arrays import Array
 from ..core.certificates import Certificate, certify
 from ..core.history import Columns, History
 from ..core.losses import LossTerms
-from ..core.rows import Rows, as_rows
+from ..core.rows import Rows, as_rows, take_rows
 from .kernels import Kernel, weighted_sums
 
 # Columns of the record of a solve.
@@ -163,13 +163,6 @@ def record_iteration(
         passes=passes,
         rows=problem.n_rows,
     )
-
-
-def take_rows(X: Any, rows: NDArray[np.int64] | None, pairwise: bool) -> Any:
-    """Take rows (and, of a kernel matrix, the same columns); None takes all."""
-    if rows is None:
-        return X
-    return X[np.ix_(rows, rows)] if pairwise else X[rows]
 
 
 def extreme_eigenvalues(problem: KernelProblem, steps: int = 60) -> tuple[float, float]:

@@ -17,10 +17,11 @@ from ..core.fit import FEWEST_AT_ONCE, Fit, warn
 from ..core.history import History
 from ..core.losses import Loss
 from ..core.outcome import Solution
+from ..core.rows import take_rows
 from ..engines import LocalEngine
 from .divide.starts import best_multiple
 from .kernels import Kernel
-from .problem import Duals, KernelProblem, take_rows
+from .problem import Duals, KernelProblem
 from .samples import Samples
 from .solvers.binary import choose, solve_binary
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Array
 from ..core.losses import Loss
+from ..core.rows import take_rows
 from .kernels import Kernel
-from .problem import KernelProblem, take_rows
+from .problem import KernelProblem
 
 
 @dataclass(frozen=True)

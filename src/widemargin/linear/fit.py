@@ -8,7 +8,7 @@ order, and several problems are solved at the same time. Otherwise rows stay in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,83 +29,41 @@ from .solvers import FROM_DUALS, SolverOptions, solve
 from .solvers.starts import best_multiple, implied_duals
 
 
-class LinearFit(Fit[Array]):
-    """Solves every binary problem; the iterates are weights.
+@dataclass
+class Solving:
+    """Solves one of the problems.
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator, for messages.
-    problems : LinearProblems
-        What to solve.
-    solver : str
-        Name of the solver, or "auto".
-    budget, history
-        As in :class:`~widemargin.core.fit.Fit`.
-    options : SolverOptions, optional
-        Settings of single solvers.
-    start : array of shape (n_problems, size), optional
-        Weights to start from.
-    neighbour : LinearFit, optional
-        The same problems solved for another ``C`` with ``keep_duals``, to start from.
-    keep_duals : bool
-        Whether others will start from this fit.
+    Apart from the fit, which holds it: an object that refers to itself is freed late, and its
+    arrays with it.
 
     Attributes
     ----------
+    problems : LinearProblems
+        What to solve.
     solver : str
-        Name of the solver that was taken.
+        Name of the solver.
+    options : SolverOptions
+        Settings of single solvers.
+    start : array of shape (n_problems, size) or None
+        Weights to start from.
+    known_duals : dict of int to array or None
+        Duals that belong to ``start``; None means those that its margins imply.
+    keep_duals : bool
+        Whether ``duals`` are to be kept.
     duals : dict of int to array
         Duals of the problems, if they are kept and the solver has any.
     """
 
-    def __init__(
-        self,
-        name: str,
-        problems: LinearProblems,
-        solver: str,
-        budget: Budget,
-        history: LinearHistory,
-        *,
-        options: SolverOptions | None = None,
-        start: Array | None = None,
-        neighbour: LinearFit | None = None,
-        keep_duals: bool = False,
-    ) -> None:
-        super().__init__(name, problems.n_problems, self._solve_one, budget, history)
-        self.problems, self.options = problems, options or SolverOptions()
-        validated = history.score is not None
-        self.solver, self.together = problems.choose(solver, budget.memory, validated=validated)
-        self.start = start if neighbour is None else neighbour.w
-        self.keep_duals = keep_duals
-        self.duals: dict[int, Array] = {}
-        self._known_duals = None if neighbour is None else neighbour.duals
+    problems: LinearProblems
+    solver: str
+    options: SolverOptions
+    start: Array | None = None
+    known_duals: dict[int, Array] | None = None
+    keep_duals: bool = False
+    duals: dict[int, Array] = field(default_factory=dict)
 
-    def solve_all(self, report: Callable[[int, int], None] | None = None) -> None:
-        """Solve all problems; ``report`` receives (problems done, problems) where that is known."""
-        problems, budget = self.problems, self.budget
-        if not self.together:
-            self.run()
-            return
-        if problems.whole is None and not problems.engine.in_process:
-            self._solve_elsewhere()
-            return
-        if problems.whole is None:
-            whole = problems.engine.together(problems.blocks, joined)
-            problems = self.problems = replace(problems, whole=whole)
-        at_once = problems.at_once(budget)
-        threads = budget.threads // at_once
-        self.run(LocalEngine(at_once), at_once=at_once, threads=threads, report=report)
-
-    def _solve_elsewhere(self) -> None:
-        """Have one task bring the rows together and solve all problems."""
-        problems = self.problems
-        posed = replace(problems, engine=LocalEngine(self.budget.threads), blocks=None)
-        task = SolvedTogether(self.name, posed, self.solver, self.budget, self.options, self.start)
-        self.solutions, rows = problems.engine.together(problems.blocks, task)
-        self.history.extend(rows)
-
-    def _solve_one(self, k: int, budget: Budget, history: History) -> Solution[Array]:
+    def __call__(self, k: int, budget: Budget, history: History) -> Solution[Array]:
+        """Solve problem ``k`` within its share of the budget."""
         assert isinstance(history, LinearHistory)
         problem = self.problems.posed(k, budget.threads)
         w, dual = self._started(k, problem)
@@ -132,10 +90,90 @@ class LinearFit(Fit[Array]):
         assert isinstance(problem, LinearProblem)
         if not w.any():
             return w, np.zeros(problem.n_rows)
-        if self._known_duals is None:
+        if self.known_duals is None:
             known = implied_duals(problem, w)
             return w, best_multiple(problem, known, problem.weights_of(known))
-        return w, best_multiple(problem, self._known_duals[k], w)
+        return w, best_multiple(problem, self.known_duals[k], w)
+
+
+class LinearFit(Fit[Array]):
+    """Solves every binary problem; the iterates are weights.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimator, for messages.
+    problems : LinearProblems
+        What to solve.
+    solver : str
+        Name of the solver, or "auto".
+    budget, history
+        As in :class:`~widemargin.core.fit.Fit`.
+    options : SolverOptions, optional
+        Settings of single solvers.
+    start : array of shape (n_problems, size), optional
+        Weights to start from.
+    neighbour : LinearFit, optional
+        The same problems solved for another ``C`` with ``keep_duals``, to start from.
+    keep_duals : bool
+        Whether others will start from this fit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        problems: LinearProblems,
+        solver: str,
+        budget: Budget,
+        history: LinearHistory,
+        *,
+        options: SolverOptions | None = None,
+        start: Array | None = None,
+        neighbour: LinearFit | None = None,
+        keep_duals: bool = False,
+    ) -> None:
+        validated = history.score is not None
+        chosen, self.together = problems.choose(solver, budget.memory, validated=validated)
+        self.solving = Solving(problems, chosen, options or SolverOptions(), start)
+        self.solving.keep_duals = keep_duals
+        if neighbour is not None:
+            self.solving.start, self.solving.known_duals = neighbour.w, neighbour.solving.duals
+        super().__init__(name, problems.n_problems, self.solving, budget, history)
+
+    @property
+    def problems(self) -> LinearProblems:
+        """The problems."""
+        return self.solving.problems
+
+    @property
+    def solver(self) -> str:
+        """Name of the solver that was taken."""
+        return self.solving.solver
+
+    def solve_all(self, report: Callable[[int, int], None] | None = None) -> None:
+        """Solve all problems; ``report`` receives (problems done, problems) where that is known."""
+        problems, budget = self.problems, self.budget
+        if not self.together:
+            self.run()
+            return
+        if problems.whole is None and not problems.engine.in_process:
+            self._solve_elsewhere()
+            return
+        if problems.whole is None:
+            whole = problems.engine.together(problems.blocks, joined)
+            problems = self.solving.problems = replace(problems, whole=whole)
+        at_once = problems.at_once(budget)
+        threads = budget.threads // at_once
+        self.run(LocalEngine(at_once), at_once=at_once, threads=threads, report=report)
+
+    def _solve_elsewhere(self) -> None:
+        """Have one task bring the rows together and solve all problems."""
+        problems = self.problems
+        posed = replace(problems, engine=LocalEngine(self.budget.threads), blocks=None)
+        options, start = self.solving.options, self.solving.start
+        task = SolvedTogether(self.name, posed, self.solver, self.budget, options, start)
+        self.solutions, rows = problems.engine.together(problems.blocks, task)
+        self.history.extend(rows)
 
     @property
     def w(self) -> Array:

@@ -12,13 +12,13 @@ from ..core.blocks import RowBlock, bytes_of
 from ..core.budget import Budget
 from ..core.fit import FEWEST_AT_ONCE
 from ..core.losses import LossConstants
+from ..core.resources import DIRECT_SIZE
 from ..engines import Engine
 from ..engines.local import MOST_SHARERS
 from .block_problem import AnyProblem, BlockProblem
 from .blocks import Pose
 from .problem import LinearProblem
 from .solvers import ON_BLOCKS, choose
-from .solvers.newton import DIRECT_SIZE
 
 # Rows of up to so many bytes are solved in one task by "auto": passes over them cost less than
 # asking all tasks again and again.

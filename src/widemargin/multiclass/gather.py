@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from ..core.blocks import CANONICAL_VALUES, GATHERED_BYTES, RowBlock, joined
 from ..core.budget import Budget
+from ..core.copies import copies_in_own_order
 from ..core.history import Columns, History
 from ..core.outcome import Solution
 from ..engines import LocalEngine
-from ..kernel.duplicates import copies_in_own_order
 from . import solvers
 from .problem import ClassWeights, MulticlassObjective, MulticlassProblem, StoredWeights
 from .solvers import newton_cost

@@ -35,7 +35,7 @@ class WeighingEngine(LocalEngine):
         Bytes of questions, as one machine gets them; of the parts' answers; and of pieces of parts
         that go to new ones. Spark sends a question to every task, or once to an executor if it is
         larger than a megabyte.
-    asked : int
+    passes : int
         Passes over the parts.
     """
 
@@ -43,7 +43,7 @@ class WeighingEngine(LocalEngine):
 
     def __init__(self) -> None:
         super().__init__(2)
-        self.sent = self.returned = self.shuffled = self.asked = 0
+        self.sent = self.returned = self.shuffled = self.passes = 0
 
     def reduce(
         self,
@@ -53,7 +53,7 @@ class WeighingEngine(LocalEngine):
     ) -> Any:
         """Combine a value of every part, in their order."""
         values = super().map(parts, fn)
-        self.asked += 1
+        self.passes += 1
         self.sent += _weight(fn)
         self.returned += sum(map(_weight, values))
         return fold(combine, values)
@@ -109,7 +109,7 @@ def moved(data: DataSet) -> dict[str, Any]:
     X = data.X
     rows = X.data.nbytes + X.indices.nbytes if hasattr(X, "indices") else X.nbytes
     return found | {
-        "passes": (more.asked - few.asked) / (MORE - FEW),
+        "passes": (more.passes - few.passes) / (MORE - FEW),
         "once_mb": few.shuffled / 1e6,
         "rows_mb": rows / 1e6,
         "weights_mb": 8e-6 * n_classes * (X.shape[1] + 1),

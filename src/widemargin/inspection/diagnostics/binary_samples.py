@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ...core.training_set import training_set
 from ...estimators.kernel_machine import KernelMachine
-from ...estimators.training_set import training_set
 from ...kernel.divide.driver import resolve_strategy
 from ...kernel.divide.strategies import Strategy
 from ...kernel.samples import Samples

@@ -24,9 +24,8 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 
 from ...core.arrays import Array
 from ...core.resources import thread_count
-from ...core.rows import as_rows
+from ...core.rows import as_rows, take_rows
 from ...kernel.kernels import Kernel
-from ...kernel.problem import take_rows
 
 # Rows of the kernel matrix computed at a time.
 BLOCK = 256

@@ -24,11 +24,10 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.outcome import Solution
-from ...core.resources import single_threaded_blas
+from ...core.resources import DIRECT_SIZE, single_threaded_blas
 from ..block_problem import AnyProblem
 from ..history import LinearHistory
 from . import augmented_lagrangian, csvrg, dsvrg, dual, newton, pegasos, svrg
-from .newton import DIRECT_SIZE
 
 Solve = Callable[..., Solution[Array]]
 

@@ -24,6 +24,7 @@ from dataclasses import replace
 
 from ...core.arrays import Array
 from ...core.budget import Budget
+from ...core.losses import FIRST_WIDTH, INNER_SHARE, LEAST_WIDTH, NARROWING
 from ...core.outcome import Outcome, Solution
 from ..block_problem import AnyProblem
 from ..history import LinearHistory
@@ -31,14 +32,8 @@ from ..problem import Evaluation, RowMultipliers
 from .newton import FIRST_DAMPING, Hessian, descend
 from .starts import from_sample, untouched
 
-FIRST_WIDTH = 2.0
 # Where weights are known, a sample's or a neighbour's, so is the place of most rows.
 KNOWN_WIDTH = 0.3
-NARROWING = 0.5
-# Margins are not known more exactly.
-LEAST_WIDTH = 1e-9
-# A round ends when this share of the hinge's gap is left to its smoothed problem.
-INNER_SHARE = 0.5
 
 
 def solve(

@@ -34,14 +34,12 @@ import scipy.linalg
 from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.outcome import Outcome, Solution
-from ...core.resources import single_threaded_blas
+from ...core.resources import DIRECT_SIZE, single_threaded_blas
 from ..block_problem import AnyProblem
 from ..history import LinearHistory
 from ..problem import Curvature, Evaluation
 from .starts import from_sample, untouched
 
-# Up to this many weights the Hessian is kept: 8 MB, factorised in 30 ms.
-DIRECT_SIZE = 1000
 # Share of the decrease that the quadratic model promises which a step must bring.
 SUFFICIENT = 1e-2
 # The damping after a first step that failed, when to forget it, and when to give up.

@@ -91,7 +91,10 @@ class BundleLayout:
     def combined(
         self, parts: Sequence[Any], *, sparse: bool, scale: float, mean: Array | None = None
     ) -> Any:
-        """Put the weights of all bundles together: (classes, size), plus a mean, times a scale."""
+        """Put the weights of all bundles together: (classes, size), plus a mean, times a scale.
+
+        The matrix of a single bundle is overwritten: in place, large weights cost no second copy.
+        """
         if sparse:
             rows = parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")[self.number]
             return sp.csr_array(rows * scale)
@@ -101,8 +104,10 @@ class BundleLayout:
             out = np.empty((self.n_classes, self.size))
             for classes, part in zip(self.bundles, parts, strict=True):
                 out[classes] = part.toarray() if sp.issparse(part) else part
-        out = out if mean is None else out + mean
-        return np.asarray(out if scale == 1.0 else out * scale)
+        if mean is not None:
+            out += mean
+        out *= scale
+        return out
 
 
 def best_scale(half_norm: float, losses: Sequence[float], dual: float) -> tuple[float, Certificate]:

@@ -32,9 +32,9 @@ from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.certificates import Certificate
 from ...core.history import History
+from ...core.losses import FIRST_WIDTH, INNER_SHARE, LEAST_WIDTH, NARROWING
 from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
-from ...linear.solvers.augmented_lagrangian import FIRST_WIDTH, INNER_SHARE, LEAST_WIDTH, NARROWING
 from ..problem import ClassWeights, MulticlassProblem, StoredWeights
 from .newton_blocks import RoundedLosses
 from .newton_cost import require_fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...linear.solvers.newton import DIRECT_SIZE
+from ...core.resources import DIRECT_SIZE
 from ..problem import MulticlassObjective, MulticlassProblem
 from .newton_directions import PRODUCTS_BYTES, keeps_products
 from .newton_losses import BYTES_PER_LOSS

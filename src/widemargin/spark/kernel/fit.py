@@ -13,7 +13,7 @@ from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
 from ...core.resources import memory_bytes
-from ...estimators.training_set import class_factors
+from ...core.training_set import class_factors
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
 from ...kernel.divide.driver import LevelFit, resolve_strategy
 from ...kernel.divide.levels import Level, SolvedLevels, Whole

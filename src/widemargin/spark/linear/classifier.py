@@ -8,9 +8,9 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.resources import memory_bytes
+from ...core.training_set import class_factors
 from ...engines.spark import SparkEngine
 from ...estimators.linear_fit import constant_of, loss_of
-from ...estimators.training_set import class_factors
 from ...linear.fit import LinearFit
 from ...linear.history import LinearHistory
 from ...linear.model import Validation

@@ -49,7 +49,8 @@ def with_keywords(cls: type[Class]) -> type[Class]:
         lines = textwrap.fill(text[0].upper() + text[1:], WIDTH, break_on_hyphens=False)
         kind = kind.removesuffix(" | None").replace(" | ", " or ")
         entries.append(f"{name} : {kind}, {shown}\n{textwrap.indent(lines, '    ')}")
-    made.__signature__ = inspect.Signature(parameters)
+    receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    made.__init__.__signature__ = inspect.Signature([receiver, *parameters])
     if made.__doc__ is not None:  # None under `python -OO`
         made.__doc__ = assembled(made.__doc__, {"Parameters": entries})
     return cls

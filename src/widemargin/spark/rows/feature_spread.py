@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ...core.arrays import Array
 from ...core.fit import warn
-from ...estimators.training_set import DOMINANT_SHARE, UNEVEN_PENALTY
+from ...core.training_set import DOMINANT_SHARE, UNEVEN_PENALTY
 
 # Number of evenly spaced rows of a block that are measured.
 ROWS_OF_A_BLOCK = 2000
