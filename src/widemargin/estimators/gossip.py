@@ -34,7 +34,7 @@ from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Tracki
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
-from .gossip_fit import COLUMNS, GossipFit
+from .gossip_fit import COLUMNS, GossipFit, Simulating
 from .gossip_sites import NetworkRules, Placement, placed
 from .linear_fit import loss_of, row_weights
 from .linear_prediction import ACCEPTED, LinearModel
@@ -362,9 +362,8 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
                     print(f"[{name}] binary problems: {done} of {of}")
 
             history = History.of(COLUMNS, budget, listener)
-            fit = GossipFit(
-                name, problems, placement, rules, budget, history, score=score, report=report
-            )
+            simulate = Simulating(problems, placement, rules, score, report)
+            fit = GossipFit(name, simulate, budget, history)
             # All attributes at once: an interrupt meanwhile must not leave half of a model.
             train(
                 fit,

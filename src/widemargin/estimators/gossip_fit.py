@@ -224,21 +224,10 @@ class Simulating:
 class GossipFit(Fit[NetworkOutcome]):
     """Runs one network after the other; a round is an iteration, and iterates are outcomes."""
 
-    def __init__(
-        self,
-        name: str,
-        problems: LinearProblems,
-        placement: Placement,
-        rules: NetworkRules,
-        budget: Budget,
-        history: History,
-        *,
-        score: Score | None = None,
-        report: Callable[[int, int], None] | None = None,
-    ) -> None:
-        simulate = Simulating(problems, placement, rules, score, report)
-        super().__init__(name, problems.n_problems, simulate, budget, history)
-        self.problems, self.placement, self.rules = problems, placement, rules
+    def __init__(self, name: str, simulate: Simulating, budget: Budget, history: History) -> None:
+        super().__init__(name, simulate.problems.n_problems, simulate, budget, history)
+        self.constant = simulate.problems.constant
+        self.placement, self.rules = simulate.placement, simulate.rules
 
     @property
     def outcomes(self) -> list[NetworkOutcome]:
@@ -253,7 +242,7 @@ class GossipFit(Fit[NetworkOutcome]):
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes."""
-        outcomes, placement, constant = self.outcomes, self.placement, self.problems.constant
+        outcomes, placement, constant = self.outcomes, self.placement, self.constant
         certificates = [each.certificate for each in outcomes]
         gap = max(each.relative_gap for each in certificates)
         coef, intercept = split_weights(np.stack([each.mean for each in outcomes]), constant)

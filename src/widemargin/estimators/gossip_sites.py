@@ -120,7 +120,12 @@ def placed(
             check_size(graph, n_sites)
         n_sites = graph.n_sites
     if sites is None:
-        _check_enough_rows(n_sites, len(training.codes))
+        if n_sites is not None and n_sites > len(training.codes):
+            raise ValueError(
+                f"There must be a row for every site; `n_sites` is {n_sites}, and there are "
+                f"{len(training.codes)} rows. Lower `n_sites`, or pass `sites` to say which rows "
+                "are where: sites may have none then."
+            )
         training = in_own_order(training)
         n_rows = len(training.codes)
         n_sites = min(USUAL_SITES, n_rows) if n_sites is None else n_sites
@@ -141,15 +146,6 @@ def _is_named(topology: Any) -> bool:
     if isinstance(topology, tuple):
         return bool(topology) and isinstance(topology[0], str)
     return isinstance(topology, str)
-
-
-def _check_enough_rows(n_sites: int | None, n_rows: int) -> None:
-    if n_sites is not None and n_sites > n_rows:
-        raise ValueError(
-            f"There must be a row for every site; `n_sites` is {n_sites}, and there are {n_rows} "
-            "rows. Lower `n_sites`, or pass `sites` to say which rows are where: sites may have "
-            "none then."
-        )
 
 
 def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:
