@@ -24,7 +24,7 @@ import zmq
 
 from widemargin.gossip import graph_of
 from widemargin.sites.fleet import LocalFleet
-from widemargin.sites.protocol.wire import HEADER_BYTES
+from widemargin.sites.wire import HEADER_BYTES
 
 DIMENSIONS = (123, 20_000)
 ROWS = 100
@@ -118,7 +118,7 @@ def exchanges(size: int, seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + SECONDS_TO_BEGIN
         while not all(_hears(status) for status in fleet.statuses().values()):
             if time.monotonic() > deadline:
-                words = [fleet.last_words(site) for site in fleet.sites]
+                words = [fleet.last_output(site) for site in fleet.sites]
                 raise SystemExit(f"The sites do not hear each other: {words}")
             time.sleep(0.2)
         before, began = fleet.status(fleet.sites[0]), time.perf_counter()

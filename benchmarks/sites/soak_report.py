@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.sites.fleet import LocalFleet, SiteProcess
-from widemargin.sites.runtime.state import StateError, read_state
+from widemargin.sites.participant import StateError, read_state
 
 # A process that has just begun still imports and reads its rows, on a machine that may be busy.
 SECONDS_TO_BEGIN = 60.0
@@ -88,7 +88,7 @@ class Samples:
     def _watch(self, site: SiteProcess, status: Mapping[str, Any] | None) -> None:
         now = time.monotonic()
         if not site.running:
-            self.ended.append({"site": site.name, "said": self._fleet.last_words(site)})
+            self.ended.append({"site": site.name, "said": self._fleet.last_output(site)})
             self._fleet.start(site)  # as systemd would
             self.started(site)
             return

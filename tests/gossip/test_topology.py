@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.gossip import topology as topology_module
-from widemargin.gossip import weights as weights_module
-from widemargin.gossip.families import FAMILIES, RANDOM_FAMILIES
+from widemargin.gossip.graphs import FAMILIES, RANDOM_FAMILIES
 from widemargin.gossip.topology import Topology, graph_of
 
 networkx = pytest.importorskip("networkx")
@@ -209,7 +208,7 @@ def test_mixing_time_by_dense_eigenvalues(named, kind, monkeypatch):
     graph = graph_of(named, 150, seed=2)
     wanted = expected_mixing_time(graph, kind)
     assert graph.mixing_time(kind) == pytest.approx(wanted, rel=1e-9)
-    monkeypatch.setattr(weights_module, "DENSE_SITES", 100)
+    monkeypatch.setattr(topology_module, "DENSE_SITES", 100)
     assert graph.mixing_time(kind) == pytest.approx(wanted, rel=1e-7)
 
 

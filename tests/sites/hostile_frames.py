@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from widemargin.sites.protocol.wire import HEADER_BYTES
+from widemargin.sites.wire import HEADER_BYTES
 
 
 def hostile(frame: bytes, rng: np.random.Generator, k: int) -> bytes:

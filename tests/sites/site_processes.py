@@ -19,7 +19,7 @@ from site_folders import Folders
 from widemargin.sites.config import Neighbour, read_config
 from widemargin.sites.control import ControlError, ask
 from widemargin.sites.keys import read_secret_key
-from widemargin.sites.runtime.state import SavedState, read_state
+from widemargin.sites.participant import SavedState, read_state
 from widemargin.sites.site import run_site
 
 # Children of a process that has imported everything start at once.

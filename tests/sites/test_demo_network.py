@@ -84,7 +84,7 @@ def test_sites_see_different_rows_and_alone_learn_something_else():
     problem = PooledProblem(X, y, 1e-3)
     optimum = problem.solved()
     assert abs(problem.excess(optimum, optimum)) < 1e-12
-    alone = [problem.excess(problem.solved_alone(here), optimum) for here in rows]
+    alone = [problem.excess(problem.solved(here), optimum) for here in rows]
     assert max(alone) > 0.2  # what the network has to make up for
 
 

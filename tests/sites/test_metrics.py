@@ -7,8 +7,8 @@ import re
 import pytest
 from pretended import answering, status
 
-from widemargin.sites.runtime.local_http import LocalServer, Page
-from widemargin.sites.runtime.metrics import metrics_text, served_metrics
+from widemargin.sites.status import metrics_text, served_metrics
+from widemargin.sites.watch import LocalServer, Page
 
 SAMPLE = re.compile(r'^(\w+)\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)$')
 

@@ -13,11 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from site_folders import Folders, generated_rows, on_the_way
 
-from widemargin.sites.protocol.wire import decode
-from widemargin.sites.runtime.data import read_rows
-from widemargin.sites.runtime.local_site import LocalSite
-from widemargin.sites.runtime.participant import Participant
-from widemargin.sites.runtime.state import read_state
+from widemargin.sites.local_site import LocalSite, read_rows
+from widemargin.sites.participant import Participant, read_state
+from widemargin.sites.wire import decode
 
 ROWS = generated_rows(240, 5)
 
@@ -300,7 +298,7 @@ def test_an_older_copy_of_a_state_is_found_out(tmp_path: Path) -> None:
 def test_a_clock_set_back_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sites = network(tmp_path)
     sites.all_round(10)
-    monkeypatch.setattr("widemargin.sites.protocol.links.time.time_ns", lambda: 1)
+    monkeypatch.setattr("widemargin.sites.links.time.time_ns", lambda: 1)
     sites.lose(0)
     sites.until_agreed()
     assert (0, "state_behind") in sites.events

@@ -17,11 +17,17 @@ from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model
 from widemargin.data import DataFileError
 from widemargin.sites.config import ConfigError, Neighbour, read_config, write_template
 from widemargin.sites.control import ControlError, ControlServer, ask, socket_path
-from widemargin.sites.keys import check_public_key, make_keys, read_public_key, read_secret_key
-from widemargin.sites.protocol.gate import MOST_STRANGERS, Gate, TokenBucket
-from widemargin.sites.runtime.data import read_rows
-from widemargin.sites.runtime.local_site import LocalSite, classifier_of
-from widemargin.sites.runtime.state import StateError, StateStore, read_state
+from widemargin.sites.keys import (
+    MOST_STRANGERS,
+    Gate,
+    TokenBucket,
+    check_public_key,
+    make_keys,
+    read_public_key,
+    read_secret_key,
+)
+from widemargin.sites.local_site import LocalSite, classifier_of, read_rows
+from widemargin.sites.participant import StateError, StateStore, read_state
 from widemargin.sites.settings import SETTINGS
 
 REQUIRED: dict[str, Any] = {"data": "rows.npz", "n_sites": 4, "total_rows": 100, "n_features": 5}
@@ -290,7 +296,7 @@ def test_the_gate_lets_in_those_on_the_list(tmp_path: Path) -> None:
 
 def test_a_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("widemargin.sites.protocol.gate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("widemargin.sites.keys.time.monotonic", lambda: now[0])
     bucket = TokenBucket(2.0, 3.0)
     assert [bucket.take() for _ in range(4)] == [True, True, True, False]
     now[0] = 0.5

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from site_folders import Folders, generated_rows
 
+from widemargin.sites import participant
 from widemargin.sites.control import ask
-from widemargin.sites.runtime import state
-from widemargin.sites.runtime.status import MOST_POINTS, SiteHistory
 from widemargin.sites.site import run_site
+from widemargin.sites.status import MOST_POINTS, SiteHistory
 
 ROWS = generated_rows(120, 4)
 
@@ -47,14 +47,14 @@ def until(happens: Callable[[], bool], seconds: float = 60.0) -> None:
 
 def test_what_cannot_be_saved_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = Folders(tmp_path, *ROWS, n_sites=2)
-    writing, full = state.write_atomically, [False]
+    writing, full = participant.write_atomically, [False]
 
     def write(path: Any, data: bytes, **options: Any) -> None:
         if full[0] and Path(path).parent == folders.folder(0):
             raise OSError(28, "No space left on device")
         writing(path, data, **options)
 
-    monkeypatch.setattr(state, "write_atomically", write)
+    monkeypatch.setattr(participant, "write_atomically", write)
     with running(folders, 0) as events, running(folders, 1):
 
         def link_of_1() -> dict[str, Any]:
@@ -85,8 +85,7 @@ def test_rows_of_another_length_are_told(tmp_path: Path) -> None:
 
 def test_history_stays_short(tmp_path: Path) -> None:
     folders = Folders(tmp_path, *ROWS, n_sites=2)
-    from widemargin.sites.runtime.data import read_rows
-    from widemargin.sites.runtime.local_site import LocalSite
+    from widemargin.sites.local_site import LocalSite, read_rows
 
     local = LocalSite(folders.config(0), read_rows(folders.config(0)))
     site, history = local.native(1), SiteHistory()

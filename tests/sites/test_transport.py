@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from site_folders import free_ports
 
+from widemargin.sites import transport
 from widemargin.sites.config import Neighbour
 from widemargin.sites.keys import make_keys, read_secret_key
-from widemargin.sites.protocol import transport
-from widemargin.sites.protocol.transport import QUEUED, Transport
+from widemargin.sites.transport import QUEUED, Transport
 
 
 class Ends:

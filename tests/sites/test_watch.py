@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from pretended import answering, status
 
-from widemargin.sites.runtime.local_http import LocalServer
-from widemargin.sites.watch import Watcher, page_of
+from widemargin.sites.watch import LocalServer, Watcher, page_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EVIL = "<img src=x onerror=document.title='owned'>"

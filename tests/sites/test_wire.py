@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from widemargin.sites.protocol.wire import HEADER_BYTES, Frame, FrameError, Kind, decode, encode
+from widemargin.sites.wire import HEADER_BYTES, Frame, FrameError, Kind, decode, encode
 
 AGREED, DIMENSION, COUNT = 12345, 4, 12
 

@@ -185,8 +185,7 @@ def watch(
     """
     check_transport()
     with faults_reported():
-        from ..sites.runtime.local_http import HOST, LocalServer
-        from ..sites.watch import Watcher, page_of
+        from ..sites.watch import HOST, LocalServer, Watcher, page_of
 
         for folder in folders:
             if not (folder / "site.toml").is_file():

@@ -70,7 +70,7 @@ def init(
         from ..persistence.atomic_write import write_atomically
         from ..sites.config import check_settings, write_template
         from ..sites.keys import make_keys
-        from ..sites.runtime.service import UNIT_NAME, unit_text
+        from ..sites.template import UNIT_NAME, unit_text
 
         settings: dict[str, Any] = {
             "listen": listen,
@@ -137,8 +137,8 @@ def run(
 
         from ..sites.config import read_config
         from ..sites.events import EventLog
-        from ..sites.runtime.metrics import served_metrics
         from ..sites.site import run_site
+        from ..sites.status import served_metrics
 
         settings = read_config(config)
         with ExitStack() as stack:

@@ -77,10 +77,7 @@ class Engine(Protocol):
         ...
 
     def reduce(
-        self,
-        parts: Any,
-        fn: Callable[[Any], Value],
-        combine: Callable[[Value, Value], Value],
+        self, parts: Any, fn: Callable[[Any], Value], combine: Callable[[Value, Value], Value]
     ) -> Value:
         """Combine ``fn(part)`` over all parts, in their order."""
         ...

@@ -118,10 +118,7 @@ class LocalEngine:
         return [combine(each) for each in pieces if each]
 
     def reduce(
-        self,
-        parts: list[Any],
-        fn: Callable[[Any], Value],
-        combine: Callable[[Value, Value], Value],
+        self, parts: list[Any], fn: Callable[[Any], Value], combine: Callable[[Value, Value], Value]
     ) -> Value:
         """Combine a value of every part, in their order."""
         values: list[Value] = self._applied(parts, fn, None)

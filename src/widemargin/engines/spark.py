@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from . import spark_tasks as tasks
 from .contract import Report, Share
-from .spark_cluster import partition_keys, require_workers
+from .spark_tasks import partition_keys, require_workers
 
 Value = TypeVar("Value")
 
@@ -36,27 +36,13 @@ class NoParts(LookupError):
 
 @dataclass
 class SparkParts:
-    """Parts on the cluster.
+    """Parts on the cluster."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Chunks of pickled parts, or pieces of them.
-    numbers : list of int or None
-        Numbers of the parts in the frame, in order; None until a job has found them.
-    read : callable
-        Turns the frame's batches into parts.
-    kept : bool
-        Whether Spark stores them once they are computed.
-    stored : DataFrame or None
-        The stored frame, if it is more than ``frame``.
-    """
-
-    frame: Any
-    numbers: list[int] | None = field(repr=False)
+    frame: Any  # chunks of pickled parts, or pieces of them
+    numbers: list[int] | None = field(repr=False)  # in order; None until a job has found them
     read: tasks.Reader = field(default=tasks.parts_of, repr=False)
-    kept: bool = False
-    stored: Any = field(default=None, repr=False)
+    kept: bool = False  # whether Spark stores them once they are computed
+    stored: Any = field(default=None, repr=False)  # the stored frame, if it is more than `frame`
 
     def only(self, condition: Any, numbers: list[int]) -> SparkParts:
         """Return some of the parts, stored as long as these are."""

@@ -1,83 +1,169 @@
-"""Run the network of every binary problem, and keep what came of it."""
+"""Run the network of every binary problem, and report how each ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
 from ..core.budget import Budget
-from ..core.fit import Fit
+from ..core.certificates import Certificate
+from ..core.fit import Fit, warn
 from ..core.history import Columns, History
-from ..core.outcome import Solution
-from ..gossip import NetworkFaults, Simulation, Stopping, Talking, Topology
-from ..gossip.methods import GossipMethod
+from ..core.outcome import Outcome, Solution
+from ..gossip import NetworkFaults, Simulation
 from ..gossip.simulation import HISTORY
 from ..linear.history import Score
 from ..linear.model import split_weights
 from ..linear.problems import LinearProblems
-from .gossip_outcomes import (
-    Ending,
-    NetworkOutcome,
-    ending_of,
-    warn_of_missing_sites,
-    warn_of_outcomes,
-)
-from .gossip_sites import Placement
+from .gossip_sites import NetworkRules, Placement
 
 COLUMNS: Columns = {
     "problem": int,
     **{name: int if name in ("round", "messages", "bytes") else float for name in HISTORY},
 }
-# Vectors of a model's length, for every one that a message carries: on a link, beside messages that
-# are late; at a site; and for a site's models of all binary problems as they become attributes.
-# Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
-PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
-PER_SITE = 10
-PER_PROBLEM = 3
+UNKNOWN = Certificate(np.nan, np.nan)
+
+
+class Ending(Enum):
+    """Why a network stopped; the text is the advice where the gap is not within ``tol``."""
+
+    STOPPED = (
+        "The sites stopped because by their own estimate the gap is {estimate:.3g}, which is no "
+        "proof: lower `tol` to have them go on."
+    )
+    FLAT = (
+        "The sites stopped because the objective that they see falls by {estimate:.3g} of itself "
+        "only, which is no bound on the gap: lower `tol`, or take solver='consensus', which has "
+        "a bound."
+    )
+    QUIET = (
+        "The sites stopped because ‖w‖ changed by less than `epsilon` for `quiet` steps in a row, "
+        "which proves nothing about the distance to the optimum: lower `epsilon`, or take "
+        "stopping='gap'."
+    )
+    ROUNDS = (
+        "`max_iter` rounds were over: raise it, loosen `tol`, scale the features, or take a "
+        "topology in which news spreads faster (a smaller `mixing_time_`)."
+    )
+    TIME = "`max_time` was over: raise it, or loosen `tol`."
+    DIVERGED = (
+        "The models grew beyond all bounds, and those of the last checkpoint before were kept. "
+        "Scale the features. Where steps are too long, or messages get lost, take "
+        "Tracking(step=0.1), or solver='consensus', which has none."
+    )
+    DECEIVED = (
+        "By `lies` there are sites that lie, and this solver believes them, however long it runs: "
+        "take solver=Gadget(robust='clip') or Gadget(robust='trim'), which limit what one "
+        "neighbour can do."
+    )
+    INTERRUPTED = "It was interrupted."
+
+
+def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
+    """Return why a run ended that was not interrupted."""
+    network = simulation.network
+    if simulation.faults.lies and getattr(simulation.method, "robust", None) is None:
+        return Ending.DECEIVED
+    if simulation.diverged:
+        return Ending.DIVERGED
+    if network.stopped:
+        if simulation.stopping.rule == "norm":
+            return Ending.QUIET
+        return Ending.FLAT if network.dual() is None else Ending.STOPPED
+    return Ending.ROUNDS if network.round >= max_rounds else Ending.TIME
 
 
 @dataclass(frozen=True)
-class NetworkRules:
-    """How the sites learn, talk and stop.
+class NetworkOutcome:
+    """Result of the network of one binary problem."""
 
-    Attributes
-    ----------
-    method : GossipMethod
-        How they learn.
-    talking, faults, stopping
-        As the simulation takes them.
-    """
+    models: Array  # one row per site
+    mean: Array  # over the sites that are present
+    certificate: Certificate  # of the worst site; NaN after an interrupt
+    estimated_gap: float  # the largest by a site's own estimate
+    ending: Ending
+    rounds: int
+    messages: int
+    n_bytes: int
 
-    method: GossipMethod
-    talking: Talking
-    faults: NetworkFaults
-    stopping: Stopping
+    @classmethod
+    def of(cls, simulation: Simulation, ending: Ending) -> NetworkOutcome:
+        """Keep the state at the last checkpoint."""
+        last = simulation.last
+        assert last is not None
+        record = dict(zip(HISTORY, simulation.records[-1], strict=True))
+        return cls(
+            last.models,
+            last.models[last.judged].mean(axis=0),
+            # While a network runs, not all of its sites are judged.
+            UNKNOWN if ending is Ending.INTERRUPTED else simulation.certificate,
+            float(record["estimated_gap"]),
+            ending,
+            int(record["round"]),
+            int(record["messages"]),
+            int(record["bytes"]),
+        )
 
-    def check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
-        """Raise if sites and links would need more bytes than allowed, before they are built."""
-        late = self.talking.exchanges * self.faults.delay * (1.0 + self.faults.duplication)
-        if self.method.name != "consensus":
-            late *= 2  # remembered at the sender, too
-        per_link = PER_LINK[self.method.name] + late
-        vectors = self.method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
-        needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
-        if needed > limit:
-            raise ValueError(
-                f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
-                f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than "
-                f"`memory_limit`, {limit / 2**30:.2g} GiB. Take a topology with fewer links, such "
-                "as 'ring' or ('random_regular', {'degree': 4}), or fewer sites, or raise "
-                "`memory_limit`."
-            )
+    def within(self, tol: float) -> bool:
+        """Return whether every site is proved to be within ``tol`` of the optimum."""
+        return bool(self.certificate.relative_gap <= tol)
+
+    def outcome(self, tol: float) -> Outcome:
+        """Return the outcome in the terms of all solvers."""
+        if self.within(tol):
+            return Outcome.CONVERGED
+        known = {Ending.ROUNDS: Outcome.ITERATIONS, Ending.TIME: Outcome.TIME}
+        return known.get(self.ending, Outcome.STALLED)
+
+
+def warn_of_missing_sites(faults: NetworkFaults, rounds: int, estimator: str) -> None:
+    """Warn of sites that are missing at the end."""
+    schedule = sorted(faults.schedule, key=lambda entry: entry[0])
+    late = [tuple(entry) for entry in schedule if entry[0] >= rounds]
+    last = {site: event for when, event, site in schedule if when < rounds}
+    down = sorted(int(site) for site, event in last.items() if event == "crash")
+    messages = []
+    if down:
+        messages.append(
+            f"Sites {down} crashed and did not return: their neighbours wait for them, and their "
+            "models are not judged. Have them 'return', or 'leave'."
+        )
+    if late:
+        messages.append(
+            f"Events of `schedule` lie after the last round, {rounds}, and did not happen: {late}."
+        )
+    if messages:
+        warn(f"{estimator}: {' '.join(messages)}")
+
+
+def warn_of_outcomes(outcomes: list[NetworkOutcome], tol: float, estimator: str) -> None:
+    """Warn of what did not converge, once for all binary problems."""
+    failed = [each for each in outcomes if not each.within(tol)]
+    if not failed:
+        return
+    worst = max(failed, key=lambda each: np.nan_to_num(each.certificate.relative_gap, nan=np.inf))
+    count = f" in {len(failed)} of {len(outcomes)} binary problems" if len(outcomes) > 1 else ""
+    advice = worst.ending.value.format(estimate=worst.estimated_gap)
+    warn(
+        f"{estimator} did not converge{count}: relative gap of the worst site "
+        f"{worst.certificate.relative_gap:.3g}, wanted tol={tol:g}. {advice}",
+        ConvergenceWarning,
+    )
 
 
 @dataclass(frozen=True)
 class Simulating:
-    """Runs the network of one binary problem; the parameters are those of :class:`GossipFit`."""
+    """Runs the network of one binary problem.
+
+    ``score`` rates models on rows that are not trained on; ``report`` receives (problems done,
+    problems) if there are several.
+    """
 
     problems: LinearProblems
     placement: Placement
@@ -136,41 +222,12 @@ class Simulating:
 
 
 class GossipFit(Fit[NetworkOutcome]):
-    """Runs one network after the other; the iterates are what networks leave.
+    """Runs one network after the other; a round is an iteration, and iterates are outcomes."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator, for messages.
-    problems : LinearProblems
-        The binary problems, on all sites' rows.
-    placement : Placement
-        The rows over the sites.
-    rules : NetworkRules
-        How the sites learn, talk and stop.
-    budget, history
-        As in :class:`~widemargin.core.fit.Fit`; a round is an iteration.
-    score : callable, optional
-        Scores models by other rows than those trained on.
-    report : callable, optional
-        Receives (problems done, problems) where there are several.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        problems: LinearProblems,
-        placement: Placement,
-        rules: NetworkRules,
-        budget: Budget,
-        history: History,
-        *,
-        score: Score | None = None,
-        report: Callable[[int, int], None] | None = None,
-    ) -> None:
-        simulate = Simulating(problems, placement, rules, score, report)
-        super().__init__(name, problems.n_problems, simulate, budget, history)
-        self.problems, self.placement, self.rules = problems, placement, rules
+    def __init__(self, name: str, simulate: Simulating, budget: Budget, history: History) -> None:
+        super().__init__(name, simulate.problems.n_problems, simulate, budget, history)
+        self.constant = simulate.problems.constant
+        self.placement, self.rules = simulate.placement, simulate.rules
 
     @property
     def outcomes(self) -> list[NetworkOutcome]:
@@ -185,7 +242,7 @@ class GossipFit(Fit[NetworkOutcome]):
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes."""
-        outcomes, placement, constant = self.outcomes, self.placement, self.problems.constant
+        outcomes, placement, constant = self.outcomes, self.placement, self.constant
         certificates = [each.certificate for each in outcomes]
         gap = max(each.relative_gap for each in certificates)
         coef, intercept = split_weights(np.stack([each.mean for each in outcomes]), constant)
@@ -214,7 +271,7 @@ class GossipFit(Fit[NetworkOutcome]):
         }
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
-        """Say which sites are missing at the end, and what did not converge."""
+        """Warn of sites that are missing at the end, and of what did not converge."""
         outcomes = self.outcomes
         rounds = max(each.rounds for each in outcomes)
         warn_of_missing_sites(self.rules.faults, rounds, self.name)

@@ -1,4 +1,4 @@
-"""Which rows are at which site of a network."""
+"""The network of a fit: which rows are at which site, and the rules that sites follow."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from numpy.typing import NDArray
 
 from ..core.fit import warn
 from ..core.training_set import TrainingSet, in_own_order
-from ..gossip.faults import NetworkFaults
-from ..gossip.given_graphs import GivenGraph, check_size, read_graph
+from ..gossip import NetworkFaults, Stopping, Talking
+from ..gossip.graphs import GivenGraph, check_size, read_graph
+from ..gossip.methods import GossipMethod
 from ..gossip.topology import Topology, graph_of, listed
 
 # Where neither the user nor the data say how many sites there are.
 USUAL_SITES = 10
+# Label skew above which GADGET, with one exchange a step, does not come near the optimum.
+SKEWED = 0.2
+# Vectors of a model's length, for every one that a message carries: on a link, beside messages that
+# are late; at a site; and for a site's models of all binary problems as they become attributes.
+# Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
+PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
+PER_SITE = 10
+PER_PROBLEM = 3
 
 
 @dataclass(frozen=True)
 class Placement:
     """A training set over the sites of a network.
 
-    Attributes
-    ----------
-    training : TrainingSet
-        The rows, those of one site side by side.
-    start : array of int64 of shape (n_sites + 1,)
-        Site ``s`` has the rows from ``start[s]`` to ``start[s + 1] - 1``.
-    labels : array of shape (n_sites,)
-        Names of the sites.
-    topology : Topology
-        The links between sites.
+    The rows of a site are adjacent: site ``s`` has those from ``start[s]`` to ``start[s + 1] - 1``.
     """
 
     training: TrainingSet
@@ -53,23 +53,66 @@ class Placement:
         return float(0.5 * np.abs(shares - whole).sum(axis=1).max())
 
 
+@dataclass(frozen=True)
+class NetworkRules:
+    """How the sites learn, exchange messages, fail and stop."""
+
+    method: GossipMethod
+    talking: Talking
+    faults: NetworkFaults
+    stopping: Stopping
+
+    def check(
+        self, placement: Placement, size: int, n_problems: int, memory: int, rounds: int
+    ) -> None:
+        """Raise if the network does not fit into memory; warn if it will converge poorly."""
+        topology = placement.topology
+        self.faults.check(topology.n_sites)
+        self._check_memory(topology, size, n_problems, memory)
+        # Components that a later site joins do no harm: no site stops before the last event.
+        members = self.faults.members(topology.n_sites, rounds)
+        parts = [] if members.all() else topology.parts_of(members)
+        if len(parts) > 1:
+            gone = np.flatnonzero(~members).tolist()
+            warn(
+                f"By `schedule` sites {gone} are not there in the end, and without them the "
+                f"network falls into {len(parts)} components that never hear of each other: "
+                f"{listed(parts, range(topology.n_sites))}. Their models will differ. Take a "
+                "topology with more links, or let other sites leave."
+            )
+        skew = placement.label_skew
+        if self.method.name == "gadget" and self.talking.exchanges == 1 and skew > SKEWED:
+            warn(
+                f"Classes are spread unevenly over the sites (label skew {skew:.2g}), where GADGET "
+                "converges poorly with one exchange a step. Take solver='consensus', or "
+                "exchanges=20."
+            )
+
+    def _check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
+        """Raise if sites and links would need more bytes than allowed, before they are built."""
+        late = self.talking.exchanges * self.faults.delay * (1.0 + self.faults.duplication)
+        if self.method.name != "consensus":
+            late *= 2  # remembered at the sender, too
+        per_link = PER_LINK[self.method.name] + late
+        vectors = self.method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
+        needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
+        if needed > limit:
+            raise ValueError(
+                f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
+                f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than "
+                f"`memory_limit`, {limit / 2**30:.2g} GiB. Take a topology with fewer links, such "
+                "as 'ring' or ('random_regular', {'degree': 4}), or fewer sites, or raise "
+                "`memory_limit`."
+            )
+
+
 def placed(
     training: TrainingSet, sites: Any, n_sites: int | None, topology: Any, seed: int
 ) -> Placement:
-    """Decide which sites there are, who their neighbours are and which rows they have.
+    """Choose the sites, their neighbours and their rows.
 
-    Parameters
-    ----------
-    training : TrainingSet
-        The rows.
-    sites : array-like or None
-        The site of every row that was given; None deals the rows out at random.
-    n_sites : int or None
-        Number of sites; None takes that of the graph or of ``sites``, or 10.
-    topology : str, tuple or graph
-        As :func:`~widemargin.gossip.topology.graph_of` takes it.
-    seed : int
-        For graphs and rows that are drawn.
+    ``sites`` has the site of every row that was given; None deals the rows out at random. If
+    ``n_sites`` is None, the graph or ``sites`` determine it, or else it is 10.
     """
     graph = None if _is_named(topology) else read_graph(topology)
     if graph is not None:
@@ -77,7 +120,12 @@ def placed(
             check_size(graph, n_sites)
         n_sites = graph.n_sites
     if sites is None:
-        _check_enough_rows(n_sites, len(training.codes))
+        if n_sites is not None and n_sites > len(training.codes):
+            raise ValueError(
+                f"There must be a row for every site; `n_sites` is {n_sites}, and there are "
+                f"{len(training.codes)} rows. Lower `n_sites`, or pass `sites` to say which rows "
+                "are where: sites may have none then."
+            )
         training = in_own_order(training)
         n_rows = len(training.codes)
         n_sites = min(USUAL_SITES, n_rows) if n_sites is None else n_sites
@@ -94,34 +142,10 @@ def placed(
     return Placement(_sorted_by(number, training), start.astype(np.int64), labels, network)
 
 
-def warn_of_split_network(faults: NetworkFaults, topology: Topology, rounds: int) -> None:
-    """Warn if the sites that are present at the end cannot reach each other."""
-    # Components that a later site joins do no harm: no site stops before the last event.
-    members = faults.members(topology.n_sites, rounds)
-    parts = [] if members.all() else topology.parts_of(members)
-    if len(parts) > 1:
-        gone = np.flatnonzero(~members).tolist()
-        warn(
-            f"By `schedule` sites {gone} are not there in the end, and without them the network "
-            f"falls into {len(parts)} components that never hear of each other: "
-            f"{listed(parts, range(topology.n_sites))}. Their models will differ. Take a topology "
-            "with more links, or let other sites leave."
-        )
-
-
 def _is_named(topology: Any) -> bool:
     if isinstance(topology, tuple):
         return bool(topology) and isinstance(topology[0], str)
     return isinstance(topology, str)
-
-
-def _check_enough_rows(n_sites: int | None, n_rows: int) -> None:
-    if n_sites is not None and n_sites > n_rows:
-        raise ValueError(
-            f"There must be a row for every site; `n_sites` is {n_sites}, and there are {n_rows} "
-            "rows. Lower `n_sites`, or pass `sites` to say which rows are where: sites may have "
-            "none then."
-        )
 
 
 def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:

@@ -42,27 +42,13 @@ class NetworkSetting:
 
 @dataclass(frozen=True)
 class SiteSetting:
-    """Inputs of every method for one site of a real network, which knows its own rows only.
-
-    Attributes
-    ----------
-    problem : LinearProblem
-        Problem of this site's rows.
-    native : SiteSettings
-        Settings of the native core.
-    total_rows : int
-        Number of rows of all sites.
-    row_square : float
-        Mean squared length of a row, a value that all sites have agreed on.
-    n_links : int
-        Number of links of the network, counting both directions.
-    """
+    """Inputs of every method for one site of a real network, which knows its own rows only."""
 
     problem: LinearProblem
     native: _native.SiteSettings
-    total_rows: int
-    row_square: float
-    n_links: int
+    total_rows: int  # of all sites
+    row_square: float  # agreed mean squared length of a row
+    n_links: int  # of the network, counting both directions
 
     @property
     def kind(self) -> type[NativeSite]:

@@ -94,18 +94,12 @@ class Stopping:
 class Checkpoint:
     """State of the network after some round.
 
-    Attributes
-    ----------
-    models : array of shape (n_sites, size)
-        The model of every site.
-    judged : array of int
-        The sites whose models were scored, all of which are up (unless none is).
-    objective, accuracy : array of shape (n_judged,)
-        Scores of their models on the rows of all members of the network.
+    The models of the sites ``judged``, all of which are up (unless none is), have an objective and
+    an accuracy on the rows of all members of the network.
     """
 
     round: int
-    models: Array
+    models: Array  # of all sites
     judged: NDArray[np.int64]
     objective: Array
     accuracy: Array

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
-from ..estimators.gossip_machine import GossipMachine
+from ..estimators.gossip import GossipClassifier
 from ..gossip.topology import Topology
 from .display import Display, final_estimator, require_matplotlib
 
@@ -198,7 +198,7 @@ class NetworkDisplay(Display):
 def fitted_network(estimator: Any) -> Any:
     """Return the GossipClassifier inside pipelines and searches."""
     final = final_estimator(estimator)
-    if not isinstance(final, GossipMachine):
+    if not isinstance(final, GossipClassifier):
         raise ValueError(
             "`estimator` must be a GossipClassifier, or a pipeline or search that ends in one; got "
             f"{type(final).__name__}, which has no sites."

@@ -22,7 +22,6 @@ from .settings import (
     Setting,
     check_settings,
     checked_value,
-    key_in_file,
     unknown_setting,
 )
 from .template import toml_text, write_template
@@ -111,18 +110,9 @@ class SiteConfig:
         method = METHODS[self.solver]
         options = {name: getattr(self, name, None) for name in method().get_params()}
         solver = method(**{k: v for k, v in options.items() if v is not None or k == "robust"})
-        estimator = GossipClassifier(
-            self.n_sites,
-            loss=self.loss,
-            C=self.C,
-            lam=self.lam,
-            upsilon=self.upsilon,
-            theta=self.theta,
-            fit_intercept=self.fit_intercept,
-            intercept_scaling=self.intercept_scaling,
-            solver=solver,
-            tol=self.tol,
-        )
+        same = "loss", "C", "lam", "upsilon", "theta", "fit_intercept", "intercept_scaling", "tol"
+        parameters: dict[str, Any] = {name: getattr(self, name) for name in same}
+        estimator = GossipClassifier(self.n_sites, solver=solver, **parameters)
         estimator._check_parameters()
         return estimator
 
@@ -183,7 +173,7 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
     if config.solver == "gadget" and config.loss != "hinge":
         raise ConfigError(
             f"`model.solver` = 'gadget' needs `model.loss` = 'hinge'; got {config.loss!r}. Take "
-            "'consensus', which stands all losses."
+            "'consensus', which supports all losses."
         )
     if config.robust is not None and config.solver != "gadget":
         raise ConfigError(
@@ -198,9 +188,7 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
 
 
 def _refuse_unknown(text: dict[str, Any]) -> None:
-    known = {
-        section: {key_in_file(s) for s in SETTINGS if s.section == section} for section in SECTIONS
-    }
+    known = {section: {s.key for s in SETTINGS if s.section == section} for section in SECTIONS}
     tables = {name for name in SECTIONS if name}
     for key in text:
         if key not in known[""] | tables | {"neighbours"}:
@@ -215,12 +203,11 @@ def _refuse_unknown(text: dict[str, Any]) -> None:
 
 def _value(setting: Setting, text: dict[str, Any]) -> Any:
     table = text.get(setting.section, {}) if setting.section else text
-    name = f"{setting.section}.{key_in_file(setting)}".lstrip(".")
-    if key_in_file(setting) not in table:
+    if setting.key not in table:
         if setting.name in REQUIRED:
-            raise ConfigError(f"`{name}` is missing: {setting.comment}")
+            raise ConfigError(f"`{setting.full_key}` is missing: {setting.comment}")
         return setting.default
-    return checked_value(setting, table[key_in_file(setting)])
+    return checked_value(setting, table[setting.key])
 
 
 def _neighbours(entries: Any) -> tuple[Neighbour, ...]:
@@ -252,22 +239,10 @@ def _neighbours(entries: Any) -> tuple[Neighbour, ...]:
 def add_neighbour(path: Path, neighbour: Neighbour) -> SiteConfig:
     """Append a neighbour to a ``site.toml``, keeping its comments and order.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    neighbour : Neighbour
-        The neighbour to add.
-
-    Returns
-    -------
-    SiteConfig
-        The new contents of the file.
-
     Raises
     ------
     ConfigError
-        If the file is not valid, before or after the change; it is then not changed.
+        If the file is invalid, before or after the change; it is then not changed.
     """
     try:
         text = path.read_text("utf-8").rstrip("\n")

@@ -7,8 +7,8 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +90,8 @@ def ask(
 class ControlServer:
     """Answers commands, with one thread per client.
 
-    Parameters
-    ----------
-    folder : path-like
-        The folder of the site.
-    answer : callable
-        Takes a question, returns an answer; called from other threads. ValueError and OSError
-        become answers.
+    ``answer`` takes a question and returns an answer; it is called from other threads. ValueError
+    and OSError become answers.
     """
 
     def __init__(
@@ -200,20 +195,15 @@ def _connected(folder: str | os.PathLike[str], timeout: float) -> socket.socket:
     return link
 
 
-class _within:
-    """A short name of the socket: the system allows about a hundred characters."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._descriptor: int | None = None
-
-    def __enter__(self) -> str:
-        name = str(socket_path(self._folder))
-        if len(os.fsencode(name)) < 100 or not os.path.isdir("/proc/self/fd"):
-            return name
-        self._descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        return f"/proc/self/fd/{self._descriptor}/{socket_path('.').name}"
-
-    def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
+@contextmanager
+def _within(folder: Path) -> Iterator[str]:
+    """Yield a short name of the socket: the system allows about a hundred characters."""
+    name = str(socket_path(folder))
+    if len(os.fsencode(name)) < 100 or not os.path.isdir("/proc/self/fd"):
+        yield name
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{socket_path('.').name}"
+    finally:
+        os.close(descriptor)

@@ -47,46 +47,24 @@ Show = Callable[[float, Statuses, str | None], None]
 
 @dataclass(frozen=True)
 class SiteResult:
-    """Result of one site.
-
-    Attributes
-    ----------
-    excess : float
-        Relative excess of its model's objective on all rows over the optimum.
-    accuracy, accuracy_alone : float
-        Accuracy on all rows of its model, and of a model of its own rows only.
-    """
+    """Result of one site; accuracies are on all rows."""
 
     name: str
     rows: int
     rounds: int
-    excess: float
+    excess: float  # relative, of its model's objective on all rows over the optimum
     accuracy: float
-    accuracy_alone: float
+    accuracy_alone: float  # of a model of its own rows only
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """Result of the network.
-
-    Attributes
-    ----------
-    sites : sequence of SiteResult
-        Results of the sites.
-    accuracy : float
-        Accuracy on all rows of the model of all rows.
-    victim : str
-        The site that was killed.
-    agreed : bool
-        Whether all sites agreed in time.
-    seconds : float
-        Time from the start to the comparison.
-    """
+    """Result of the network."""
 
     sites: Sequence[SiteResult]
-    accuracy: float
-    victim: str
-    agreed: bool
+    accuracy: float  # of the model of all rows
+    victim: str  # the site that was killed
+    agreed: bool  # whether all sites agreed in time
     seconds: float
 
     @property
@@ -97,27 +75,20 @@ class DemoResult:
 
 @dataclass(frozen=True)
 class PooledProblem:
-    r"""All rows of a network, with :math:`\tfrac\lambda2 |w|^2` plus the mean hinge loss.
-
-    Attributes
-    ----------
-    X, y : arrays
-        Rows and labels of all sites.
-    lam : float
-        λ.
-    """
+    r"""All rows of a network, with :math:`\tfrac\lambda2 |w|^2` plus the mean hinge loss."""
 
     X: Any
     y: Any
     lam: float
 
-    def solved(self) -> Any:
-        """Return the model of all rows."""
-        return self._solved_on(slice(None))
-
-    def solved_alone(self, rows: Any) -> Any:
-        """Return the model of some rows alone, with the same λ."""
-        return self._solved_on(rows)
+    def solved(self, rows: Any = slice(None)) -> Any:
+        """Return the model of all rows, or of some rows alone with the same λ."""
+        X, y = self.X[rows], self.y[rows]
+        C = 1.0 / (self.lam * len(y))
+        model = LinearSVMClassifier(loss="hinge", C=C, tol=POOLED_TOL, random_state=0, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)  # or it would be no optimum
+            return model.fit(X, y)
 
     def objective(self, model: Any) -> float:
         """Return λ/2 |w|² plus the mean loss of a model; the intercept is penalised."""
@@ -130,14 +101,6 @@ class PooledProblem:
         """Return the relative excess of a model's objective over the optimum."""
         least = self.objective(optimum)
         return (self.objective(model) - least) / least
-
-    def _solved_on(self, rows: Any) -> Any:
-        X, y = self.X[rows], self.y[rows]
-        C = 1.0 / (self.lam * len(y))
-        model = LinearSVMClassifier(loss="hinge", C=C, tol=POOLED_TOL, random_state=0, n_jobs=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ConvergenceWarning)  # or it would be no optimum
-            return model.fit(X, y)
 
 
 def generated(rows: int, seed: int) -> tuple[Any, Any]:
@@ -169,20 +132,8 @@ def run_demo(
 ) -> DemoResult:
     """Run a network, kill and restart one site, and compare the models at the end.
 
-    Parameters
-    ----------
-    X, y : arrays
-        Rows and labels of two classes.
-    n_sites : int
-        Number of processes.
-    folder : Path
-        Parent of the folders of the sites.
-    seconds : float
-        Time limit, after which models are compared whether sites agree or not.
-    show : callable
-        Called repeatedly with the seconds so far, the statuses, and news or None.
-    round_interval : float
-        Seconds from round to round.
+    After ``seconds``, models are compared whether sites agree or not. ``show`` is called repeatedly
+    with the seconds so far, the statuses, and news or None.
     """
     rows = dealt_out(X, y, n_sites)
     problem = PooledProblem(X, y, LAM)
@@ -201,7 +152,7 @@ def run_demo(
         run.wait(SECONDS_DOWN)
         fleet.start(victim)
         run.news(f"{victim.name} started again, from its saved state")
-        agreed = run.until(_all_agreed)
+        agreed = run.until(lambda seen: all(s and s["agreed"] for s in seen.values()))
         run.news("all sites agreed" if agreed else "the time is over before all sites agreed")
         results = []
         for site, here in zip(fleet.sites, rows, strict=True):
@@ -213,7 +164,7 @@ def run_demo(
                     _rounds(run.seen, site),
                     problem.excess(model, optimum),
                     float(model.score(X, y)),
-                    float(problem.solved_alone(here).score(X, y)),
+                    float(problem.solved(here).score(X, y)),
                 )
             )
         return DemoResult(results, float(optimum.score(X, y)), victim.name, agreed, run.seconds)
@@ -257,7 +208,7 @@ class _Run:
             if code is not None and code >= 0:  # negative if it was killed by a signal
                 raise RuntimeError(
                     f"{site.name} ended by itself (exit code {code}): "
-                    f"{self._fleet.last_words(site)}"
+                    f"{self._fleet.last_output(site)}"
                 )
         self.seen = self._fleet.statuses()
         self._show(self.seconds, self.seen, None)
@@ -266,7 +217,3 @@ class _Run:
 def _rounds(statuses: Statuses, site: SiteProcess) -> int:
     status = statuses[site.name]
     return int(status["rounds"]) if status else 0
-
-
-def _all_agreed(statuses: Statuses) -> bool:
-    return all(status and status["agreed"] for status in statuses.values())

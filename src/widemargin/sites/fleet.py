@@ -130,10 +130,10 @@ class LocalFleet:
         ask(site.folder, "model", timeout=SECONDS_FOR_A_MODEL, path=str(path))
         return load_model(path)
 
-    def last_words(self, site: SiteProcess) -> str:
+    def last_output(self, site: SiteProcess) -> str:
         """Return the end of a process's output."""
-        said = (site.folder / "output.txt").read_text(errors="replace").strip()
-        return said[-500:] or f"{site.name} said nothing; its log is {site.folder / 'site.log'}."
+        text = (site.folder / "output.txt").read_text(errors="replace").strip()
+        return text[-500:] or f"{site.name} printed nothing; its log is {site.folder / 'site.log'}."
 
     def stop(self) -> None:
         """Stop all sites gracefully; kill those that take too long."""

@@ -16,14 +16,11 @@ __all__ = [
     "Setting",
     "check_settings",
     "checked_value",
-    "key_in_file",
     "unknown_setting",
 ]
 
 Check = Callable[[Any], bool]
 
-# Keys of the file that differ from the name of the setting.
-_IN_FILE = {"data": "path"}
 REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
 
 
@@ -94,30 +91,24 @@ _LABEL: tuple[str, Check] = (
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of a configuration.
-
-    Attributes
-    ----------
-    name : str
-        Name in the file and in :class:`~widemargin.sites.config.SiteConfig`.
-    section : str
-        Table of the file; empty for the top.
-    kind : tuple of (str, callable)
-        Requirement, as a text and as a test.
-    default : object
-        Default value; None if there is none.
-    comment : str
-        Purpose.
-    example : object
-        Value in a template if there is no default.
-    """
+    """One line of a configuration."""
 
     name: str
-    section: str
-    kind: tuple[str, Check]
+    section: str  # table of the file; empty for the top
+    kind: tuple[str, Check]  # requirement, as a text and as a test
     default: Any
     comment: str
-    example: Any = None
+    example: Any = None  # value in a template if there is no default
+
+    @property
+    def key(self) -> str:
+        """Key in its section of the file."""
+        return "path" if self.name == "data" else self.name
+
+    @property
+    def full_key(self) -> str:
+        """Key with its section, for messages."""
+        return f"{self.section}.{self.key}".lstrip(".")
 
 
 SECTIONS = {
@@ -230,11 +221,6 @@ SETTINGS = (
 )
 
 
-def key_in_file(setting: Setting) -> str:
-    """Return the key of a setting in its section of the file."""
-    return _IN_FILE.get(setting.name, setting.name)
-
-
 def unknown_setting(key: str, known: Iterable[str]) -> str:
     """Return the message for a setting that does not exist."""
     return f"there is no setting `{key}`. Those there are: {', '.join(sorted(known))}."
@@ -244,8 +230,7 @@ def checked_value(setting: Setting, value: Any) -> Any:
     """Return a value, or raise ConfigError if it is not of the setting's kind."""
     required, fits = setting.kind
     if not fits(value):
-        name = f"{setting.section}.{key_in_file(setting)}".lstrip(".")
-        raise ConfigError(f"`{name}` must be {required}; got {value!r}.")
+        raise ConfigError(f"`{setting.full_key}` must be {required}; got {value!r}.")
     return value
 
 

@@ -18,13 +18,11 @@ from ..core.resources import memory_bytes
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .keys import read_public_key, read_secret_key
-from .protocol.transport import Transport
-from .runtime.data import read_rows
-from .runtime.local_site import LocalSite, classifier_of
-from .runtime.pace import Pace
-from .runtime.participant import Participant
-from .runtime.status import SiteHistory, status_of
+from .local_site import LocalSite, classifier_of, read_rows
+from .participant import Participant
 from .settings import SETTINGS
+from .status import Pace, SiteHistory, status_of
+from .transport import Transport
 
 __all__ = ["Site", "run_site"]
 
@@ -64,15 +62,7 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
 
 
 class Site:
-    """One running site.
-
-    Parameters
-    ----------
-    config : SiteConfig
-        Contents of its ``site.toml``.
-    listener : callable
-        Called with events.
-    """
+    """One running site; ``listener`` is called with events."""
 
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
         self._listener = listener

@@ -1,18 +1,85 @@
-"""Write a commented `site.toml`."""
+"""The files of a new site: a commented `site.toml`, and a systemd unit that keeps it running."""
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..persistence.atomic_write import write_atomically
-from . import settings
-from .settings import ConfigError, Neighbour, Setting
+from .settings import (
+    REQUIRED,
+    SECTIONS,
+    SETTINGS,
+    ConfigError,
+    Neighbour,
+    Setting,
+    check_settings,
+    unknown_setting,
+)
 
-__all__ = ["write_template"]
+__all__ = ["UNIT_NAME", "toml_text", "unit_text", "write_template"]
+
+UNIT_NAME = "widemargin-site.service"
+
+_UNIT = """\
+# Runs the site {name}. Install and start it as root:
+#   cp {shown_folder}/{unit} /etc/systemd/system/widemargin-{name}.service
+#   systemctl daemon-reload && systemctl enable --now widemargin-{name}
+# Its log, as JSON lines: journalctl -u widemargin-{name} -o cat
+# The site may write in its folder alone, and read what User= may read; /tmp is its own.
+
+[Unit]
+Description=widemargin site {name}
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=exec
+User={user}
+WorkingDirectory={folder}
+ExecStart={run}
+ExecReload={reload}
+# A graceful stop saves the state; a kill loses nothing but the work since the last save.
+KillSignal=SIGTERM
+TimeoutStopSec=30
+Restart=on-failure
+RestartSec=5
+UMask=0077
+
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+ProtectSystem=strict
+ProtectHome=read-only
+ReadWritePaths={quoted_folder}
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+# Above max_memory of site.toml, the rows and 300 MB, this is a second bound:
+# MemoryMax=4G
+# A core dump would hold the secret key and rows.
+LimitCORE=0
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 def write_template(
@@ -40,20 +107,18 @@ def write_template(
     Path
         The file.
     """
-    unknown = values.keys() - {s.name for s in settings.SETTINGS}
+    unknown = values.keys() - {s.name for s in SETTINGS}
     if unknown:
-        raise ConfigError(
-            settings.unknown_setting(min(unknown), (s.name for s in settings.SETTINGS))
-        )
+        raise ConfigError(unknown_setting(min(unknown), (s.name for s in SETTINGS)))
     given = {"name": name, **{k: v for k, v in values.items() if v is not None}}
-    settings.check_settings(given)
+    check_settings(given)
     lines = [
         "# Configuration of a site. Lines that begin with # are comments; those that look like a",
         "# setting show its default. After a change of the neighbours: `widemargin site reload`.",
     ]
-    for section, purpose in settings.SECTIONS.items():
+    for section, purpose in SECTIONS.items():
         lines += ["", f"# {purpose}", f"[{section}]"] if section else [""]
-        lines += [_line(s, given) for s in settings.SETTINGS if s.section == section]
+        lines += [_line(s, given) for s in SETTINGS if s.section == section]
     lines += ["", "# Those that this site talks to, in both directions: they must name it, too."]
     for each in neighbours:
         lines += ["[[neighbours]]"]
@@ -68,10 +133,10 @@ def write_template(
 
 
 def _line(setting: Setting, given: dict[str, Any]) -> str:
-    key = settings.key_in_file(setting)
+    key = setting.key
     if setting.name in given:
         return f"{key} = {toml_text(given[setting.name])}  # {setting.comment}"
-    if setting.name in settings.REQUIRED:
+    if setting.name in REQUIRED:
         return f"{key} = {toml_text(setting.example)}  # TO BE SET. {setting.comment}"
     value = setting.example if setting.default is None else setting.default
     return f"# {key} = {toml_text(value)}  # {setting.comment}"
@@ -86,3 +151,32 @@ def toml_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml_text(each) for each in value)}]"
     return json.dumps(os.fspath(value), ensure_ascii=False)
+
+
+def unit_text(folder: Path, name: str) -> str:
+    """Return the unit of the site in a folder, run by this user with this Python."""
+    folder = folder.resolve()
+    command = [sys.executable, "-m", "widemargin", "site"]
+    return _UNIT.format(
+        name=name,
+        unit=UNIT_NAME,
+        user=getpass.getuser(),
+        folder=_escaped(folder),
+        shown_folder=folder,
+        quoted_folder=_quoted(folder),
+        run=" ".join(map(_quoted, [*command, "run", "--config", folder / "site.toml"])),
+        reload=" ".join(map(_quoted, [*command, "reload", "--folder", folder])),
+    )
+
+
+def _escaped(text: object) -> str:
+    """Escape percent signs, which systemd would expand."""
+    return str(text).replace("%", "%%")
+
+
+def _quoted(text: object) -> str:
+    plain = _escaped(text)
+    if not set(plain) & set(" \"'\\$;"):
+        return plain
+    plain = plain.replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
+    return f'"{plain}"'

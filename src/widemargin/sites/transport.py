@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from ..config import Neighbour
-from .gate import DOMAIN, ENDPOINT, Gate, TokenBucket
+from .config import Neighbour
+from .keys import DOMAIN, ENDPOINT, Gate, TokenBucket
 
 __all__ = ["QUEUED", "Transport"]
 
@@ -57,27 +57,16 @@ class Transport:
 
     Parameters
     ----------
-    listen : str
-        Address that neighbours connect to.
-    public_key, secret_key : str
-        Keys of this site.
     frame_bytes : int
         Size of the largest frame; a connection that sends a larger one is closed.
     rate_limit : float
         Frames of a neighbour that are read per second; the others are dropped.
     max_memory : int
         Bytes by which the process may grow before all connections are closed and reopened.
-    neighbours : sequence of Neighbour
-        The neighbours.
     arrived : threading.Event
         Set when there are frames to :meth:`take`.
     listener : callable
         Called with events, also from another thread.
-
-    Attributes
-    ----------
-    bytes_sent, bytes_received : int
-        Bytes of all frames that were not dropped here.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Frames of messages: a header of fixed layout, then numbers. Nothing is ever unpickled.
+"""Frames of messages, a header of fixed layout and numbers, and limits on these numbers.
 
-All of it is little endian:
+Nothing is ever unpickled. All of it is little endian:
 
 ====== ======= ===================================================================
 offset type    contents
@@ -26,12 +26,24 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, Self
 
 import numpy as np
 
-from ...core.arrays import Array
+from .. import _native
+from ..core.arrays import Array
+from ..gossip.methods import SiteSetting
 
-__all__ = ["HEADER_BYTES", "MOST_EPOCH", "Frame", "FrameError", "Kind", "decode", "encode"]
+__all__ = [
+    "HEADER_BYTES",
+    "MOST_EPOCH",
+    "Frame",
+    "FrameError",
+    "Kind",
+    "MessageLimits",
+    "decode",
+    "encode",
+]
 
 MAGIC = b"WMGS"
 VERSION = 1
@@ -40,6 +52,10 @@ HEADER_BYTES = _HEADER.size
 # Largest whole number that a double represents exactly. Epochs leave room for later ones.
 MOST_NUMBER = 2**53
 MOST_EPOCH = 2**62
+# Factor above what the problem allows.
+ROOM = 10.0
+# Mass that one message may carry, in units of the mass of the whole network.
+SHARES = 100.0
 
 
 class Kind(IntEnum):
@@ -50,13 +66,7 @@ class Kind(IntEnum):
 
 
 class FrameError(ValueError):
-    """A frame that cannot be used.
-
-    Attributes
-    ----------
-    reason : str
-        Category, for counters.
-    """
+    """A frame that cannot be used; ``reason`` is a category, for counters."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -65,25 +75,7 @@ class FrameError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A message from one site to another.
-
-    Attributes
-    ----------
-    kind : Kind
-        Purpose of the frame.
-    agreement : int
-        As :attr:`.SiteConfig.agreement`.
-    sender_epoch, receiver_epoch : int
-        Epochs of the two ends of the link.
-    number, acknowledged : int
-        Numbers of this message, and of the last one read from the receiver.
-    degree : int
-        Number of neighbours of the sender.
-    dimension : int
-        Length of a model.
-    numbers : array of float64
-        Contents, written by the native site.
-    """
+    """A message from one site to another; the fields are in the order of the layout."""
 
     kind: Kind
     agreement: int
@@ -98,39 +90,16 @@ class Frame:
 
 def encode(frame: Frame) -> bytes:
     """Return the bytes of a frame."""
-    header = _HEADER.pack(
-        MAGIC,
-        VERSION,
-        frame.kind,
-        frame.agreement,
-        frame.sender_epoch,
-        frame.receiver_epoch,
-        frame.number,
-        frame.acknowledged,
-        frame.degree,
-        frame.dimension,
-        len(frame.numbers),
-        0,
-    )
-    return header + np.ascontiguousarray(frame.numbers, dtype="<f8").tobytes()
+    *fields, numbers = vars(frame).values()
+    header = _HEADER.pack(MAGIC, VERSION, *fields, len(numbers), 0)
+    return header + np.ascontiguousarray(numbers, dtype="<f8").tobytes()
 
 
 def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
     """Read a frame and check it as far as possible without the link.
 
-    Parameters
-    ----------
-    data : bytes
-        The received bytes.
-    agreement, dimension : int
-        Values of this site, which the sender must share.
-    count : int
-        Number of numbers in an exchange.
-
-    Raises
-    ------
-    FrameError
-        If the frame is invalid.
+    ``agreement`` and ``dimension`` are the values of this site, which the sender must share,
+    ``count`` the number of numbers in an exchange. FrameError if the frame is invalid.
     """
     if len(data) < HEADER_BYTES:
         raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
@@ -167,3 +136,54 @@ def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: i
         if again != number or last != read:
             raise FrameError("number", "the header and the message must have the same numbers.")
     return Frame(Kind(kind), theirs, sender, receiver, number, read, degree, size, numbers)
+
+
+@dataclass(frozen=True)
+class MessageLimits:
+    """Limits on the numbers that are accepted from neighbours.
+
+    They follow from the settings that all sites share, and a correct neighbour stays well within
+    them in any state of the network. A faulty neighbour within the limits can still do harm: see
+    the threat model in the documentation.
+    """
+
+    norm: float  # largest length of a vector: a model, or what consensus sends
+    figure: float  # largest value of a figure of one site
+    mass: float  # of the whole network
+
+    @classmethod
+    def of(cls, setting: SiteSetting, method: Any, n_sites: int, norm: float | None) -> Self:
+        """Return the limits of a problem, with the norm of the configuration if it has one."""
+        constants, rows = setting.problem.constants, setting.total_rows
+        length = float(np.sqrt(setting.row_square))
+        # The optimum's objective is not above that of zero.
+        radius = float(np.sqrt(2.0 * setting.objective_at_zero))
+        reach = 1.0 + radius * length
+        slope = reach * constants.steepest if constants.smooth else constants.bound
+        rho = 1.0
+        if method.name == "consensus":
+            rho = method.rho(constants, setting.total_square, setting.n_links)
+        allowed = ROOM * (2.0 * rho * radius + slope * rows * length)
+        figure = max(rows * slope * reach, allowed * setting.n_links, slope**2 * rows * length**2)
+        return cls(allowed if norm is None else norm, ROOM * figure, float(n_sites))
+
+    def check(self, site: _native._GossipSite, slot: int, numbers: Array) -> None:
+        """Raise FrameError if a message of a native site exceeds the limits."""
+        body, figures = numbers[: site.body_size], numbers[site.body_size : -3]
+        room = 1.0
+        pushed = site.sums(models=True)
+        if pushed is not None:  # a running sum, of which only the increase counts
+            body, room = body - pushed[2][slot], SHARES * self.mass
+        with np.errstate(over="ignore"):
+            norm = float(np.sqrt(np.square(body).sum()))
+        if not norm <= room * self.norm:
+            raise FrameError(
+                "magnitude",
+                f"a vector must not be longer than {room * self.norm:.3g}; got {norm:.3g}. If the "
+                "neighbour is sound, raise `model.max_norm` at all sites.",
+            )
+        sums = site.sums()
+        assert sums is not None
+        new = np.abs(figures - sums[2][slot])
+        if not (new[-1] <= SHARES * self.mass and new.max() <= SHARES * self.mass * self.figure):
+            raise FrameError("magnitude", "shares must not exceed what the whole network has.")

@@ -1,31 +1,94 @@
-"""The native site of a configuration, and its model as a classifier."""
+"""The rows of a site, read from its own disk; its native site, and its model as a classifier."""
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from ... import _native
-from ...core.arrays import Array
-from ...core.losses import LossConstants
-from ...core.resources import memory_bytes
-from ...gossip.methods import NativeSite, SiteMethod, SiteSetting
-from ...linear.model import split_weights
-from ...linear.problem import LinearProblem
-from ..config import ConfigError, SiteConfig
-from ..protocol.limits import MessageLimits
-from ..protocol.transport import QUEUED
-from ..protocol.wire import HEADER_BYTES
-from .data import LocalRows
+from .. import _native
+from ..core.arrays import Array
+from ..core.losses import LossConstants
+from ..core.resources import memory_bytes
+from ..core.rows import canonical
+from ..data import DataFileError, read
+from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
+from ..linear.model import split_weights
+from ..linear.problem import Labels, LinearProblem
+from .config import ConfigError, SiteConfig
+from .transport import QUEUED
+from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = ["LocalSite", "classifier_of"]
-
+__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Rows of a site, labelled +1 for the second class of the configuration, −1 for the first."""
+
+    X: Any
+    label: Labels
+    feature_names: tuple[str, ...] | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the rows; a saved state belongs to rows with the same digest."""
+        digest = hashlib.blake2b(digest_size=16)
+        parts = (self.X.data, self.X.indices, self.X.indptr) if sp.issparse(self.X) else (self.X,)
+        for part in (*parts, self.label):
+            array = np.ascontiguousarray(part)
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(array.view(np.uint8).data if array.size else b"")
+        return digest.hexdigest()
+
+
+def read_rows(config: SiteConfig) -> LocalRows:
+    """Read the rows that a configuration names.
+
+    DataFileError if the file cannot be used, has other labels, or more rows than the whole network.
+    """
+    texts = isinstance(config.classes[0], str)
+    table = read(
+        config.data,
+        format=config.format,
+        label=config.label,
+        n_features=config.n_features,
+        zero_based="auto" if config.zero_based is None else config.zero_based,
+        text_labels=texts,
+    )
+    y: NDArray[Any] = np.asarray(table.y)
+    if texts:
+        y = y.astype(str)
+    elif y.dtype.kind not in "iufb":
+        raise DataFileError(
+            config.data,
+            f"expected labels {config.classes[0]!r} and {config.classes[1]!r}, found text such as "
+            f"{str(y[0])!r}. Set `network.classes` at all sites.",
+        )
+    known = np.isin(y, config.classes)
+    if not known.all():
+        other = y[~known][0].item()
+        raise DataFileError(
+            config.data,
+            f"expected labels {config.classes[0]!r} and {config.classes[1]!r}, found {other!r}. "
+            "Set `network.classes` at all sites, or `data.label` to the column of labels.",
+        )
+    if len(y) > config.total_rows:
+        raise DataFileError(
+            config.data,
+            f"it has {len(y):,} rows, and all sites together have {config.total_rows:,} by "
+            "`network.total_rows`. Set that at all sites to the sum of their rows.",
+        )
+    label = np.where(y == config.classes[1], 1, -1).astype(np.int8)
+    return LocalRows(canonical(table.X), label, table.feature_names)
 
 
 @dataclass
@@ -107,23 +170,11 @@ class LocalSite:
 def classifier_of(
     config: SiteConfig, w: Array, steps: int, agreed: bool, names: tuple[str, ...] | None
 ) -> Any:
-    """Return a fitted linear classifier with these weights.
+    """Return a fitted linear classifier with these weights, the intercept's last.
 
-    Parameters
-    ----------
-    config : SiteConfig
-        Configuration of the site.
-    w : array
-        Weights; the intercept's is last.
-    steps : int
-        Number of steps of the site.
-    agreed : bool
-        Whether the sites agree on the optimum. The gaps are NaN in any case: a single site cannot
-        certify them.
-    names : tuple of str or None
-        Names of the features.
+    The gaps are NaN even if the sites have agreed: a single site cannot certify them.
     """
-    from ... import LinearODMClassifier, LinearSVMClassifier
+    from .. import LinearODMClassifier, LinearSVMClassifier
 
     parameters = config.classifier()
     given: dict[str, Any] = {

@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import _native
-from ...core.arrays import Array
-from ..config import Neighbour
-from .gate import TokenBucket
-from .limits import MessageLimits
-from .wire import MOST_EPOCH, Frame, FrameError, Kind
+from .. import _native
+from ..core.arrays import Array
+from .config import Neighbour
+from .keys import TokenBucket
+from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
 
 __all__ = ["Link", "Links"]
 
@@ -33,55 +32,24 @@ Listener = Callable[..., None]
 
 @dataclass
 class Link:
-    """One end of a link.
-
-    Attributes
-    ----------
-    neighbour : Neighbour
-        The site at the other end.
-    slot : int
-        Its number in the native site.
-    epoch, their_epoch : int
-        Epochs of this end and of the other; 0 if not known.
-    degree : int
-        Number of neighbours of the other site, as it claims; 0 if not known.
-    sent, received, rejected : int
-        Number of frames since the process started.
-    reasons : dict
-        Number of rejected frames by reason.
-    last_heard : float or None
-        Time of the last frame, by the monotonic clock.
-    news : TokenBucket
-        Limits the events that are reported for the link.
-    """
+    """One end of a link."""
 
     neighbour: Neighbour
-    slot: int
+    slot: int  # number in the native site
     epoch: int
-    their_epoch: int = 0
-    degree: int = 0
-    sent: int = 0
+    their_epoch: int = 0  # 0 if not known, like the next
+    degree: int = 0  # number of the neighbour's neighbours, as it claims
+    sent: int = 0  # frames since the process started, like the next two
     received: int = 0
     rejected: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
-    last_heard: float | None = None
+    last_heard: float | None = None  # by the monotonic clock
+    # Limits the events that are reported for the link.
     news: TokenBucket = field(default_factory=lambda: TokenBucket(0.1, 5.0), repr=False)
 
 
 class Links:
-    """All links of a site.
-
-    Parameters
-    ----------
-    site : native site
-        The native site.
-    agreement, dimension : int
-        Values that frames must carry.
-    limits : MessageLimits
-        Limits on the numbers of frames.
-    listener : callable
-        Called with events.
-    """
+    """All links of a site; frames must have its agreement and dimension, and keep its limits."""
 
     def __init__(
         self,
@@ -115,10 +83,7 @@ class Links:
     def receive(self, key: str, frame: Frame) -> bool:
         """Use a frame of a neighbour if it is new and valid; return whether it was read.
 
-        Raises
-        ------
-        FrameError
-            If it is not valid. The link is not changed.
+        FrameError if it is not valid; the link is then unchanged.
         """
         link = self.by_key[key]
         if frame.sender_epoch < link.their_epoch:

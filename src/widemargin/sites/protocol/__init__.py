@@ -1,1 +1,0 @@
-"""Messages between sites: frames, links, limits, transport, keys."""

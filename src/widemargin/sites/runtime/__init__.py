@@ -1,1 +1,0 @@
-"""The process of a site: state, rounds, status."""
