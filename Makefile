@@ -4,6 +4,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+# The fast tests run in two processes; tests on Spark share one session, hence one process.
+PROCESSES ?= 2
+IN_PROCESSES = -n $(PROCESSES) --dist loadgroup
 SANITIZE_TESTS ?= tests/native
 # What `make bench` runs, as `python -m $(BENCH)`, and its arguments. The data come from the folder
 # named by WIDEMARGIN_DATA.
@@ -25,15 +28,16 @@ help: ## List the targets
 	@echo
 	@echo "  PYTHON=python3.12 make test      another interpreter (3.11 or newer)"
 	@echo "  make test PYTEST_ARGS='-k gap'   arguments for pytest"
+	@echo "  make test PROCESSES=0            in this process, as a debugger needs it"
 
 demo: $(VENV)/.package ## Train on two data sets, print a table and draw a picture
 	$(IN_VENV) -m widemargin.cli.demo
 
 test: $(VENV)/.java ## Run the fast tests, those on Spark among them
-	$(IN_VENV) -m pytest $(PYTEST_ARGS)
+	$(IN_VENV) -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 test-quick: $(VENV)/.test ## Run the fast tests but for those that start Spark
-	$(IN_VENV) -m pytest -m "not slow and not cluster and not spark" $(PYTEST_ARGS)
+	$(IN_VENV) -m pytest $(IN_PROCESSES) -m "not slow and not cluster and not spark" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.java ## Run the slow tests (WIDEMARGIN_DATA=folder adds those on real data)
 	$(IN_VENV) -m pytest -m slow $(PYTEST_ARGS)
