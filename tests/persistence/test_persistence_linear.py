@@ -36,7 +36,7 @@ def models():
     yield LinearSVMClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, Y > 0)
 
 
-@pytest.mark.parametrize("fitted", models(), ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("fitted", list(models()), ids=lambda model: type(model).__name__)
 def test_a_loaded_model_is_the_saved_one(fitted, tmp_path):
     fitted.save(tmp_path / "model.wm")
     loaded = load_model(tmp_path / "model.wm")

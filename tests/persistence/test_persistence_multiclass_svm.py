@@ -33,7 +33,7 @@ def models():
 
 
 @pytest.mark.filterwarnings("ignore:Feature 0 carries")
-@pytest.mark.parametrize("fitted", models(), ids=lambda model: model.formulation)
+@pytest.mark.parametrize("fitted", list(models()), ids=lambda model: model.formulation)
 def test_a_loaded_model_is_the_saved_one(fitted, tmp_path):
     fitted.save(tmp_path / "model.wm")
     loaded = load_model(tmp_path / "model.wm")
