@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..core.arrays import Array
+from .rows.batches import ColumnError, Vectors, vectors_of
 from .rows.columns import column
-from .rows.vector_arrays import ColumnError, Vectors, vectors_of
 
 DECISIONS = pa.list_(pa.float64())
 

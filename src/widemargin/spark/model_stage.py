@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
-from .params.stage import StageParams
+from .params import StageParams
 from .rows.columns import check_features, refuse_existing
 from .storage import ModelReader, ModelWriter
 

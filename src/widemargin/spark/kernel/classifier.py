@@ -6,9 +6,11 @@ from typing import Any, Unpack
 
 from ...core.fit import train
 from ...engines.spark import SparkEngine
-from ..classifier_stage import ClassifierStage
-from ..fit_log import FitLog
-from ..params.kernel import (
+from ..accessors import with_keywords
+from ..classifier_stage import ClassifierStage, FitLog
+from .fit import KernelFit
+from .model import SparkKernelModel, SparkODMModel, SparkSVMModel
+from .params import (
     KernelODMKeywords,
     KernelParams,
     KernelSVMKeywords,
@@ -16,9 +18,6 @@ from ..params.kernel import (
     SVMParams,
     errors_in_spark_names,
 )
-from ..params.keywords import with_keywords
-from .fit import KernelFit
-from .model import SparkKernelModel, SparkODMModel, SparkSVMModel
 from .rows import facts_of
 
 

@@ -22,14 +22,22 @@ from ...kernel.kernels import Kernel
 from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
 from ...kernel.partition.division import per_row
 from ...kernel.samples import Part
-from ..fit_log import FitLog
+from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
-from . import support_table
-from .cluster_checkpoints import ClusterCheckpoints
-from .large_expansion import LargeExpansion
-from .level_support import CorrectRows, Support, level_model, stacked, support_of
+from ..storage import ClusterCheckpoints
+from . import support
+from .distributed_expansion import LargeExpansion
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
-from .support_table import AsTable, SupportVectors, no_support_vectors
+from .support import (
+    AsTable,
+    CorrectDecisions,
+    Support,
+    SupportVectors,
+    level_model,
+    no_support_vectors,
+    stacked,
+    support_of,
+)
 
 
 class KernelFit(LevelFit):
@@ -180,7 +188,7 @@ class KernelFit(LevelFit):
         if self.n_classes > 2:
             codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
         task = AsTable(k, order, total, codes)
-        frame = level.parts.frame.mapInArrow(task, support_table.DDL).persist()
+        frame = level.parts.frame.mapInArrow(task, support.DDL).persist()
         frame.count()  # made now, while the parts are there
         return frame
 
@@ -197,7 +205,7 @@ class KernelFit(LevelFit):
             )
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
-        question = CorrectRows(level_model(self.kernel, level, support), self._positive(k))
+        question = CorrectDecisions(level_model(self.kernel, level, support), self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 

@@ -14,9 +14,9 @@ from ...kernel.model.compression import compressed
 from ...kernel.model.prediction import decisions
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
-from ..params.kernel import KernelParams, ODMParams, SVMParams
-from .large_decisions import with_large_decisions
-from .large_expansion import SAMPLED, DecisionRule, LargeExpansion, with_support
+from .distributed_decisions import with_large_decisions
+from .distributed_expansion import SAMPLED, DecisionRule, LargeExpansion, with_support
+from .params import KernelParams, ODMParams, SVMParams
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ import scipy.sparse as sp
 
 from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
-from .checked_rows import RowChecks, ValidRows
+from .batches import ColumnError, RowChecks, ValidRows
 from .columns import PARTITION, VALIDATION, FrameColumns
-from .vector_arrays import ColumnError
 
 # Added to the numbers of blocks of validation rows; a partition has fewer blocks.
 HELD_OUT = 1 << 31

@@ -18,8 +18,8 @@ from ...kernel.model.compression import POINTS
 from ...kernel.model.expansion import Expansion, router_of, set_expansion
 from ...kernel.model.level_model import LevelModel
 from ...kernel.model.prediction import fitted_kernel
-from . import support_table
-from .support_table import SupportBlock, SupportVectors, block_of, gathered
+from . import support
+from .support import SupportBlock, SupportVectors, block_of, gathered
 
 # Support vectors for each point of a compressed model that stand for all of them.
 SAMPLED = POINTS + 5
@@ -72,7 +72,7 @@ class LargeExpansion:
     Attributes
     ----------
     frame : DataFrame
-        As :mod:`.support_table` has it.
+        As :mod:`.support` has it.
     n_support : int
         Support vectors, summed over the binary problems.
     kept : list of DataFrame
@@ -112,7 +112,7 @@ class LargeExpansion:
             for row, own, end in zip(marks, of_blocks, ends, strict=True)
             if own.size
         }
-        return self._gathered(self.frame.mapInArrow(_Taken(wanted), support_table.DDL), n_problems)
+        return self._gathered(self.frame.mapInArrow(_Taken(wanted), support.DDL), n_problems)
 
     def collected(self, n_problems: int) -> SupportVectors:
         """Bring all support vectors here."""
@@ -135,7 +135,7 @@ def _decided(
 ) -> Iterator[pa.RecordBatch]:
     """Sum the decisions of blocks about rows; a cluster decides about its own rows alone."""
     out = np.zeros((rule.n_problems, X.shape[0]))
-    for block in support_table.blocks_of(batches):
+    for block in support.blocks_of(batches):
         group = groups[block.problem]
         if group is None:
             out[block.problem] += rule.decide(block, X)
@@ -153,7 +153,7 @@ class _Taken:
     wanted: dict[tuple[int, int, int], NDArray[np.int64]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block in support_table.blocks_of(batches):
+        for block in support.blocks_of(batches):
             positions = self.wanted.get((block.problem, block.part, block.block))
             if positions is not None:
                 yield block.take(positions).record()

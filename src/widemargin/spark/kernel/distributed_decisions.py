@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..decisions import VectorChecks, listed
-from .large_expansion import DecisionRule, LargeExpansion
-from .support_table import block_of
+from .distributed_expansion import DecisionRule, LargeExpansion
+from .support import block_of
 
 # Rows of a block of the DataFrame.
 ROWS_OF_A_BLOCK = 4096

@@ -14,8 +14,8 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
-from .accessors import FormerPartitions
-from .stage import (
+from ..params import (
+    FormerPartitions,
     ODMKeywords,
     ODMLoss,
     StageKeywords,

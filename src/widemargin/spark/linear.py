@@ -1,39 +1,156 @@
-"""Linear classifiers on Spark's DataFrames."""
+"""Linear classifiers and their models on Spark's DataFrames."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+from pyspark.ml.linalg import DenseMatrix, DenseVector
+from pyspark.ml.param import TypeConverters
 
-from ...core.budget import Budget
-from ...core.resources import memory_bytes
-from ...core.training_set import class_factors
-from ...engines.spark import SparkEngine
-from ...estimators.linear_fit import constant_of, loss_of
-from ...linear.fit import LinearFit
-from ...linear.history import LinearHistory
-from ...linear.model import Validation
-from ...linear.problems import LinearProblems
-from ...linear.solvers import ON_BLOCKS
-from ..classifier_stage import ClassifierStage
-from ..fit_log import FitLog
-from ..params.keywords import with_keywords
-from ..params.linear import (
-    LinearODMKeywords,
-    LinearODMParams,
-    LinearParams,
-    LinearSVMKeywords,
-    LinearSVMParams,
+from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.resources import memory_bytes
+from ..core.training_set import class_factors
+from ..engines.spark import SparkEngine
+from ..estimators.linear import LinearODMClassifier, LinearSVMClassifier
+from ..estimators.linear_fit import constant_of, loss_of
+from ..linear.fit import LinearFit
+from ..linear.history import LinearHistory
+from ..linear.model import Validation, decisions_of
+from ..linear.problems import LinearProblems
+from ..linear.solvers import ON_BLOCKS
+from .accessors import with_keywords
+from .classifier_stage import ClassifierStage, FitLog
+from .model_stage import ModelStage
+from .params import (
+    ConstantFeatureParams,
+    ODMKeywords,
+    ODMLoss,
+    StageKeywords,
+    StageParams,
+    SVMLoss,
+    param,
+    to_memory,
 )
-from ..rows.blocks import PlacedRows
-from .model import LinearModel, SparkLinearODMModel, SparkLinearSVMModel
+from .rows.blocks import PlacedRows
+
+
+class LinearKeywords(StageKeywords, total=False):
+    """Keywords of the linear classifiers' constructors."""
+
+    validationIndicatorCol: str | None
+    interceptScaling: float
+
+
+class LinearODMKeywords(ODMKeywords, LinearKeywords):
+    """Keywords of the linear ODM."""
+
+
+class LinearSVMKeywords(LinearKeywords, total=False):
+    """Keywords of the linear SVM."""
+
+    loss: str
+
+
+class LinearParams(ConstantFeatureParams, StageParams):
+    """Params that all linear classifiers have."""
+
+    solver = param(
+        "solver",
+        "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
+        "one task and larger ones by 'newton'; the local solvers ('dual', 'dual_then_newton', "
+        "'svrg', 'csvrg', 'pegasos') bring all rows into one task.",
+        TypeConverters.toString,
+    )
+    maxIter = param(
+        "maxIter",
+        "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",
+        TypeConverters.toInt,
+    )
+    seed = param("seed", "seed of solvers that draw rows at random.", TypeConverters.toInt)
+    memoryLimit = param(
+        "memoryLimit",
+        "bytes that rows may take in one task, or a size such as '500MB': solvers that bring all "
+        "rows together are refused beyond it.",
+        to_memory,
+    )
+
+
+class LinearODMParams(ODMLoss, LinearParams):
+    """Params of the ODM."""
+
+    _local_class = LinearODMClassifier
+
+
+class LinearSVMParams(SVMLoss, LinearParams):
+    """Params of the SVM."""
+
+    _local_class = LinearSVMClassifier
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """Multiplies rows with the weights of every binary problem."""
+
+    coef: Array
+    intercept: Array
+
+    def __call__(self, X: Any) -> Array:
+        """Return decisions, as (rows, problems)."""
+        return decisions_of(X, self.coef, self.intercept)
+
+
+class SparkLinearModel(ModelStage, LinearParams):
+    """A fitted linear classifier: all but its Params."""
+
+    def _score(self) -> LinearScore:
+        return LinearScore(self._fitted.coef_, self._fitted.intercept_)
+
+    @property
+    def coefficients(self) -> DenseVector:
+        """Weights, if there are two classes."""
+        self._require_two_classes("coefficients", "coefficientMatrix")
+        return DenseVector(self._fitted.coef_[0])
+
+    @property
+    def intercept(self) -> float:
+        """Added to the decisions, if there are two classes."""
+        self._require_two_classes("intercept", "interceptVector")
+        return float(self._fitted.intercept_[0])
+
+    @property
+    def coefficientMatrix(self) -> DenseMatrix:
+        """Weights: one row for two classes, else one row per class."""
+        coef = self._fitted.coef_
+        return DenseMatrix(*coef.shape, coef.ravel(), isTransposed=True)
+
+    @property
+    def interceptVector(self) -> DenseVector:
+        """Added to the decisions, one for each row of the matrix."""
+        return DenseVector(self._fitted.intercept_)
+
+    def _require_two_classes(self, name: str, other: str) -> None:
+        if self.numClasses != 2:
+            raise ValueError(
+                f"`{name}` is for models of two classes; this one has {self.numClasses}. Use "
+                f"`{other}`."
+            )
+
+
+class SparkLinearODMModel(SparkLinearModel, LinearODMParams):
+    """A fitted :class:`SparkLinearODMClassifier`."""
+
+
+class SparkLinearSVMModel(SparkLinearModel, LinearSVMParams):
+    """A fitted :class:`SparkLinearSVMClassifier`."""
 
 
 class LinearClassifier(ClassifierStage, LinearParams):
     """A linear classifier: all but its Params."""
 
-    def _fit(self, dataset: Any) -> LinearModel:
+    def _fit(self, dataset: Any) -> SparkLinearModel:
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
@@ -50,7 +167,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
             local.n_features_in_ = fit.problems.n_features
             log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
-        model: LinearModel = self._model(local)
+        model: SparkLinearModel = self._model(local)
         return model
 
     def _posed(self, local: Any, rows: PlacedRows, log: FitLog) -> LinearFit:

@@ -1,0 +1,219 @@
+"""The multi-class SVM and its model on Spark's DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import scipy.sparse as sp
+from pyspark.ml.linalg import DenseMatrix, DenseVector, SparseMatrix
+from pyspark.ml.param import TypeConverters
+
+from ..core.arrays import Array
+from ..engines.spark import SparkEngine
+from ..estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
+from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
+from ..multiclass.fit import fitted_attributes, multiclass_fit
+from ..multiclass.gather import choose
+from ..multiclass.problem import MulticlassProblem
+from .accessors import with_keywords
+from .classifier_stage import ClassifierStage, FitLog
+from .model_stage import ModelStage
+from .params import (
+    ConstantFeatureParams,
+    FormerPartitions,
+    StageKeywords,
+    StageParams,
+    param,
+    to_memory,
+)
+from .rows.blocks import PlacedRows
+
+
+class MulticlassSVMKeywords(StageKeywords, total=False):
+    """Keywords of the multi-class classifier's constructor."""
+
+    formulation: str
+    interceptScaling: float
+
+
+class MulticlassSVMParams(FormerPartitions, ConstantFeatureParams, StageParams):
+    """Params of the multi-class SVM."""
+
+    _local_class = MulticlassSVMClassifier
+
+    formulation = param(
+        "formulation",
+        "loss of a row: 'ww' (Weston and Watkins), 'llw' (Lee, Lin and Wahba), 'cs' (Crammer and "
+        "Singer) or 'ovr' (one against the rest). 'cs' and 'ovr' are solved in one task, which "
+        "must have room for all rows.",
+        TypeConverters.toString,
+    )
+    solver = param(
+        "solver",
+        "'newton' ('llw' with up to 1000 features, 'ww' with up to 3000 weights in all) and "
+        "'tournament' ('ww') leave rows where they are; 'auto' solves sets of up to 256 MiB in one "
+        "task and larger ones by one of these; 'dual' and 'printed' bring all rows into one task.",
+        TypeConverters.toString,
+    )
+    maxIter = param("maxIter", "epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
+    maxTime = param(
+        "maxTime",
+        "seconds allowed for training (> 0), once rows are in place; checked after every round "
+        "or step. Unset: no limit.",
+        TypeConverters.toFloat,
+    )
+    seed = param("seed", "for the order in which rows are visited.", TypeConverters.toInt)
+    memoryLimit = param(
+        "memoryLimit",
+        "bytes, or a size such as '500MB', that rows may take in one task, where a solver brings "
+        "them together, and Hessians on the driver; weights that take more than half of it are "
+        "kept sparsely.",
+        to_memory,
+    )
+    validationIndicatorCol = param(
+        "validationIndicatorCol",
+        "not for this classifier, which is fitted to its optimum: it must stay unset.",
+        TypeConverters.toString,
+    )
+
+
+@dataclass(frozen=True)
+class MulticlassScore:
+    """Multiplies rows with the weights of every class, dense or sparse."""
+
+    coef: Any
+    intercept: Array
+
+    def __call__(self, X: Any) -> Array:
+        """Return decisions, as (rows, classes); two classes have one."""
+        decisions = np.empty((X.shape[0], self.coef.shape[0]))
+
+        def keep(start: int, scores: Array) -> None:
+            decisions[start : start + len(scores)] = scores
+
+        for_blocks_of_scores(X, self.coef, self.intercept, keep, threads=1)
+        return decisions
+
+
+class SparkMulticlassSVMModel(ModelStage, MulticlassSVMParams):
+    """A fitted :class:`SparkMulticlassSVMClassifier`."""
+
+    def _score(self) -> MulticlassScore:
+        return MulticlassScore(self._fitted.coef_, self._fitted.intercept_)
+
+    @property
+    def coefficientMatrix(self) -> DenseMatrix | SparseMatrix:
+        """Weights: one row for two classes, else one row per class; sparse where most are zero."""
+        coef = self._fitted.coef_
+        if sp.issparse(coef):
+            rows = sp.csr_array(coef)
+            return SparseMatrix(
+                *rows.shape, rows.indptr, rows.indices, rows.data, isTransposed=True
+            )
+        return DenseMatrix(*coef.shape, coef.ravel(), isTransposed=True)
+
+    @property
+    def interceptVector(self) -> DenseVector:
+        """Added to the decisions, one for each row of the matrix."""
+        return DenseVector(self._fitted.intercept_)
+
+    @property
+    def density(self) -> float:
+        """Share of the weights that are not zero."""
+        return float(self._fitted.density_)
+
+    def predictTopK(self, value: Any, k: int) -> list[float]:
+        """Predict the k labels that suit one vector best, best first.
+
+        Parameters
+        ----------
+        value : Vector
+            Features.
+        k : int
+            Number of labels, from 1 to the number of classes.
+        """
+        if not 1 <= k <= self.numClasses:
+            raise ValueError(
+                f"`k` must be an integer from 1 to the number of classes, {self.numClasses}; got "
+                f"{k!r}."
+            )
+        scores = self.predictRaw(value).toArray()
+        return [float(label) for label in best_columns(scores[None, :], k)[0]]
+
+
+@with_keywords
+class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
+    r"""Linear support vector machine with one weight vector per class on Spark.
+
+    The problem of :class:`~widemargin.MulticlassSVMClassifier`, all classes in one, solved to a
+    certified duality gap on the rows of a DataFrame; they never pass through the driver, which
+    keeps the weights (and, of a tournament, the multipliers that are not zero).
+
+    See Also
+    --------
+    SparkMulticlassSVMModel : What ``fit`` returns.
+    SparkLinearSVMClassifier : One binary problem per class, for any number of rows and features.
+
+    Examples
+    --------
+    >>> from widemargin.spark import SparkMulticlassSVMClassifier
+    >>> model = SparkMulticlassSVMClassifier(formulation="ww", C=0.1).fit(frame)  # doctest: +SKIP
+    >>> model.transform(frame).select("prediction")                          # doctest: +SKIP
+    """
+
+    _model_class = SparkMulticlassSVMModel
+
+    def __init__(self, **params: Unpack[MulticlassSVMKeywords]) -> None:
+        super().__init__(**params)
+
+    def _fit(self, dataset: Any) -> SparkMulticlassSVMModel:
+        local, columns = self._local_estimator(), self._columns()
+        if columns.validation is not None:
+            raise ValueError(
+                f"`validationIndicatorCol` must stay unset, as the fit goes to the optimum; got "
+                f"{columns.validation!r}. Choose C with TrainValidationSplit or CrossValidator."
+            )
+        columns.check(dataset.schema)
+        engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
+        with FitLog(dataset.sparkSession, name) as log:
+            try:
+                n_parts = self._value("nParts")
+                rows = self._place(engine, dataset, columns, log, n_parts=n_parts)
+                budget, problem = budget_of(local), _posed(local, rows)
+                solver = choose(local.solver, problem, budget.memory)
+                log.doing(f"training by {solver}")
+
+                def listener(row: Mapping[str, Any]) -> None:
+                    log.step(row["iteration"], row["relative_gap"])
+
+                fit = multiclass_fit(name, problem, solver, budget, listener)
+                fit.run()
+            finally:
+                engine.release()
+            weights = fit.solutions[0].iterate.weights
+            found = fitted_attributes(fit, weights, problem.objective, solver)
+            for key, value in found.items():
+                setattr(local, key, value)
+            local.classes_ = np.arange(problem.objective.n_classes)
+            local.n_features_in_ = rows.n_features
+            log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        fit.warn()
+        model: SparkMulticlassSVMModel = self._model(local)
+        return model
+
+
+def _posed(local: MulticlassSVMClassifier, rows: PlacedRows) -> MulticlassProblem:
+    summary = rows.summary
+    classes = np.arange(len(summary.weights))
+    return MulticlassProblem(
+        objective_of(local, rows.n_features, classes, summary.weights),
+        rows.engine,
+        rows.parts,
+        summary.rows,
+        summary.entries,
+        summary.stored,
+        summary.counts,
+    )
