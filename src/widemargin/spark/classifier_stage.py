@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 import logging
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from pyspark.ml.classification import Classifier
 from pyspark.ml.util import MLReadable, MLWritable
 
@@ -25,18 +28,10 @@ DESCRIPTION = "spark.job.description"
 
 
 class FitLog:
-    """Reports the progress of a fit to the driver's log and to Spark's web pages.
-
-    Parameters
-    ----------
-    session : SparkSession
-        Session of the jobs; over Connect they have no descriptions.
-    name : str
-        Name of the estimator.
-    """
+    """Reports the progress of a fit to the driver's log and to Spark's web pages."""
 
     def __init__(self, session: Any, name: str) -> None:
-        # Spark Connect lacks the attribute.
+        # Spark Connect lacks the attribute; its jobs have no descriptions.
         self._context = getattr(session, "sparkContext", None)
         self._name, self._started = name, time.perf_counter()
         self._before: str | None = None
@@ -74,6 +69,9 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     """A classifier; subclasses add Params and the training itself."""
 
     _model_class: ClassVar[type[ModelStage]]
+    # Further arguments of `place`, and a context that errors of the fit pass through.
+    _placement: ClassVar[dict[str, Any]] = {}
+    _errors: Callable[[], AbstractContextManager[None]] = staticmethod(nullcontext)
     _input_kwargs: dict[str, Any]
 
     def __init__(self, **params: Any) -> None:
@@ -104,9 +102,23 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         """Return a reader: ``read().load(path)``."""
         return StageReader(cls)
 
-    def _model(self, *fitted: Any) -> Any:
-        """Return the fitted model, with the same Params."""
-        return self._copyValues(self._model_class(*fitted)._resetUid(self.uid))
+    def _fit(self, dataset: Any) -> Any:
+        local, columns = self._local_estimator(), self._columns()
+        columns.check(dataset.schema)
+        engine = SparkEngine(dataset.sparkSession)
+        with FitLog(dataset.sparkSession, type(self).__name__) as log, self._errors():
+            try:
+                rows = self._place(engine, dataset, columns, log)
+                more = self._train(local, rows, log)
+            finally:
+                engine.release()
+        local.classes_ = np.arange(len(rows.summary.counts))
+        local.n_features_in_ = rows.n_features
+        return self._copyValues(self._model_class(local, *more)._resetUid(self.uid))
+
+    def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[Any, ...]:
+        """Set the fitted attributes of the local estimator; return what else the model takes."""
+        raise NotImplementedError
 
     def _columns(self) -> FrameColumns:
         return FrameColumns(
@@ -118,19 +130,12 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         )
 
     def _place(
-        self,
-        engine: SparkEngine,
-        dataset: Any,
-        columns: FrameColumns,
-        fit_log: FitLog,
-        *,
-        n_parts: int | None,
-        **options: Any,
+        self, engine: SparkEngine, dataset: Any, columns: FrameColumns, fit_log: FitLog
     ) -> PlacedRows:
         """Put rows into blocks on the cluster, and check them."""
         fit_log.doing("placing rows")
-        skip = self.getHandleInvalid() == "skip"
-        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, **options)
+        skip, n_parts = self.getHandleInvalid() == "skip", self._value("nParts")
+        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, **self._placement)
         check_classes(rows.summary, columns)
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)

@@ -13,7 +13,6 @@ from ..core.arrays import Array
 from ..core.budget import Budget
 from ..core.resources import memory_bytes
 from ..core.training_set import class_factors
-from ..engines.spark import SparkEngine
 from ..estimators.linear import LinearODMClassifier, LinearSVMClassifier
 from ..estimators.linear_fit import constant_of, loss_of
 from ..linear.fit import LinearFit
@@ -62,7 +61,6 @@ class LinearParams(ConstantFeatureParams, StageParams):
         "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
         "one task and larger ones by 'newton'; the local solvers ('dual', 'dual_then_newton', "
         "'svrg', 'csvrg', 'pegasos') bring all rows into one task.",
-        TypeConverters.toString,
     )
     maxIter = param(
         "maxIter",
@@ -150,25 +148,14 @@ class SparkLinearSVMModel(SparkLinearModel, LinearSVMParams):
 class LinearClassifier(ClassifierStage, LinearParams):
     """A linear classifier: all but its Params."""
 
-    def _fit(self, dataset: Any) -> SparkLinearModel:
-        local, columns = self._local_estimator(), self._columns()
-        columns.check(dataset.schema)
-        engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as log:
-            try:
-                rows = self._place(engine, dataset, columns, log, n_parts=self._value("nParts"))
-                fit = self._posed(local, rows, log)
-                log.doing(f"training by {fit.solver}")
-                fit.solve_all()
-            finally:
-                engine.release()
-            local.__dict__.update(fit.attributes())
-            local.classes_ = np.arange(fit.problems.n_classes)
-            local.n_features_in_ = fit.problems.n_features
-            log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+    def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[()]:
+        fit = self._posed(local, rows, log)
+        log.doing(f"training by {fit.solver}")
+        fit.solve_all()
+        local.__dict__.update(fit.attributes())
+        log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
-        model: SparkLinearModel = self._model(local)
-        return model
+        return ()
 
     def _posed(self, local: Any, rows: PlacedRows, log: FitLog) -> LinearFit:
         """Pose the problems on placed rows, with the parameters of a local estimator."""

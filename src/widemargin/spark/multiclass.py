@@ -12,7 +12,6 @@ from pyspark.ml.linalg import DenseMatrix, DenseVector, SparseMatrix
 from pyspark.ml.param import TypeConverters
 
 from ..core.arrays import Array
-from ..engines.spark import SparkEngine
 from ..estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
 from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
 from ..multiclass.fit import fitted_attributes, multiclass_fit
@@ -30,6 +29,7 @@ from .params import (
     to_memory,
 )
 from .rows.blocks import PlacedRows
+from .rows.columns import FrameColumns
 
 
 class MulticlassSVMKeywords(StageKeywords, total=False):
@@ -49,14 +49,12 @@ class MulticlassSVMParams(FormerPartitions, ConstantFeatureParams, StageParams):
         "loss of a row: 'ww' (Weston and Watkins), 'llw' (Lee, Lin and Wahba), 'cs' (Crammer and "
         "Singer) or 'ovr' (one against the rest). 'cs' and 'ovr' are solved in one task, which "
         "must have room for all rows.",
-        TypeConverters.toString,
     )
     solver = param(
         "solver",
         "'newton' ('llw' with up to 1000 features, 'ww' with up to 3000 weights in all) and "
         "'tournament' ('ww') leave rows where they are; 'auto' solves sets of up to 256 MiB in one "
         "task and larger ones by one of these; 'dual' and 'printed' bring all rows into one task.",
-        TypeConverters.toString,
     )
     maxIter = param("maxIter", "epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
     maxTime = param(
@@ -76,7 +74,6 @@ class MulticlassSVMParams(FormerPartitions, ConstantFeatureParams, StageParams):
     validationIndicatorCol = param(
         "validationIndicatorCol",
         "not for this classifier, which is fitted to its optimum: it must stay unset.",
-        TypeConverters.toString,
     )
 
 
@@ -169,40 +166,30 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
     def __init__(self, **params: Unpack[MulticlassSVMKeywords]) -> None:
         super().__init__(**params)
 
-    def _fit(self, dataset: Any) -> SparkMulticlassSVMModel:
-        local, columns = self._local_estimator(), self._columns()
+    def _columns(self) -> FrameColumns:
+        columns = super()._columns()
         if columns.validation is not None:
             raise ValueError(
                 f"`validationIndicatorCol` must stay unset, as the fit goes to the optimum; got "
                 f"{columns.validation!r}. Choose C with TrainValidationSplit or CrossValidator."
             )
-        columns.check(dataset.schema)
-        engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as log:
-            try:
-                n_parts = self._value("nParts")
-                rows = self._place(engine, dataset, columns, log, n_parts=n_parts)
-                budget, problem = budget_of(local), _posed(local, rows)
-                solver = choose(local.solver, problem, budget.memory)
-                log.doing(f"training by {solver}")
+        return columns
 
-                def listener(row: Mapping[str, Any]) -> None:
-                    log.step(row["iteration"], row["relative_gap"])
+    def _train(self, local: MulticlassSVMClassifier, rows: PlacedRows, log: FitLog) -> tuple[()]:
+        budget, problem = budget_of(local), _posed(local, rows)
+        solver = choose(local.solver, problem, budget.memory)
+        log.doing(f"training by {solver}")
 
-                fit = multiclass_fit(name, problem, solver, budget, listener)
-                fit.run()
-            finally:
-                engine.release()
-            weights = fit.solutions[0].iterate.weights
-            found = fitted_attributes(fit, weights, problem.objective, solver)
-            for key, value in found.items():
-                setattr(local, key, value)
-            local.classes_ = np.arange(problem.objective.n_classes)
-            local.n_features_in_ = rows.n_features
-            log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        def listener(row: Mapping[str, Any]) -> None:
+            log.step(row["iteration"], row["relative_gap"])
+
+        fit = multiclass_fit(type(self).__name__, problem, solver, budget, listener)
+        fit.run()
+        weights = fit.solutions[0].iterate.weights
+        local.__dict__.update(fitted_attributes(fit, weights, problem.objective, solver))
+        log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
-        model: SparkMulticlassSVMModel = self._model(local)
-        return model
+        return ()
 
 
 def _posed(local: MulticlassSVMClassifier, rows: PlacedRows) -> MulticlassProblem:

@@ -52,8 +52,8 @@ def to_memory(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toInt(value)
 
 
-def param(name: str, doc: str, convert: Any) -> Any:
-    """Declare a Param."""
+def param(name: str, doc: str, convert: Any = TypeConverters.toString) -> Any:
+    """Declare a Param, of text unless another converter is given."""
     return Param(Params._dummy(), name, doc, typeConverter=convert)
 
 
@@ -81,23 +81,18 @@ class StageParams(
     weightCol = param(
         "weightCol",
         "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1.",
-        TypeConverters.toString,
     )
     validationIndicatorCol = param(
         "validationIndicatorCol",
         "column that is true for rows to choose the best iterate by; they are not trained on.",
-        TypeConverters.toString,
     )
     idCol = param(
         "idCol",
         "column of unique row identifiers. If set, rows are placed by it, and the same seed gives "
         "the same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
-        TypeConverters.toString,
     )
     handleInvalid = param(
-        "handleInvalid",
-        "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'.",
-        TypeConverters.toString,
+        "handleInvalid", "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'."
     )
     C = param(
         "C",
@@ -269,6 +264,4 @@ class ODMLoss(Params):  # type: ignore[misc]
 class SVMLoss(Params):  # type: ignore[misc]
     """Params of the losses of a support vector machine."""
 
-    loss = param(
-        "loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.", TypeConverters.toString
-    )
+    loss = param("loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.")

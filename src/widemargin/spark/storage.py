@@ -22,7 +22,7 @@ from ..core.fit import warn
 from ..engines.spark_tasks import CHUNK_BYTES
 from ..persistence import ModelFileError, dumps, loads
 from .kernel import support
-from .kernel.distributed_expansion import LargeExpansion
+from .kernel.distributed_expansion import DistributedExpansion
 
 # Package in which classes are looked up, wherever they are defined.
 PACKAGE = "widemargin.spark"
@@ -113,14 +113,14 @@ class ModelReader(StageReader):
         more = [] if "supportRows" not in metadata else [self._large(path, metadata)]
         return self._with_params(self.kind(loads(data), *more), metadata)
 
-    def _large(self, path: str, metadata: dict[str, Any]) -> LargeExpansion:
+    def _large(self, path: str, metadata: dict[str, Any]) -> DistributedExpansion:
         """Read the support vectors of a model that stays on the cluster."""
         frame = self.sparkSession.read.schema(support.DDL).parquet(f"{path}/support")
         n_support = metadata["supportRows"]
         # The contents of each row are checked when it is used.
         if frame.agg({"n": "sum"}).first()[0] != n_support:
             raise _damaged(path)
-        return LargeExpansion(frame, n_support)
+        return DistributedExpansion(frame, n_support)
 
 
 def _damaged(path: str) -> ModelFileError:

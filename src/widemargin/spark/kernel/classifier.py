@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from ...core.fit import train
-from ...engines.spark import SparkEngine
 from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
+from ..rows.blocks import PlacedRows
+from .distributed_expansion import DistributedExpansion
 from .fit import KernelFit
-from .model import SparkKernelModel, SparkODMModel, SparkSVMModel
+from .model import SparkODMModel, SparkSVMModel
 from .params import (
     KernelODMKeywords,
     KernelParams,
@@ -24,40 +25,29 @@ from .rows import facts_of
 class KernelClassifier(ClassifierStage, KernelParams):
     """A kernel classifier: all but its Params."""
 
-    def _fit(self, dataset: Any) -> SparkKernelModel:
-        local, columns = self._local_estimator(), self._columns()
-        columns.check(dataset.schema)
-        engine, name = SparkEngine(dataset.sparkSession), type(self).__name__
-        with FitLog(dataset.sparkSession, name) as log, errors_in_spark_names():
-            try:
-                n_parts = self._value("nParts")
-                rows = self._place(
-                    engine,
-                    dataset,
-                    columns,
-                    log,
-                    n_parts=n_parts,
-                    sorted_rows=True,
-                    facts_of=facts_of,
-                )
-                fit = KernelFit(
-                    name,
-                    local,
-                    rows,
-                    log,
-                    max_model_rows=self.getOrDefault("maxModelRows"),
-                    checkpoint=self._value("checkpointDir"),
-                )
-                try:
-                    train(fit, fit.run, KernelFit.set_fitted, usable=lambda _: False)
-                except BaseException:
-                    fit.discard()
-                    raise
-            finally:
-                engine.release()
-        model: SparkKernelModel = self._model(local, fit.large)
-        log.tell(f"{model.numSupportVectors:,} support vectors, level {local.level_}")
-        return model
+    # Rows in a fixed order, and facts that the choice of the kernel depends on.
+    _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
+    _errors = staticmethod(errors_in_spark_names)
+
+    def _train(
+        self, local: Any, rows: PlacedRows, log: FitLog
+    ) -> tuple[DistributedExpansion | None]:
+        fit = KernelFit(
+            type(self).__name__,
+            local,
+            rows,
+            log,
+            max_model_rows=self.getOrDefault("maxModelRows"),
+            checkpoint=self._value("checkpointDir"),
+        )
+        try:
+            train(fit, fit.run, KernelFit.set_fitted, usable=lambda _: False)
+        except BaseException:
+            fit.discard()
+            raise
+        n_support = len(local.support_) if fit.large is None else fit.large.n_support
+        log.tell(f"{n_support:,} support vectors, level {local.level_}")
+        return (fit.large,)
 
 
 @with_keywords

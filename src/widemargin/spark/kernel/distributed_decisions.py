@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..decisions import VectorChecks, listed
-from .distributed_expansion import DecisionRule, LargeExpansion
+from .distributed_expansion import DecisionRule, DistributedExpansion
 from .support import block_of
 
 # Rows of a block of the DataFrame.
@@ -43,8 +43,8 @@ MESSAGES_DDL = "query long, mark long, problem int, part int, block int, message
 ROWS, ALL_PARTS = -2, -1
 
 
-def with_large_decisions(
-    dataset: Any, large: LargeExpansion, rule: DecisionRule, checks: VectorChecks, name: str
+def with_distributed_decisions(
+    dataset: Any, large: DistributedExpansion, rule: DecisionRule, checks: VectorChecks, name: str
 ) -> Any:
     """Add a column of decisions, an array of one number per binary problem."""
     # Where rows are joined with all support vectors, a task's number is not their partition's.

@@ -66,7 +66,7 @@ class DecisionRule:
 
 
 @dataclass(frozen=True)
-class LargeExpansion:
+class DistributedExpansion:
     """A table of support vectors on the cluster.
 
     Attributes

@@ -26,7 +26,7 @@ from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
 from ..storage import ClusterCheckpoints
 from . import support
-from .distributed_expansion import LargeExpansion
+from .distributed_expansion import DistributedExpansion
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
 from .support import (
     AsTable,
@@ -60,7 +60,7 @@ class KernelFit(LevelFit):
 
     Attributes
     ----------
-    large : LargeExpansion or None
+    large : DistributedExpansion or None
         The support vectors, if they stay on the cluster; set by :meth:`set_fitted`.
     """
 
@@ -82,7 +82,7 @@ class KernelFit(LevelFit):
         self.may_be_large = self.n_rows > max_model_rows
         self.support: list[Support] = []
         self.tables: list[Any] = []
-        self.large: LargeExpansion | None = None
+        self.large: DistributedExpansion | None = None
 
         def announce(k: int, level: int, n_parts: int) -> None:
             log.tell(f"problem {k}: level {level}, {n_parts} parts")
@@ -234,14 +234,14 @@ class KernelFit(LevelFit):
         set_expansion(self.local, self.kernel, expansion, attributes)
         self.local.n_features_in_ = self.rows.n_features
 
-    def _gathered(self) -> tuple[LargeExpansion | None, SupportVectors]:
+    def _gathered(self) -> tuple[DistributedExpansion | None, SupportVectors]:
         """Bring support vectors here; those of a large model stay, and none are here then."""
         n_problems = self.n_problems
         n_support = sum(each.level.summary.support for each in self.reached)
         if not self.may_be_large:
             return None, self._with_vectors(self.support)
         frame = fold(lambda one, other: one.unionByName(other), self.tables)
-        large = LargeExpansion(frame, n_support, self.tables)
+        large = DistributedExpansion(frame, n_support, self.tables)
         if n_support > self.max_model_rows:
             empty = np.zeros((0, self.rows.n_features), dtype=self.form.dtype)
             return large, no_support_vectors(n_problems, empty)

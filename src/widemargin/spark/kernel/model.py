@@ -14,8 +14,8 @@ from ...kernel.model.compression import compressed
 from ...kernel.model.prediction import decisions
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
-from .distributed_decisions import with_large_decisions
-from .distributed_expansion import SAMPLED, DecisionRule, LargeExpansion, with_support
+from .distributed_decisions import with_distributed_decisions
+from .distributed_expansion import SAMPLED, DecisionRule, DistributedExpansion, with_support
 from .params import KernelParams, ODMParams, SVMParams
 
 
@@ -34,7 +34,7 @@ class KernelScore:
 class LargeScore:
     """Decisions of support vectors on the cluster, for a few rows on the driver."""
 
-    large: LargeExpansion
+    large: DistributedExpansion
     rule: DecisionRule
 
     def __call__(self, X: Any) -> Array:
@@ -48,7 +48,7 @@ class SparkKernelModel(ModelStage, KernelParams):
     ``_large`` is None, or has the support vectors; those of ``_fitted`` are none then.
     """
 
-    def __init__(self, fitted: Any, large: LargeExpansion | None = None) -> None:
+    def __init__(self, fitted: Any, large: DistributedExpansion | None = None) -> None:
         super().__init__(fitted)
         if not isinstance(fitted.kernel, str) or fitted.kernel == "precomputed":
             raise ValueError(
@@ -68,7 +68,7 @@ class SparkKernelModel(ModelStage, KernelParams):
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         checks = VectorChecks(self.numFeatures, features, skip)
-        return with_large_decisions(
+        return with_distributed_decisions(
             dataset, self._large, DecisionRule.of(self._fitted), checks, name
         )
 
@@ -124,7 +124,7 @@ class SparkKernelModel(ModelStage, KernelParams):
             small = self._compressed(self._large, n)
         return self._copyValues(type(self)(small))  # type: ignore[no-any-return]
 
-    def _compressed(self, large: LargeExpansion, n: int) -> Any:
+    def _compressed(self, large: DistributedExpansion, n: int) -> Any:
         seed = seed_of(self._fitted.random_state)
         rule = DecisionRule.of(self._fitted)
         size = SAMPLED * n if isinstance(n, int) and n > 0 else 1

@@ -101,11 +101,8 @@ class KernelParams(FormerPartitions, StageParams):
         "validationIndicatorCol",
         "column that is true for rows that are not trained on: the fit stops at the first level "
         "that is no better on them than the one before.",
-        TypeConverters.toString,
     )
-    kernel = param(
-        "kernel", "'rbf', 'laplacian', 'poly', 'linear' or 'sigmoid'.", TypeConverters.toString
-    )
+    kernel = param("kernel", "'rbf', 'laplacian', 'poly', 'linear' or 'sigmoid'.")
     gamma = param(
         "gamma",
         "the kernel's γ (> 0); 'scale' is 1 / (features × variance of all entries), 'auto' "
@@ -124,7 +121,6 @@ class KernelParams(FormerPartitions, StageParams):
         "how rows are divided: 'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' "
         "('preserving'); 'exact' solves all rows in one task, and 'auto' does so up to 100,000 "
         "rows and stops at clusters beyond.",
-        TypeConverters.toString,
     )
     levels = param(
         "levels",
@@ -144,11 +140,7 @@ class KernelParams(FormerPartitions, StageParams):
         "nStrata", "strata that 'sodm' and 'dip' deal out over the parts.", TypeConverters.toInt
     )
     nSample = param("nSample", "rows that the clusters of 'dc' are found on.", TypeConverters.toInt)
-    solver = param(
-        "solver",
-        "for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.",
-        TypeConverters.toString,
-    )
+    solver = param("solver", "for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.")
     maxIter = param("maxIter", "iterations allowed for each part (>= 1).", TypeConverters.toInt)
     seed = param("seed", "seed of all random choices.", TypeConverters.toInt)
     memoryLimit = param(
@@ -161,7 +153,6 @@ class KernelParams(FormerPartitions, StageParams):
         "checkpointDir",
         "folder on the cluster's file system that finished levels are kept in; a fit of the same "
         "rows and settings resumes after the last one. Unset: none are kept.",
-        TypeConverters.toString,
     )
     maxModelRows = param(
         "maxModelRows",
