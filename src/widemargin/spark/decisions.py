@@ -23,17 +23,7 @@ DECISIONS = pa.list_(pa.float64())
 
 @dataclass(frozen=True)
 class VectorChecks:
-    """Checks of vectors to classify.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of features of the model.
-    name : str
-        Name of the column, for messages.
-    skip : bool
-        Whether invalid vectors get null instead of raising an error.
-    """
+    """Checks of vectors to classify; with ``skip`` an invalid one gets null instead of an error."""
 
     n_features: int
     name: str
@@ -59,15 +49,7 @@ class VectorChecks:
 
 @dataclass(frozen=True)
 class Decide:
-    """Function from vectors to decisions.
-
-    Attributes
-    ----------
-    score : callable
-        Returns the decisions of rows, of shape (n_rows, n_problems).
-    checks : VectorChecks
-        Checks of the vectors.
-    """
+    """Function from vectors to decisions; ``score`` returns those of rows, (n_rows, n_problems)."""
 
     score: Callable[[Any], Array]
     checks: VectorChecks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -57,19 +58,16 @@ class LinearParams(ConstantFeatureParams, StageParams):
     """Params that all linear classifiers have."""
 
     solver = param(
-        "solver",
         "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
         "one task and larger ones by 'newton'; the local solvers ('dual', 'dual_then_newton', "
-        "'svrg', 'csvrg', 'pegasos') bring all rows into one task.",
+        "'svrg', 'csvrg', 'pegasos') bring all rows into one task."
     )
     maxIter = param(
-        "maxIter",
         "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",
         TypeConverters.toInt,
     )
-    seed = param("seed", "seed of solvers that draw rows at random.", TypeConverters.toInt)
+    seed = param("seed of solvers that draw rows at random.", TypeConverters.toInt)
     memoryLimit = param(
-        "memoryLimit",
         "bytes that rows may take in one task, or a size such as '500MB': solvers that bring all "
         "rows together are refused beyond it.",
         to_memory,
@@ -88,23 +86,12 @@ class LinearSVMParams(SVMLoss, LinearParams):
     _local_class = LinearSVMClassifier
 
 
-@dataclass(frozen=True)
-class LinearScore:
-    """Multiplies rows with the weights of every binary problem."""
-
-    coef: Array
-    intercept: Array
-
-    def __call__(self, X: Any) -> Array:
-        """Return decisions, as (rows, problems)."""
-        return decisions_of(X, self.coef, self.intercept)
-
-
 class SparkLinearModel(ModelStage, LinearParams):
     """A fitted linear classifier: all but its Params."""
 
-    def _score(self) -> LinearScore:
-        return LinearScore(self._fitted.coef_, self._fitted.intercept_)
+    def _score(self) -> Callable[[Any], Array]:
+        fitted = self._fitted
+        return partial(decisions_of, coef=fitted.coef_, intercept=fitted.intercept_)
 
     @property
     def coefficients(self) -> DenseVector:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -45,61 +45,49 @@ class MulticlassSVMParams(FormerPartitions, ConstantFeatureParams, StageParams):
     _local_class = MulticlassSVMClassifier
 
     formulation = param(
-        "formulation",
         "loss of a row: 'ww' (Weston and Watkins), 'llw' (Lee, Lin and Wahba), 'cs' (Crammer and "
         "Singer) or 'ovr' (one against the rest). 'cs' and 'ovr' are solved in one task, which "
-        "must have room for all rows.",
+        "must have room for all rows."
     )
     solver = param(
-        "solver",
         "'newton' ('llw' with up to 1000 features, 'ww' with up to 3000 weights in all) and "
         "'tournament' ('ww') leave rows where they are; 'auto' solves sets of up to 256 MiB in one "
-        "task and larger ones by one of these; 'dual' and 'printed' bring all rows into one task.",
+        "task and larger ones by one of these; 'dual' and 'printed' bring all rows into one task."
     )
-    maxIter = param("maxIter", "epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
+    maxIter = param("epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
     maxTime = param(
-        "maxTime",
         "seconds allowed for training (> 0), once rows are in place; checked after every round "
         "or step. Unset: no limit.",
         TypeConverters.toFloat,
     )
-    seed = param("seed", "for the order in which rows are visited.", TypeConverters.toInt)
+    seed = param("for the order in which rows are visited.", TypeConverters.toInt)
     memoryLimit = param(
-        "memoryLimit",
         "bytes, or a size such as '500MB', that rows may take in one task, where a solver brings "
         "them together, and Hessians on the driver; weights that take more than half of it are "
         "kept sparsely.",
         to_memory,
     )
     validationIndicatorCol = param(
-        "validationIndicatorCol",
-        "not for this classifier, which is fitted to its optimum: it must stay unset.",
+        "not for this classifier, which is fitted to its optimum: it must stay unset."
     )
 
 
-@dataclass(frozen=True)
-class MulticlassScore:
-    """Multiplies rows with the weights of every class, dense or sparse."""
+def _decisions(coef: Any, intercept: Array, X: Any) -> Array:
+    """Return decisions, as (rows, classes), by dense or sparse weights; two classes have one."""
+    decisions = np.empty((X.shape[0], coef.shape[0]))
 
-    coef: Any
-    intercept: Array
+    def keep(start: int, scores: Array) -> None:
+        decisions[start : start + len(scores)] = scores
 
-    def __call__(self, X: Any) -> Array:
-        """Return decisions, as (rows, classes); two classes have one."""
-        decisions = np.empty((X.shape[0], self.coef.shape[0]))
-
-        def keep(start: int, scores: Array) -> None:
-            decisions[start : start + len(scores)] = scores
-
-        for_blocks_of_scores(X, self.coef, self.intercept, keep, threads=1)
-        return decisions
+    for_blocks_of_scores(X, coef, intercept, keep, threads=1)
+    return decisions
 
 
 class SparkMulticlassSVMModel(ModelStage, MulticlassSVMParams):
     """A fitted :class:`SparkMulticlassSVMClassifier`."""
 
-    def _score(self) -> MulticlassScore:
-        return MulticlassScore(self._fitted.coef_, self._fitted.intercept_)
+    def _score(self) -> Callable[[Any], Array]:
+        return partial(_decisions, self._fitted.coef_, self._fitted.intercept_)
 
     @property
     def coefficientMatrix(self) -> DenseMatrix | SparseMatrix:

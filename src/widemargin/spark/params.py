@@ -52,9 +52,16 @@ def to_memory(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toInt(value)
 
 
-def param(name: str, doc: str, convert: Any = TypeConverters.toString) -> Any:
+class NamedByAttribute(Param):  # type: ignore[misc]
+    """A Param whose name is that of the class attribute it is assigned to."""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+
+def param(doc: str, convert: Any = TypeConverters.toString) -> Any:
     """Declare a Param, of text unless another converter is given."""
-    return Param(Params._dummy(), name, doc, typeConverter=convert)
+    return NamedByAttribute(Params._dummy(), "", doc, typeConverter=convert)
 
 
 class StageParams(
@@ -79,40 +86,33 @@ class StageParams(
     _without_default: ClassVar[tuple[str, ...]] = ("nParts",)
 
     weightCol = param(
-        "weightCol",
-        "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1.",
+        "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1."
     )
     validationIndicatorCol = param(
-        "validationIndicatorCol",
-        "column that is true for rows to choose the best iterate by; they are not trained on.",
+        "column that is true for rows to choose the best iterate by; they are not trained on."
     )
     idCol = param(
-        "idCol",
         "column of unique row identifiers. If set, rows are placed by it, and the same seed gives "
-        "the same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
+        "the same parts however the DataFrame is partitioned. Unset: rows stay where they are."
     )
     handleInvalid = param(
-        "handleInvalid", "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'."
+        "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'."
     )
     C = param(
-        "C",
         "weight of a row's loss (> 0): larger fits the training data more closely.",
         TypeConverters.toFloat,
     )
-    tol = param("tol", "relative duality gap to reach (> 0).", TypeConverters.toFloat)
+    tol = param("relative duality gap to reach (> 0).", TypeConverters.toFloat)
     maxTime = param(
-        "maxTime",
         "seconds allowed for training (> 0), once rows are in place. Unset: no limit.",
         TypeConverters.toFloat,
     )
     nParts = param(
-        "nParts",
         "parts that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in the "
         "DataFrame's partitions.",
         TypeConverters.toInt,
     )
     classWeight = param(
-        "classWeight",
         "factors of C by class: a map from label to weight, or 'balanced'. Unset: all 1.",
         to_class_weight,
     )
@@ -229,12 +229,10 @@ class ConstantFeatureParams(Params):  # type: ignore[misc]
     """Params of the intercept of a linear classifier."""
 
     fitIntercept = param(
-        "fitIntercept",
         "whether to add a constant feature, whose weight is penalised as the others are.",
         TypeConverters.toBoolean,
     )
     interceptScaling = param(
-        "interceptScaling",
         "value of the constant feature (> 0): larger penalises the intercept less.",
         TypeConverters.toFloat,
     )
@@ -244,18 +242,15 @@ class ODMLoss(Params):  # type: ignore[misc]
     """Params of the margin-distribution loss."""
 
     lam = param(
-        "lam",
         "the papers' λ (> 0), the weight of the mean loss; if set it replaces C by "
         "λ / (Σ weights · (1 − θ)²).",
         TypeConverters.toFloat,
     )
     upsilon = param(
-        "upsilon",
         "weight of margins that are too large, relative to those too small; in (0, 1].",
         TypeConverters.toFloat,
     )
     theta = param(
-        "theta",
         "deviations of the margin from 1 up to this cost nothing; in [0, 1).",
         TypeConverters.toFloat,
     )
@@ -264,4 +259,4 @@ class ODMLoss(Params):  # type: ignore[misc]
 class SVMLoss(Params):  # type: ignore[misc]
     """Params of the losses of a support vector machine."""
 
-    loss = param("loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.")
+    loss = param("loss of a margin below 1: 'squared_hinge' or 'hinge'.")

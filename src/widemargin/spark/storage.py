@@ -19,14 +19,14 @@ from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, 
 from pyspark.sql import functions as F
 
 from ..core.fit import warn
-from ..engines.spark_tasks import CHUNK_BYTES
+from ..engines.spark_tasks import CHUNK_BYTES, arrow_schema
 from ..persistence import ModelFileError, dumps, loads
 from .kernel import support
 from .kernel.distributed_expansion import DistributedExpansion
 
 # Package in which classes are looked up, wherever they are defined.
 PACKAGE = "widemargin.spark"
-CHUNKS = pa.schema([("chunk", pa.int32()), ("data", pa.binary())])
+CHUNKS = arrow_schema("chunk int, data binary")
 
 
 class StageWriter(MLWriter):  # type: ignore[misc]
@@ -131,29 +131,17 @@ def _damaged(path: str) -> ModelFileError:
 
 log = logging.getLogger("widemargin.spark")
 
-FILES = pa.schema(
-    [
-        ("name", pa.string()),
-        ("written", pa.string()),
-        ("chunk", pa.int32()),
-        ("chunks", pa.int32()),
-        ("data", pa.binary()),
-    ]
-)
 FILES_DDL = "name string, written string, chunk int, chunks int, data binary"
+FILES = arrow_schema(FILES_DDL)
 
 
 class ClusterCheckpoints:
-    """The folder of one fit.
+    """Finished levels of a fit, so that one whose driver died goes on.
 
-    Parameters
-    ----------
-    session : SparkSession
-        Reads and writes.
-    folder : str
-        Folder that the user named, on any file system that Spark knows.
-    identity : str
-        Hash of data and settings.
+    All files are rows of one Parquet table in ``folder``/``identity``, to which a write adds: what
+    is there is never touched, and what a killed write left behind is never seen. A file is several
+    chunks; one that lacks some is skipped. The bytes are those of
+    :mod:`widemargin.kernel.divide.checkpoints`, which hold numbers under a checksum.
     """
 
     def __init__(self, session: Any, folder: str, identity: str) -> None:

@@ -20,25 +20,17 @@ import scipy.sparse as sp
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
+from ...engines.spark_tasks import arrow_schema
 from ..decisions import VectorChecks, listed
 from .distributed_expansion import DecisionRule, DistributedExpansion
-from .support import block_of
+from .support import block_of, record_of
 
 # Rows of a block of the DataFrame.
 ROWS_OF_A_BLOCK = 4096
 
 # A block's rows, or the sums of some support vectors for them; `mark` is their checksum.
-MESSAGES = pa.schema(
-    [
-        ("query", pa.int64()),
-        ("mark", pa.int64()),
-        ("problem", pa.int32()),
-        ("part", pa.int32()),
-        ("block", pa.int32()),
-        ("message", pa.binary()),
-    ]
-)
 MESSAGES_DDL = "query long, mark long, problem int, part int, block int, message binary"
+MESSAGES = arrow_schema(MESSAGES_DDL)
 # In place of a problem's number: the rows themselves, or rows that go to all parts.
 ROWS, ALL_PARTS = -2, -1
 
@@ -85,7 +77,7 @@ def _packed(checks: VectorChecks, batches: Iterable[pa.RecordBatch]) -> Iterator
                 writer.write_batch(own)
             mark = _mark(checks.vectors(own.column(checks.name)).X)
             number = (partition[0].as_py() << 32) + query
-            yield _message(number, mark, ROWS, 0, 0, sink.getvalue().to_pybytes())
+            yield record_of(MESSAGES, number, mark, ROWS, 0, 0, sink.getvalue().to_pybytes())
             query += 1
 
 
@@ -113,12 +105,12 @@ def _queries(
         groups = rule.groups(vectors.X)
         mark = (row["query"], row["mark"])
         if any(group is None for group in groups):
-            yield _message(*mark, ALL_PARTS, 0, 0, pickle.dumps((valid, vectors.X)))
+            yield record_of(MESSAGES, *mark, ALL_PARTS, 0, 0, pickle.dumps((valid, vectors.X)))
         for problem, group in enumerate(groups):
             for part in [] if group is None else np.unique(group).tolist():
                 own = np.flatnonzero(group == part)
                 data = pickle.dumps((valid[own], vectors.X[own]))
-                yield _message(*mark, problem, part, 0, data)
+                yield record_of(MESSAGES, *mark, problem, part, 0, data)
 
 
 def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -128,7 +120,7 @@ def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[
         block = block_of(row)
         data = pickle.dumps((positions, rule.decide(block, X)))
         mark = (row["query"], row["mark"])
-        yield _message(*mark, block.problem, block.part, block.block, data)
+        yield record_of(MESSAGES, *mark, block.problem, block.part, block.block, data)
 
 
 @dataclass(frozen=True)
@@ -171,10 +163,3 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     for batch in batches:
         for row in range(batch.num_rows):
             yield {name: batch.column(k)[row].as_py() for k, name in enumerate(batch.schema.names)}
-
-
-def _message(*values: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array([v], field.type) for v, field in zip(values, MESSAGES, strict=True)],
-        schema=MESSAGES,
-    )

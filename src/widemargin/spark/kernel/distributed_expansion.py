@@ -28,18 +28,10 @@ Groups = list[NDArray[np.int64] | None]
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """Kernel and routing of a model: all that decides but its support vectors.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel, with its constant.
-    routing : list of dict or None
-        Routing of each binary problem; None uses all parts.
-    """
+    """Kernel and routing of a model: all that decides but its support vectors."""
 
     kernel: Kernel
-    routing: list[Any]
+    routing: list[Any]  # of each binary problem; None uses all parts
 
     @classmethod
     def of(cls, fitted: Any) -> DecisionRule:
@@ -67,21 +59,11 @@ class DecisionRule:
 
 @dataclass(frozen=True)
 class DistributedExpansion:
-    """A table of support vectors on the cluster.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        As :mod:`.support` has it.
-    n_support : int
-        Support vectors, summed over the binary problems.
-    kept : list of DataFrame
-        What Spark keeps of it in its storage.
-    """
+    """A table of support vectors on the cluster, as :mod:`.support` has it."""
 
     frame: Any
-    n_support: int
-    kept: list[Any] = field(default_factory=list)
+    n_support: int  # summed over the binary problems
+    kept: list[Any] = field(default_factory=list)  # DataFrames in Spark's storage
 
     def decide(self, rule: DecisionRule, X: Any) -> Array:
         """Evaluate the decision function on a few rows, as (problems, rows)."""

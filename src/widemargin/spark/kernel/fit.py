@@ -20,6 +20,7 @@ from ...kernel.divide.levels import Level, SolvedLevels, Whole
 from ...kernel.divide.strategies import Strategy, Stratified
 from ...kernel.kernels import Kernel
 from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
+from ...kernel.model.level_model import LevelModel
 from ...kernel.partition.division import per_row
 from ...kernel.samples import Part
 from ..classifier_stage import FitLog
@@ -33,7 +34,7 @@ from .support import (
     CorrectDecisions,
     Support,
     SupportVectors,
-    level_model,
+    by_problem,
     no_support_vectors,
     stacked,
     support_of,
@@ -43,25 +44,8 @@ from .support import (
 class KernelFit(LevelFit):
     """The binary problems of a DataFrame, taken through the levels where its rows are.
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator, for messages.
-    local : ODMClassifier or SVMClassifier
-        The settings; not fitted.
-    rows : PlacedRows
-        The training set.
-    log : FitLog
-        Log of the fit's progress.
-    max_model_rows : int
-        Support vectors that may come to the driver.
-    checkpoint : str or None
-        Folder for finished levels.
-
-    Attributes
-    ----------
-    large : DistributedExpansion or None
-        The support vectors, if they stay on the cluster; set by :meth:`set_fitted`.
+    ``local`` is an estimator with the settings, which :meth:`set_fitted` makes a fitted one. With
+    more than ``max_model_rows`` support vectors they stay on the cluster, as those of ``large``.
     """
 
     def __init__(
@@ -205,7 +189,10 @@ class KernelFit(LevelFit):
             )
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
-        question = CorrectDecisions(level_model(self.kernel, level, support), self._positive(k))
+        model = LevelModel(
+            self.kernel, support.vectors, support.rows, support.coef, support.part, level.router
+        )
+        question = CorrectDecisions(model, self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 
@@ -254,11 +241,7 @@ class KernelFit(LevelFit):
         rows = np.unique(np.concatenate([each.rows for each in support]))
         if rows.size == 0:
             return no_support_vectors(len(support), np.zeros((0, self.rows.n_features)))
-        coef = np.zeros((len(support), rows.size))
-        part = np.full(coef.shape, -1, dtype=np.int32)
-        for k, each in enumerate(support):
-            at = np.searchsorted(rows, each.rows)
-            coef[k, at], part[k, at] = each.coef, each.part
+        coef, part = by_problem(rows, len(support), enumerate(support))
         question = RowsWanted(rows, self.numbering)
         found = self.engine.reduce(self.rows.parts, question, operator.add)
         codes = np.concatenate([own for _, own in found])

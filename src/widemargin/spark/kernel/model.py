@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,29 +18,6 @@ from ..model_stage import ModelStage
 from .distributed_decisions import with_distributed_decisions
 from .distributed_expansion import SAMPLED, DecisionRule, DistributedExpansion, with_support
 from .params import KernelParams, ODMParams, SVMParams
-
-
-@dataclass(frozen=True)
-class KernelScore:
-    """Decisions of a model whose support vectors are in this process."""
-
-    fitted: Any
-
-    def __call__(self, X: Any) -> Array:
-        """Return decisions, as (rows, problems)."""
-        return decisions(self.fitted, X)
-
-
-@dataclass(frozen=True)
-class LargeScore:
-    """Decisions of support vectors on the cluster, for a few rows on the driver."""
-
-    large: DistributedExpansion
-    rule: DecisionRule
-
-    def __call__(self, X: Any) -> Array:
-        """Return decisions, as (rows, problems)."""
-        return np.ascontiguousarray(self.large.decide(self.rule, X).T)
 
 
 class SparkKernelModel(ModelStage, KernelParams):
@@ -57,12 +35,13 @@ class SparkKernelModel(ModelStage, KernelParams):
             )
         self._large = large
 
-    def _score(self) -> KernelScore | LargeScore:
+    def _score(self) -> Callable[[Any], Array]:
         if self._large is not None:
-            return LargeScore(self._large, DecisionRule.of(self._fitted))
+            decide = partial(self._large.decide, DecisionRule.of(self._fitted))
+            return lambda X: np.ascontiguousarray(decide(X).T)
         alone = copy(self._fitted)
         alone.n_jobs = 1  # tasks share the cores
-        return KernelScore(alone)
+        return partial(decisions, alone)
 
     def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
         if self._large is None:

@@ -29,16 +29,10 @@ class ColumnError(ValueError):
 
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors of a batch.
+    """Vectors of a batch; CSR if one of them is sparse.
 
-    Attributes
-    ----------
-    X : array or CSR matrix
-        The valid vectors, which are not null and hold finite numbers only; CSR if one is sparse.
-    valid : array of bool
-        Which vectors of the batch are valid.
-    row_bytes : array of int64
-        Bytes of each valid vector, as it was stored.
+    ``X`` has the valid ones, which are not null and hold finite numbers only, ``valid`` marks them
+    in the batch, and ``row_bytes`` are their sizes as they were stored.
     """
 
     X: Any

@@ -26,17 +26,7 @@ MOST_FEATURES = 10_000
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and spread of each feature.
-
-    Attributes
-    ----------
-    rows : int
-        Number of rows.
-    mean : array of shape (n_features,)
-        Mean.
-    squares : array of shape (n_features,)
-        Sum of squared distances from the mean.
-    """
+    """Mean of each feature, and sum of its squared distances from the mean."""
 
     rows: int
     mean: Array
@@ -110,40 +100,20 @@ class BlockMark(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of the rows of some blocks.
-
-    Attributes
-    ----------
-    rows, stored, entries, skipped : int
-        Number of rows, of bytes, of stored values, and of rows left out as invalid.
-    sizes : tuple of int
-        Numbers of features that occur.
-    kinds : frozenset of bool
-        Whether blocks are sparse: False, True or both.
-    counts, weights : array of shape (largest label + 1,)
-        Number and total weight of the rows of each class.
-    empty : tuple of int
-        Numbers of parts that have no rows.
-    blocks : tuple of BlockMark
-        Blocks of the parts, in the order of their numbers.
-    spread : Spread or None
-        Spread of the features; None if there are too many of them.
-    problem : str or None
-        Error in the first part that cannot be used.
-    """
+    """Summary of the rows of some blocks."""
 
     rows: int
-    stored: int
-    entries: int
-    skipped: int
-    sizes: tuple[int, ...]
-    kinds: frozenset[bool]
-    counts: NDArray[np.int64]
-    weights: Array
-    empty: tuple[int, ...]
-    blocks: tuple[BlockMark, ...]
-    spread: Spread | None
-    problem: str | None
+    stored: int  # bytes
+    entries: int  # stored values
+    skipped: int  # rows left out as invalid
+    sizes: tuple[int, ...]  # numbers of features that occur
+    kinds: frozenset[bool]  # whether blocks are sparse: False, True or both
+    counts: NDArray[np.int64]  # rows of each class, up to the largest label
+    weights: Array  # their total weights
+    empty: tuple[int, ...]  # numbers of parts without rows
+    blocks: tuple[BlockMark, ...]  # in the order of the parts
+    spread: Spread | None  # None if there are too many features
+    problem: str | None  # error in the first part that cannot be used
 
     def plus(self, other: Summary) -> Summary:
         """Return the summary of these and other rows."""

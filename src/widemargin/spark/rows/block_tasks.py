@@ -28,45 +28,19 @@ HELD_OUT = 1 << 31
 
 @dataclass(frozen=True)
 class SourceBlock(RowBlock):
-    """Rows of a DataFrame.
-
-    Attributes
-    ----------
-    number : int
-        Number of the part.
-    skipped : int
-        Number of rows left out as invalid, in the last block of a partition.
-    problem : str or None
-        Error in the partition, which has no blocks after this one.
-    sign : int
-        Checksum of the rows.
-    """
+    """Rows of a DataFrame."""
 
     number: int = 0
-    skipped: int = 0
-    problem: str | None = None
-    sign: int = 0
+    skipped: int = 0  # rows left out as invalid, in the last block of a partition
+    problem: str | None = None  # error in the partition, which has no blocks after this one
+    sign: int = 0  # checksum of the rows
 
 
 @dataclass(frozen=True)
 class BlocksOfPartition:
-    """Task that cuts the rows of a partition into blocks.
+    """Task that cuts the rows of a partition into blocks, and notes something beside each."""
 
-    Attributes
-    ----------
-    fit : str
-        Identifier of the fit, part of the names of blocks.
-    columns : FrameColumns
-        Names of the columns, for messages.
-    skip : bool
-        Whether rows with nulls or NaN are left out instead of being an error.
-    note : callable
-        Returns a note on a block, which is stored beside it.
-    max_rows, max_bytes : int
-        Limits of a block.
-    """
-
-    fit: str
+    fit: str  # part of the names of blocks
     columns: FrameColumns
     skip: bool
     note: Callable[[SourceBlock], Any]
