@@ -20,8 +20,7 @@ except ImportError as error:
         "'widemargin[spark]'"
     ) from error
 
-from .kernel.classifier import SparkODMClassifier, SparkSVMClassifier
-from .kernel.model import SparkODMModel, SparkSVMModel
+from .kernel.stages import SparkODMClassifier, SparkODMModel, SparkSVMClassifier, SparkSVMModel
 from .linear import (
     SparkLinearODMClassifier,
     SparkLinearODMModel,

@@ -54,15 +54,11 @@ class FitLog:
         """Write a line, with the time since the start."""
         log.info("%s, %.1f s: %s", self._name, time.perf_counter() - self._started, what)
 
-    def step(self, iteration: int, gap: float) -> None:
-        """Report a finished iteration of a single problem."""
-        self.tell(f"iteration {iteration}: relative gap {gap:.2e}")
-        self.doing(f"iteration {iteration + 1}")
-
-    def iteration(self, problem: int, iteration: int, gap: float) -> None:
-        """Report a finished iteration of one of several problems."""
-        self.tell(f"problem {problem}, iteration {iteration}: relative gap {gap:.2e}")
-        self.doing(f"problem {problem}, iteration {iteration + 1}")
+    def iteration(self, iteration: int, gap: float, problem: int | None = None) -> None:
+        """Report a finished iteration; ``problem`` is the number of one of several problems."""
+        of = "" if problem is None else f"problem {problem}, "
+        self.tell(f"{of}iteration {iteration}: relative gap {gap:.2e}")
+        self.doing(f"{of}iteration {iteration + 1}")
 
 
 class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type: ignore[misc]

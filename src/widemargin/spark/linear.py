@@ -170,7 +170,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
         )
 
         def listener(row: Any) -> None:
-            log.iteration(row["problem"], row["begun"], row["relative_gap"])
+            log.iteration(row["begun"], row["relative_gap"], row["problem"])
 
         history = LinearHistory(started=budget.started, listener=listener, score=score)
         return LinearFit(type(self).__name__, problems, local.solver, budget, history)

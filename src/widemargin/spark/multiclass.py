@@ -169,7 +169,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
         log.doing(f"training by {solver}")
 
         def listener(row: Mapping[str, Any]) -> None:
-            log.step(row["iteration"], row["relative_gap"])
+            log.iteration(row["iteration"], row["relative_gap"])
 
         fit = multiclass_fit(type(self).__name__, problem, solver, budget, listener)
         fit.run()

@@ -22,11 +22,15 @@ from ..core.fit import warn
 from ..engines.spark_tasks import CHUNK_BYTES, arrow_schema
 from ..persistence import ModelFileError, dumps, loads
 from .kernel import support
-from .kernel.distributed_expansion import DistributedExpansion
+from .kernel.distributed_model import DistributedExpansion
 
 # Package in which classes are looked up, wherever they are defined.
 PACKAGE = "widemargin.spark"
+log = logging.getLogger(PACKAGE)
+
 CHUNKS = arrow_schema("chunk int, data binary")
+FILES_DDL = "name string, written string, chunk int, chunks int, data binary"
+FILES = arrow_schema(FILES_DDL)
 
 
 class StageWriter(MLWriter):  # type: ignore[misc]
@@ -65,7 +69,7 @@ class ModelWriter(StageWriter):
             large.frame.write.mode(self._mode).parquet(f"{path}/support")
             more["supportRows"] = large.n_support
         data = dumps(self.stage._fitted)
-        chunks = [data[k : k + CHUNK_BYTES] for k in range(0, len(data), CHUNK_BYTES)]
+        chunks = _chunks(data)
         table = pa.table({"chunk": range(len(chunks)), "data": chunks}, schema=CHUNKS)
         frame = self.sparkSession.createDataFrame(table).coalesce(1)
         frame.write.mode(self._mode).parquet(f"{path}/data")
@@ -123,18 +127,6 @@ class ModelReader(StageReader):
         return DistributedExpansion(frame, n_support)
 
 
-def _damaged(path: str) -> ModelFileError:
-    return ModelFileError(
-        f"the model in {path!r} is damaged or was not written to its end. Save it again."
-    )
-
-
-log = logging.getLogger("widemargin.spark")
-
-FILES_DDL = "name string, written string, chunk int, chunks int, data binary"
-FILES = arrow_schema(FILES_DDL)
-
-
 class ClusterCheckpoints:
     """Finished levels of a fit, so that one whose driver died goes on.
 
@@ -153,7 +145,7 @@ class ClusterCheckpoints:
 
     def write(self, name: str, data: bytes) -> None:
         """Add a file, or say once why that is not possible."""
-        chunks = [data[k : k + CHUNK_BYTES] for k in range(0, len(data), CHUNK_BYTES)]
+        chunks = _chunks(data)
         table = pa.table(
             {
                 "name": [name] * len(chunks),
@@ -204,6 +196,16 @@ class ClusterCheckpoints:
                 f"Levels cannot be kept in {self.folder!r} ({_first_line(error)}); the fit goes on "
                 "without. Make room there, or name another folder with `checkpointDir`."
             )
+
+
+def _chunks(data: bytes) -> list[bytes]:
+    return [data[k : k + CHUNK_BYTES] for k in range(0, len(data), CHUNK_BYTES)]
+
+
+def _damaged(path: str) -> ModelFileError:
+    return ModelFileError(
+        f"the model in {path!r} is damaged or was not written to its end. Save it again."
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -22,12 +22,11 @@ from ...kernel.kernels import Kernel
 from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
 from ...kernel.model.level_model import LevelModel
 from ...kernel.partition.division import per_row
-from ...kernel.samples import Part
 from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
 from ..storage import ClusterCheckpoints
 from . import support
-from .distributed_expansion import DistributedExpansion
+from .distributed_model import DistributedExpansion
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
 from .support import (
     AsTable,
@@ -167,7 +166,7 @@ class KernelFit(LevelFit):
         order = {number: i for i, number in enumerate(self.rows.engine.numbers(level.parts))}
         total: float | None = None
         if not self.method.routed:
-            total = self.engine.reduce(level.parts, _mass, operator.add)
+            total = self.engine.reduce(level.parts, operator.attrgetter("mass"), operator.add)
         codes = None
         if self.n_classes > 2:
             codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
@@ -251,7 +250,3 @@ class KernelFit(LevelFit):
         """Free the tables of a fit that failed."""
         for table in self.tables:
             table.unpersist()
-
-
-def _mass(part: Part) -> float:
-    return part.mass

@@ -84,7 +84,7 @@ class CorrectDecisions:
         return int(np.count_nonzero((decision > 0) == (block.codes == self.positive)))
 
 
-# Bytes of the support vectors in a row of the table: pairs of such rows and rows to predict go through Arrow.
+# Bytes of vectors in a row of the table: pairs of such rows and rows to predict go through Arrow.
 BLOCK_BYTES = 2**20
 
 _ARRAYS = ("rows", "codes", "coef", "values", "indices", "indptr")
@@ -139,10 +139,14 @@ def record_of(schema: pa.Schema, *values: Any) -> pa.RecordBatch:
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[SupportBlock]:
     """Read rows of the table; raise ModelFileError if one is damaged."""
+    return map(block_of, rows_of(batches))
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """Read rows of any table, one at a time: their blocks are large."""
     for batch in batches:
-        columns = {name: batch.column(name) for name in SCHEMA.names}
         for row in range(batch.num_rows):
-            yield block_of({name: column[row].as_py() for name, column in columns.items()})
+            yield {name: batch.column(k)[row].as_py() for k, name in enumerate(batch.schema.names)}
 
 
 def block_of(row: Any) -> SupportBlock:

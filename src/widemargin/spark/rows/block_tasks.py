@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
@@ -94,14 +95,19 @@ class BlocksOfPartition:
         # A partition that is computed again may have its rows in another order. A checksum in the
         # name keeps processes from using what they remember of the earlier block.
         X, codes, weight = rows.X, rows.codes, rows.weight
-        arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-        sign = 0
-        for array in (*arrays, codes, *([] if weight is None else [weight])):
-            sign = zlib.crc32(np.ascontiguousarray(array).data, sign)
+        sign = checksum(X, codes, *([] if weight is None else [weight]))
         if weight is not None and np.all(weight == 1.0):
             weight = None
         name = f"{self.fit}-{number:x}-{sign:08x}"
         return SourceBlock(name, X, codes, weight, number, skipped, problem, sign)
+
+
+def checksum(X: Any, *more: NDArray[Any]) -> int:
+    """Return a checksum of rows, and of arrays that belong to them."""
+    sign = 0
+    for array in (*((X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)), *more):
+        sign = zlib.crc32(np.ascontiguousarray(array).data, sign)
+    return sign
 
 
 @dataclass
