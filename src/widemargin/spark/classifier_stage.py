@@ -50,14 +50,14 @@ class FitLog:
         if self._context is not None:
             self._context.setJobDescription(f"{self._name}: {what}")
 
-    def tell(self, what: str) -> None:
+    def report(self, what: str) -> None:
         """Write a line, with the time since the start."""
         log.info("%s, %.1f s: %s", self._name, time.perf_counter() - self._started, what)
 
     def iteration(self, iteration: int, gap: float, problem: int | None = None) -> None:
         """Report a finished iteration; ``problem`` is the number of one of several problems."""
         of = "" if problem is None else f"problem {problem}, "
-        self.tell(f"{of}iteration {iteration}: relative gap {gap:.2e}")
+        self.report(f"{of}iteration {iteration}: relative gap {gap:.2e}")
         self.doing(f"{of}iteration {iteration + 1}")
 
 
@@ -102,10 +102,10 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
         engine = SparkEngine(dataset.sparkSession)
-        with FitLog(dataset.sparkSession, type(self).__name__) as log, self._errors():
+        with FitLog(dataset.sparkSession, type(self).__name__) as fit_log, self._errors():
             try:
-                rows = self._place(engine, dataset, columns, log)
-                more = self._train(local, rows, log)
+                rows = self._place(engine, dataset, columns, fit_log)
+                more = self._train(local, rows, fit_log)
             finally:
                 engine.release()
         local.classes_ = np.arange(len(rows.summary.counts))
@@ -136,7 +136,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)
         warn_if_one_dominates(rows.summary.spread, columns.features)
-        fit_log.tell(
+        fit_log.report(
             f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
             f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
             f"{rows.summary.stored / 1e6:,.1f} MB"

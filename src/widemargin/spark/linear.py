@@ -140,7 +140,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
         log.doing(f"training by {fit.solver}")
         fit.solve_all()
         local.__dict__.update(fit.attributes())
-        log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        log.report(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
         return ()
 

@@ -175,7 +175,7 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
         fit.run()
         weights = fit.solutions[0].iterate.weights
         local.__dict__.update(fitted_attributes(fit, weights, problem.objective, solver))
-        log.tell(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
+        log.report(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
         return ()
 

@@ -138,7 +138,7 @@ class ClusterCheckpoints:
 
     def __init__(self, session: Any, folder: str, identity: str) -> None:
         self.session, self.folder = session, f"{folder.rstrip('/')}/{identity}"
-        self._complained = False
+        self._warned = False
 
     def __str__(self) -> str:
         return self.folder
@@ -160,7 +160,7 @@ class ClusterCheckpoints:
             frame = self.session.createDataFrame(table).coalesce(1)
             frame.write.mode("append").parquet(self.folder)
         except PySparkException as error:
-            self._complain(error)
+            self._warn_once(error)
 
     def names(self) -> list[str]:
         """Return the names of the files there are."""
@@ -169,7 +169,7 @@ class ClusterCheckpoints:
         except AnalysisException:  # there is no such folder yet
             return []
         except PySparkException as error:
-            self._complain(error)
+            self._warn_once(error)
             return []
         return sorted(row["name"] for row in found if row["name"] is not None)
 
@@ -189,9 +189,9 @@ class ClusterCheckpoints:
     def _files(self) -> Any:
         return self.session.read.schema(FILES_DDL).parquet(self.folder)
 
-    def _complain(self, error: PySparkException) -> None:
-        if not self._complained:
-            self._complained = True
+    def _warn_once(self, error: PySparkException) -> None:
+        if not self._warned:
+            self._warned = True
             warn(
                 f"Levels cannot be kept in {self.folder!r} ({_first_line(error)}); the fit goes on "
                 "without. Make room there, or name another folder with `checkpointDir`."

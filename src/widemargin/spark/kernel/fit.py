@@ -68,7 +68,7 @@ class KernelFit(LevelFit):
         self.large: DistributedExpansion | None = None
 
         def announce(k: int, level: int, n_parts: int) -> None:
-            log.tell(f"problem {k}: level {level}, {n_parts} parts")
+            log.report(f"problem {k}: level {level}, {n_parts} parts")
             log.doing(f"problem {k}, level {level}, {n_parts} parts")
 
         found = resolve_strategy(local.strategy, self.n_rows, name)

@@ -195,7 +195,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
             fit.discard()
             raise
         n_support = len(local.support_) if fit.large is None else fit.large.n_support
-        log.tell(f"{n_support:,} support vectors, level {local.level_}")
+        log.report(f"{n_support:,} support vectors, level {local.level_}")
         return (fit.large,)
 
 
