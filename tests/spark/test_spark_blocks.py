@@ -9,11 +9,17 @@ import scipy.sparse as sp
 pytest.importorskip("pyspark")
 import pyarrow as pa
 
-from widemargin.spark.rows.block_summary import Summary, check_classes, check_rows, summary_of
+from widemargin.spark.rows.block_summary import (
+    Summary,
+    check_classes,
+    check_rows,
+    spread_of,
+    summary_of,
+    warn_if_one_dominates,
+)
 from widemargin.spark.rows.block_tasks import HELD_OUT, BlocksOfPartition
 from widemargin.spark.rows.blocks import AsKind
 from widemargin.spark.rows.columns import FrameColumns
-from widemargin.spark.rows.feature_spread import spread_of, warn_if_one_dominates
 
 ALL = FrameColumns("x", "y", weight="w", identity="key")
 

@@ -19,10 +19,10 @@ from widemargin import (
     SVMClassifier,
 )
 from widemargin.engines import LocalEngine
-from widemargin.spark.fit_log import FitLog
+from widemargin.spark.classifier_stage import FitLog
 from widemargin.spark.kernel.fit import KernelFit
+from widemargin.spark.kernel.params import errors_in_spark_names
 from widemargin.spark.kernel.rows import facts_of
-from widemargin.spark.params.kernel import errors_in_spark_names
 from widemargin.spark.rows.block_summary import Summary, summary_of
 from widemargin.spark.rows.block_tasks import SourceBlock
 from widemargin.spark.rows.blocks import PlacedRows

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 pytest.importorskip("pyspark")
 import pyarrow as pa
 
-from widemargin.spark.rows.vector_arrays import ColumnError, vectors_of
+from widemargin.spark.rows.batches import ColumnError, vectors_of
 
 VECTOR = pa.struct(
     [

@@ -148,11 +148,11 @@ def empty_pass_seconds(frame: Any, label: str) -> float:
     """Place rows as blocks; return the seconds of a pass over them that does nothing."""
     from widemargin.engines.spark import SparkEngine
     from widemargin.spark.rows.blocks import place
-    from widemargin.spark.rows.columns import Columns
+    from widemargin.spark.rows.columns import FrameColumns
 
     engine = SparkEngine(frame.sparkSession)
     try:
-        rows = place(engine, frame, Columns("features", label), skip=False, n_parts=None)
+        rows = place(engine, frame, FrameColumns("features", label), skip=False, n_parts=None)
         began = time.perf_counter()
         engine.reduce(rows.parts, _nothing, max)
         return time.perf_counter() - began

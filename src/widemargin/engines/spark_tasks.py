@@ -33,12 +33,26 @@ BATCH_BYTES = 2**20
 # Stands for a chunk's number where the row is a note on the part.
 NOTE = -1
 
-CHUNKS = pa.schema([("part", pa.int64()), ("chunk", pa.int32()), ("data", pa.binary())])
+ARROW_TYPES = {
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+
+
+def arrow_schema(ddl: str) -> pa.Schema:
+    """Return the Arrow schema of a table that Spark knows by a list of names and types."""
+    return pa.schema([(name, ARROW_TYPES[kind]) for name, kind in map(str.split, ddl.split(", "))])
+
+
 CHUNKS_DDL = "part long, chunk int, data binary"
-PIECES = pa.schema([("key", pa.int32()), ("source", pa.int64()), *CHUNKS])
+CHUNKS = arrow_schema(CHUNKS_DDL)
 PIECES_DDL = f"key int, source long, {CHUNKS_DDL}"
-RUNS = pa.schema([("first", pa.int64()), ("chunk", pa.int32()), ("data", pa.binary())])
+PIECES = arrow_schema(PIECES_DDL)
 RUNS_DDL = "first long, chunk int, data binary"
+RUNS = arrow_schema(RUNS_DDL)
 
 Batches = Iterable[pa.RecordBatch]
 Reader = Callable[[Batches], Iterator[tuple[int, Any]]]

@@ -6,9 +6,9 @@
 >>> model.toLocal().predict(X)                                                # doctest: +SKIP
 
 Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``classifier_stage``
-and ``model_stage`` are the base classes, ``decisions`` predicts, ``storage`` saves and loads, and
-``fit_log`` reports progress. ``rows`` turns a DataFrame into checked blocks on the cluster;
-``params`` has the Params, and ``kernel``, ``linear`` and ``multiclass`` the classifiers.
+and ``model_stage`` are the base classes, whose ``params`` all classifiers share; ``decisions``
+predicts, and ``storage`` saves and loads. ``rows`` turns a DataFrame into checked blocks on the
+cluster; ``linear``, ``multiclass`` and ``kernel`` are the classifiers.
 """
 
 try:
@@ -20,12 +20,14 @@ except ImportError as error:
         "'widemargin[spark]'"
     ) from error
 
-from .kernel.classifier import SparkODMClassifier, SparkSVMClassifier
-from .kernel.model import SparkODMModel, SparkSVMModel
-from .linear.classifier import SparkLinearODMClassifier, SparkLinearSVMClassifier
-from .linear.model import SparkLinearODMModel, SparkLinearSVMModel
-from .multiclass.classifier import SparkMulticlassSVMClassifier
-from .multiclass.model import SparkMulticlassSVMModel
+from .kernel.stages import SparkODMClassifier, SparkODMModel, SparkSVMClassifier, SparkSVMModel
+from .linear import (
+    SparkLinearODMClassifier,
+    SparkLinearODMModel,
+    SparkLinearSVMClassifier,
+    SparkLinearSVMModel,
+)
+from .multiclass import SparkMulticlassSVMClassifier, SparkMulticlassSVMModel
 
 __all__ = [
     "SparkLinearODMClassifier",

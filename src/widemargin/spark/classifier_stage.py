@@ -1,29 +1,73 @@
-"""Base of the classifiers on Spark's DataFrames: conventions of pyspark.ml, placement of rows."""
+"""Base of the classifiers on Spark's DataFrames: placement of rows, progress, files."""
 
 from __future__ import annotations
 
 import inspect
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from pyspark.ml.classification import Classifier
 from pyspark.ml.util import MLReadable, MLWritable
 
 from ..engines.spark import SparkEngine
-from .fit_log import FitLog
+from .accessors import add_accessors, setter
 from .model_stage import ModelStage
-from .params.accessors import add_accessors, setter
-from .params.stage import StageParams
-from .rows.block_summary import check_classes
+from .params import StageParams
+from .rows.block_summary import check_classes, warn_if_one_dominates
 from .rows.blocks import PlacedRows, place
 from .rows.columns import FrameColumns
-from .rows.feature_spread import warn_if_one_dominates
 from .storage import StageReader, StageWriter
+
+log = logging.getLogger("widemargin.spark")
+
+DESCRIPTION = "spark.job.description"
+
+
+class FitLog:
+    """Reports the progress of a fit to the driver's log and to Spark's web pages."""
+
+    def __init__(self, session: Any, name: str) -> None:
+        # Spark Connect lacks the attribute; its jobs have no descriptions.
+        self._context = getattr(session, "sparkContext", None)
+        self._name, self._started = name, time.perf_counter()
+        self._before: str | None = None
+
+    def __enter__(self) -> Self:
+        if self._context is not None:
+            self._before = self._context.getLocalProperty(DESCRIPTION)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._context is not None:
+            self._context.setLocalProperty(DESCRIPTION, self._before)
+
+    def doing(self, what: str) -> None:
+        """Describe the next jobs."""
+        if self._context is not None:
+            self._context.setJobDescription(f"{self._name}: {what}")
+
+    def report(self, what: str) -> None:
+        """Write a line, with the time since the start."""
+        log.info("%s, %.1f s: %s", self._name, time.perf_counter() - self._started, what)
+
+    def iteration(self, iteration: int, gap: float, problem: int | None = None) -> None:
+        """Report a finished iteration; ``problem`` is the number of one of several problems."""
+        of = "" if problem is None else f"problem {problem}, "
+        self.report(f"{of}iteration {iteration}: relative gap {gap:.2e}")
+        self.doing(f"{of}iteration {iteration + 1}")
 
 
 class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type: ignore[misc]
     """A classifier; subclasses add Params and the training itself."""
 
     _model_class: ClassVar[type[ModelStage]]
+    # Further arguments of `place`, and a context that errors of the fit pass through.
+    _placement: ClassVar[dict[str, Any]] = {}
+    _errors: Callable[[], AbstractContextManager[None]] = staticmethod(nullcontext)
     _input_kwargs: dict[str, Any]
 
     def __init__(self, **params: Any) -> None:
@@ -54,9 +98,23 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         """Return a reader: ``read().load(path)``."""
         return StageReader(cls)
 
-    def _model(self, *fitted: Any) -> Any:
-        """Return the fitted model, with the same Params."""
-        return self._copyValues(self._model_class(*fitted)._resetUid(self.uid))
+    def _fit(self, dataset: Any) -> Any:
+        local, columns = self._local_estimator(), self._columns()
+        columns.check(dataset.schema)
+        engine = SparkEngine(dataset.sparkSession)
+        with FitLog(dataset.sparkSession, type(self).__name__) as fit_log, self._errors():
+            try:
+                rows = self._place(engine, dataset, columns, fit_log)
+                more = self._train(local, rows, fit_log)
+            finally:
+                engine.release()
+        local.classes_ = np.arange(len(rows.summary.counts))
+        local.n_features_in_ = rows.n_features
+        return self._copyValues(self._model_class(local, *more)._resetUid(self.uid))
+
+    def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[Any, ...]:
+        """Set the fitted attributes of the local estimator; return what else the model takes."""
+        raise NotImplementedError
 
     def _columns(self) -> FrameColumns:
         return FrameColumns(
@@ -68,24 +126,17 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         )
 
     def _place(
-        self,
-        engine: SparkEngine,
-        dataset: Any,
-        columns: FrameColumns,
-        fit_log: FitLog,
-        *,
-        n_parts: int | None,
-        **options: Any,
+        self, engine: SparkEngine, dataset: Any, columns: FrameColumns, fit_log: FitLog
     ) -> PlacedRows:
         """Put rows into blocks on the cluster, and check them."""
         fit_log.doing("placing rows")
-        skip = self.getHandleInvalid() == "skip"
-        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, **options)
+        skip, n_parts = self.getHandleInvalid() == "skip", self._value("nParts")
+        rows = place(engine, dataset, columns, skip=skip, n_parts=n_parts, **self._placement)
         check_classes(rows.summary, columns)
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)
         warn_if_one_dominates(rows.summary.spread, columns.features)
-        fit_log.tell(
+        fit_log.report(
             f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
             f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "
             f"{rows.summary.stored / 1e6:,.1f} MB"

@@ -15,25 +15,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..core.arrays import Array
+from .rows.batches import ColumnError, Vectors, vectors_of
 from .rows.columns import column
-from .rows.vector_arrays import ColumnError, Vectors, vectors_of
 
 DECISIONS = pa.list_(pa.float64())
 
 
 @dataclass(frozen=True)
 class VectorChecks:
-    """Checks of vectors to classify.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of features of the model.
-    name : str
-        Name of the column, for messages.
-    skip : bool
-        Whether invalid vectors get null instead of raising an error.
-    """
+    """Checks of vectors to classify; with ``skip`` an invalid one gets null instead of an error."""
 
     n_features: int
     name: str
@@ -59,15 +49,7 @@ class VectorChecks:
 
 @dataclass(frozen=True)
 class Decide:
-    """Function from vectors to decisions.
-
-    Attributes
-    ----------
-    score : callable
-        Returns the decisions of rows, of shape (n_rows, n_problems).
-    checks : VectorChecks
-        Checks of the vectors.
-    """
+    """Function from vectors to decisions; ``score`` returns those of rows, (n_rows, n_problems)."""
 
     score: Callable[[Any], Array]
     checks: VectorChecks
@@ -94,8 +76,13 @@ def with_decisions(dataset: Any, decide: Decide, name: str) -> Any:
     if hasattr(F, "arrow_udf"):  # pyspark 4.1 and newer
         udf = F.arrow_udf(_array_function(decide), ArrayType(DoubleType()))
         return dataset.withColumn(name, udf(column(decide.checks.name)))
-    fields = [*dataset.schema.fields, StructField(name, ArrayType(DoubleType()))]
-    return dataset.mapInArrow(partial(_appended, decide, name), StructType(fields))
+    task = partial(_with_column, decide, name)
+    return dataset.mapInArrow(task, schema_with_decisions(dataset, name))
+
+
+def schema_with_decisions(dataset: Any, name: str) -> StructType:
+    """Return the schema of a DataFrame to which a column of decisions is added."""
+    return StructType([*dataset.schema.fields, StructField(name, ArrayType(DoubleType()))])
 
 
 def _array_function(decide: Decide) -> Any:
@@ -107,11 +94,14 @@ def _array_function(decide: Decide) -> Any:
     return decisions
 
 
-def _appended(
+def _with_column(
     decide: Decide, name: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        decisions = decide(batch.column(decide.checks.name))
-        yield pa.RecordBatch.from_arrays(
-            [*batch.columns, decisions], names=[*batch.schema.names, name]
-        )
+        yield appended(batch, decide(batch.column(decide.checks.name)), name)
+
+
+def appended(batch: pa.RecordBatch, column: pa.Array, name: str) -> pa.RecordBatch:
+    """Add a column to a batch."""
+    names = [*batch.schema.names, name]
+    return pa.RecordBatch.from_arrays([*batch.columns, column], names=names)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
-from .params.stage import StageParams
+from .params import StageParams
 from .rows.columns import check_features, refuse_existing
 from .storage import ModelReader, ModelWriter
 
@@ -87,7 +87,8 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         value : Vector
             Features.
         """
-        row = np.atleast_2d(np.asarray(_plain(value), dtype=np.float64))
+        plain = value.toArray() if hasattr(value, "toArray") else value
+        row = np.atleast_2d(np.asarray(plain, dtype=np.float64))
         if row.shape[1] != self.numFeatures:
             raise ValueError(
                 f"the model takes vectors of {self.numFeatures} features; got {row.shape[1]}."
@@ -187,8 +188,3 @@ def _checked(fitted: Any, kind: type[Any]) -> Any:
             "back with IndexToString."
         )
     return fitted
-
-
-def _plain(value: Any) -> Any:
-    """Return the numbers of a vector; arrays and lists are allowed, too."""
-    return value.toArray() if hasattr(value, "toArray") else value

@@ -20,40 +20,31 @@ from ...kernel.divide.levels import Level, SolvedLevels, Whole
 from ...kernel.divide.strategies import Strategy, Stratified
 from ...kernel.kernels import Kernel
 from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
+from ...kernel.model.level_model import LevelModel
 from ...kernel.partition.division import per_row
-from ...kernel.samples import Part
-from ..fit_log import FitLog
+from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
-from . import support_table
-from .cluster_checkpoints import ClusterCheckpoints
-from .large_expansion import LargeExpansion
-from .level_support import CorrectRows, Support, level_model, stacked, support_of
+from ..storage import ClusterCheckpoints
+from . import support
+from .distributed_model import DistributedExpansion
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
-from .support_table import AsTable, SupportVectors, no_support_vectors
+from .support import (
+    AsTable,
+    CorrectDecisions,
+    Support,
+    SupportVectors,
+    by_problem,
+    no_support_vectors,
+    stacked,
+    support_of,
+)
 
 
 class KernelFit(LevelFit):
     """The binary problems of a DataFrame, taken through the levels where its rows are.
 
-    Parameters
-    ----------
-    name : str
-        Name of the estimator, for messages.
-    local : ODMClassifier or SVMClassifier
-        The settings; not fitted.
-    rows : PlacedRows
-        The training set.
-    log : FitLog
-        Log of the fit's progress.
-    max_model_rows : int
-        Support vectors that may come to the driver.
-    checkpoint : str or None
-        Folder for finished levels.
-
-    Attributes
-    ----------
-    large : LargeExpansion or None
-        The support vectors, if they stay on the cluster; set by :meth:`set_fitted`.
+    ``local`` is an estimator with the settings, which :meth:`set_fitted` makes a fitted one. With
+    more than ``max_model_rows`` support vectors they stay on the cluster, as those of ``large``.
     """
 
     def __init__(
@@ -74,10 +65,10 @@ class KernelFit(LevelFit):
         self.may_be_large = self.n_rows > max_model_rows
         self.support: list[Support] = []
         self.tables: list[Any] = []
-        self.large: LargeExpansion | None = None
+        self.large: DistributedExpansion | None = None
 
         def announce(k: int, level: int, n_parts: int) -> None:
-            log.tell(f"problem {k}: level {level}, {n_parts} parts")
+            log.report(f"problem {k}: level {level}, {n_parts} parts")
             log.doing(f"problem {k}, level {level}, {n_parts} parts")
 
         found = resolve_strategy(local.strategy, self.n_rows, name)
@@ -175,12 +166,12 @@ class KernelFit(LevelFit):
         order = {number: i for i, number in enumerate(self.rows.engine.numbers(level.parts))}
         total: float | None = None
         if not self.method.routed:
-            total = self.engine.reduce(level.parts, _mass, operator.add)
+            total = self.engine.reduce(level.parts, operator.attrgetter("mass"), operator.add)
         codes = None
         if self.n_classes > 2:
             codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
         task = AsTable(k, order, total, codes)
-        frame = level.parts.frame.mapInArrow(task, support_table.DDL).persist()
+        frame = level.parts.frame.mapInArrow(task, support.DDL).persist()
         frame.count()  # made now, while the parts are there
         return frame
 
@@ -197,7 +188,10 @@ class KernelFit(LevelFit):
             )
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
-        question = CorrectRows(level_model(self.kernel, level, support), self._positive(k))
+        model = LevelModel(
+            self.kernel, support.vectors, support.rows, support.coef, support.part, level.router
+        )
+        question = CorrectDecisions(model, self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 
@@ -226,14 +220,14 @@ class KernelFit(LevelFit):
         set_expansion(self.local, self.kernel, expansion, attributes)
         self.local.n_features_in_ = self.rows.n_features
 
-    def _gathered(self) -> tuple[LargeExpansion | None, SupportVectors]:
+    def _gathered(self) -> tuple[DistributedExpansion | None, SupportVectors]:
         """Bring support vectors here; those of a large model stay, and none are here then."""
         n_problems = self.n_problems
         n_support = sum(each.level.summary.support for each in self.reached)
         if not self.may_be_large:
             return None, self._with_vectors(self.support)
         frame = fold(lambda one, other: one.unionByName(other), self.tables)
-        large = LargeExpansion(frame, n_support, self.tables)
+        large = DistributedExpansion(frame, n_support, self.tables)
         if n_support > self.max_model_rows:
             empty = np.zeros((0, self.rows.n_features), dtype=self.form.dtype)
             return large, no_support_vectors(n_problems, empty)
@@ -246,11 +240,7 @@ class KernelFit(LevelFit):
         rows = np.unique(np.concatenate([each.rows for each in support]))
         if rows.size == 0:
             return no_support_vectors(len(support), np.zeros((0, self.rows.n_features)))
-        coef = np.zeros((len(support), rows.size))
-        part = np.full(coef.shape, -1, dtype=np.int32)
-        for k, each in enumerate(support):
-            at = np.searchsorted(rows, each.rows)
-            coef[k, at], part[k, at] = each.coef, each.part
+        coef, part = by_problem(rows, len(support), enumerate(support))
         question = RowsWanted(rows, self.numbering)
         found = self.engine.reduce(self.rows.parts, question, operator.add)
         codes = np.concatenate([own for _, own in found])
@@ -260,7 +250,3 @@ class KernelFit(LevelFit):
         """Free the tables of a fit that failed."""
         for table in self.tables:
             table.unpersist()
-
-
-def _mass(part: Part) -> float:
-    return part.mass

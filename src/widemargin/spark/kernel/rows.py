@@ -27,27 +27,13 @@ from ..rows.block_tasks import SourceBlock
 
 @dataclass(frozen=True)
 class RowFacts:
-    """Facts that the choice of a kernel and of the rows' form depends on.
+    """Facts that the choice of a kernel and of the rows' form depends on."""
 
-    Attributes
-    ----------
-    weight : float
-        Weights of the rows, times the features.
-    mean, squares : float
-        Weighted mean of all entries, and the sum of their squared distances from it.
-    nonzero : int
-        Entries that are not zero.
-    largest : float
-        Largest squared norm of a row of float32; 0 for float64.
-    dtype : numpy.dtype
-        Type of the entries.
-    """
-
-    weight: float
-    mean: float
-    squares: float
+    weight: float  # weights of the rows, times the features
+    mean: float  # weighted mean of all entries
+    squares: float  # sum of their squared distances from it
     nonzero: int
-    largest: float
+    largest: float  # largest squared norm of a row of float32; 0 for float64
     dtype: Any
 
     def plus(self, other: RowFacts) -> RowFacts:
@@ -146,31 +132,15 @@ class Numbering:
 
 @dataclass(frozen=True)
 class AsPart:
-    """Blocks as parts of a binary problem.
-
-    Attributes
-    ----------
-    numbering : Numbering
-        Numbers of the rows.
-    form : RowForm
-        Form of the rows.
-    kernel, loss
-        Kernel and loss of the problem.
-    positive : int
-        The class that is positive.
-    row_weight : float
-        Weight of a row of weight one.
-    factors : array of shape (n_classes,)
-        Weights of the classes.
-    """
+    """Turns blocks into parts of the binary problem in which one class is positive."""
 
     numbering: Numbering
     form: RowForm
     kernel: Kernel
     loss: Loss
     positive: int
-    row_weight: float
-    factors: Array
+    row_weight: float  # of a row of weight one
+    factors: Array  # weights of the classes
 
     def __call__(self, block: SourceBlock) -> Part:
         """Return the part."""

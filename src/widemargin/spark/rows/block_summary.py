@@ -12,10 +12,74 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.blocks import bytes_of
+from ...core.fit import warn
+from ...core.training_set import DOMINANT_SHARE, UNEVEN_PENALTY
+from .batches import different_sizes
 from .block_tasks import SourceBlock
 from .columns import FrameColumns
-from .feature_spread import Spread, joined_spread, spread_of
-from .vector_arrays import different_sizes
+
+# Number of evenly spaced rows of a block that are measured.
+ROWS_OF_A_BLOCK = 2000
+# With more features than this, their sums are too large to send along.
+MOST_FEATURES = 10_000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean of each feature, and sum of its squared distances from the mean."""
+
+    rows: int
+    mean: Array
+    squares: Array
+
+    def plus(self, other: Spread) -> Spread:
+        """Return the spread over these and other rows."""
+        if self.mean.shape != other.mean.shape:
+            return self  # an error that other checks report
+        rows, apart = self.rows + other.rows, other.mean - self.mean
+        return Spread(
+            rows,
+            self.mean + apart * (other.rows / rows),
+            self.squares + other.squares + apart**2 * (self.rows * other.rows / rows),
+        )
+
+
+def joined_spread(one: Spread | None, other: Spread | None) -> Spread | None:
+    """Return the spread over all rows."""
+    if one is None or other is None:
+        return one or other
+    return one.plus(other)
+
+
+def spread_of(X: Any) -> Spread | None:
+    """Measure the features of some rows; None if there are no rows, or too many features."""
+    n_rows, n_features = X.shape
+    if n_rows == 0 or n_features > MOST_FEATURES:
+        return None
+    sample = X[:: max(1, n_rows // ROWS_OF_A_BLOCK)]
+    if sp.issparse(sample):
+        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+        square = np.asarray(sample.multiply(sample).mean(axis=0, dtype=np.float64)).ravel()
+        variance = np.maximum(square - mean * mean, 0.0)
+    else:
+        mean = sample.mean(axis=0, dtype=np.float64)
+        variance = sample.var(axis=0, dtype=np.float64)
+    return Spread(n_rows, mean, n_rows * variance)
+
+
+def warn_if_one_dominates(spread: Spread | None, column: str) -> None:
+    """Warn if one feature has almost all of the variance."""
+    if spread is None or np.count_nonzero(spread.squares) < 2:
+        return
+    total, top = float(spread.squares.sum()), int(spread.squares.argmax())
+    if not np.isfinite(total) or spread.squares[top] <= DOMINANT_SHARE * total:
+        return
+    warn(
+        f"Feature {top} of column {column!r} carries {100 * spread.squares[top] / total:.4g} % of "
+        f"the variance of all {len(spread.mean)} features, so {UNEVEN_PENALTY}. Scale the features "
+        "first, for example with pyspark.ml.feature.StandardScaler in a Pipeline."
+    )
+
 
 log = logging.getLogger("widemargin.spark")
 
@@ -36,40 +100,20 @@ class BlockMark(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of the rows of some blocks.
-
-    Attributes
-    ----------
-    rows, stored, entries, skipped : int
-        Number of rows, of bytes, of stored values, and of rows left out as invalid.
-    sizes : tuple of int
-        Numbers of features that occur.
-    kinds : frozenset of bool
-        Whether blocks are sparse: False, True or both.
-    counts, weights : array of shape (largest label + 1,)
-        Number and total weight of the rows of each class.
-    empty : tuple of int
-        Numbers of parts that have no rows.
-    blocks : tuple of BlockMark
-        Blocks of the parts, in the order of their numbers.
-    spread : Spread or None
-        Spread of the features; None if there are too many of them.
-    problem : str or None
-        Error in the first part that cannot be used.
-    """
+    """Summary of the rows of some blocks."""
 
     rows: int
-    stored: int
-    entries: int
-    skipped: int
-    sizes: tuple[int, ...]
-    kinds: frozenset[bool]
-    counts: NDArray[np.int64]
-    weights: Array
-    empty: tuple[int, ...]
-    blocks: tuple[BlockMark, ...]
-    spread: Spread | None
-    problem: str | None
+    stored: int  # bytes
+    entries: int  # stored values
+    skipped: int  # rows left out as invalid
+    sizes: tuple[int, ...]  # numbers of features that occur
+    kinds: frozenset[bool]  # whether blocks are sparse: False, True or both
+    counts: NDArray[np.int64]  # rows of each class, up to the largest label
+    weights: Array  # their total weights
+    empty: tuple[int, ...]  # numbers of parts without rows
+    blocks: tuple[BlockMark, ...]  # in the order of the parts
+    spread: Spread | None  # None if there are too many features
+    problem: str | None  # error in the first part that cannot be used
 
     def plus(self, other: Summary) -> Summary:
         """Return the summary of these and other rows."""

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
-from .checked_rows import RowChecks, ValidRows
+from .batches import ColumnError, RowChecks, ValidRows
 from .columns import PARTITION, VALIDATION, FrameColumns
-from .vector_arrays import ColumnError
 
 # Added to the numbers of blocks of validation rows; a partition has fewer blocks.
 HELD_OUT = 1 << 31
@@ -29,45 +29,19 @@ HELD_OUT = 1 << 31
 
 @dataclass(frozen=True)
 class SourceBlock(RowBlock):
-    """Rows of a DataFrame.
-
-    Attributes
-    ----------
-    number : int
-        Number of the part.
-    skipped : int
-        Number of rows left out as invalid, in the last block of a partition.
-    problem : str or None
-        Error in the partition, which has no blocks after this one.
-    sign : int
-        Checksum of the rows.
-    """
+    """Rows of a DataFrame."""
 
     number: int = 0
-    skipped: int = 0
-    problem: str | None = None
-    sign: int = 0
+    skipped: int = 0  # rows left out as invalid, in the last block of a partition
+    problem: str | None = None  # error in the partition, which has no blocks after this one
+    sign: int = 0  # checksum of the rows
 
 
 @dataclass(frozen=True)
 class BlocksOfPartition:
-    """Task that cuts the rows of a partition into blocks.
+    """Task that cuts the rows of a partition into blocks, and notes something beside each."""
 
-    Attributes
-    ----------
-    fit : str
-        Identifier of the fit, part of the names of blocks.
-    columns : FrameColumns
-        Names of the columns, for messages.
-    skip : bool
-        Whether rows with nulls or NaN are left out instead of being an error.
-    note : callable
-        Returns a note on a block, which is stored beside it.
-    max_rows, max_bytes : int
-        Limits of a block.
-    """
-
-    fit: str
+    fit: str  # part of the names of blocks
     columns: FrameColumns
     skip: bool
     note: Callable[[SourceBlock], Any]
@@ -121,14 +95,19 @@ class BlocksOfPartition:
         # A partition that is computed again may have its rows in another order. A checksum in the
         # name keeps processes from using what they remember of the earlier block.
         X, codes, weight = rows.X, rows.codes, rows.weight
-        arrays = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-        sign = 0
-        for array in (*arrays, codes, *([] if weight is None else [weight])):
-            sign = zlib.crc32(np.ascontiguousarray(array).data, sign)
+        sign = checksum(X, codes, *([] if weight is None else [weight]))
         if weight is not None and np.all(weight == 1.0):
             weight = None
         name = f"{self.fit}-{number:x}-{sign:08x}"
         return SourceBlock(name, X, codes, weight, number, skipped, problem, sign)
+
+
+def checksum(X: Any, *more: NDArray[Any]) -> int:
+    """Return a checksum of rows, and of arrays that belong to them."""
+    sign = 0
+    for array in (*((X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)), *more):
+        sign = zlib.crc32(np.ascontiguousarray(array).data, sign)
+    return sign
 
 
 @dataclass

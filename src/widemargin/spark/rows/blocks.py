@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from functools import reduce as fold
 from typing import Any, NamedTuple
 
@@ -27,20 +28,9 @@ PARTS_BY_ID = 16
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows of a DataFrame on the cluster.
+    """Blocks of rows on the cluster, which the engine keeps; validation rows are not trained on.
 
-    Attributes
-    ----------
-    engine : SparkEngine
-        Engine that keeps them.
-    parts : SparkParts
-        Blocks of the rows.
-    summary : Summary
-        Summary of the rows.
-    facts : tuple
-        Results of ``facts_of``, in the order of the blocks.
-    validation : PlacedRows or None
-        Validation rows, which are not trained on.
+    ``facts`` are the results of ``facts_of``, in the order of the blocks.
     """
 
     engine: SparkEngine
@@ -88,7 +78,7 @@ def place(
     if sorted_rows and columns.identity is None:
         chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
     chosen = chosen.withColumn(PARTITION, F.spark_partition_id())
-    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, Noting(facts_of))
+    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, partial(_noted, facts_of))
     # Read once: a random source would give other rows each time.
     made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
     rows, moved = _checked(engine, made, notes, columns, held_out=False)
@@ -142,18 +132,10 @@ class Note(NamedTuple):
     facts: Any
 
 
-@dataclass(frozen=True)
-class Noting:
-    """Function that makes the note on a block."""
-
-    facts_of: Callable[[SourceBlock], Any] | None
-
-    def __call__(self, block: SourceBlock) -> Note:
-        """Return the note on a block."""
-        facts = None
-        if self.facts_of is not None and block.n_rows > 0:
-            facts = self.facts_of(block)
-        return Note(summary_of(block), facts)
+def _noted(facts_of: Callable[[SourceBlock], Any] | None, block: SourceBlock) -> Note:
+    if facts_of is None or block.n_rows == 0:
+        return Note(summary_of(block), None)
+    return Note(summary_of(block), facts_of(block))
 
 
 @dataclass(frozen=True)

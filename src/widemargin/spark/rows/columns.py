@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DateType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    NumericType,
-    StringType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 # Names of the columns that are sent to the workers.
 FEATURES, LABEL, WEIGHT, VALIDATION, IDENTITY = "features", "label", "weight", "validation", "id"
@@ -27,22 +15,19 @@ FEATURES, LABEL, WEIGHT, VALIDATION, IDENTITY = "features", "label", "weight", "
 # partitions, or one that was lost.
 PARTITION = "partition"
 
+IDENTIFIERS = (T.IntegralType, T.StringType, T.DateType, T.TimestampType)
+# By the Param that names a column: its types, a description of them, advice if it has another.
+KINDS: dict[str, tuple[Any, str, str]] = {
+    "labelCol": (T.NumericType, "numbers", "Index text with StringIndexer"),
+    "weightCol": (T.NumericType, "numbers", "Cast it"),
+    "validationIndicatorCol": (T.BooleanType, "true and false", "Cast it to boolean"),
+    "idCol": (IDENTIFIERS, "whole numbers, text, dates or times", "Cast it to one of these"),
+}
+
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """Names of the columns; None where there is none.
-
-    Attributes
-    ----------
-    features, label : str
-        Vectors, and whole numbers from 0.
-    weight : str or None
-        Weights of the rows.
-    validation : str or None
-        Whether a row is for validation.
-    identity : str or None
-        Numbers or texts that identify rows.
-    """
+    """Names of the columns; None where there is none."""
 
     features: str
     label: str
@@ -53,24 +38,10 @@ class FrameColumns:
     def check(self, schema: Any) -> None:
         """Raise unless the DataFrame has these columns, of suitable types."""
         check_features(schema, self.features)
-        _check(schema, "labelCol", self.label, _numeric, "numbers", "Index text with StringIndexer")
-        _check(schema, "weightCol", self.weight, _numeric, "numbers", "Cast it")
-        _check(
-            schema,
-            "validationIndicatorCol",
-            self.validation,
-            lambda kind: isinstance(kind, BooleanType),
-            "true and false",
-            "Cast it to boolean",
-        )
-        _check(
-            schema,
-            "idCol",
-            self.identity,
-            lambda kind: isinstance(kind, IntegralType | StringType | DateType | TimestampType),
-            "whole numbers, text, dates or times",
-            "Cast it to one of these",
-        )
+        names = (self.label, self.weight, self.validation, self.identity)
+        for (param, kind), name in zip(KINDS.items(), names, strict=True):
+            if name is not None:
+                _check(schema, param, name, *kind)
 
     def selected(self, dataset: Any) -> Any:
         """Return these columns only, under fixed names."""
@@ -98,7 +69,8 @@ def check_features(schema: Any, name: str) -> None:
     advice = "Put features into one vector with VectorAssembler"
     if name in schema.names and type(schema[name].dataType).__module__.startswith("pyspark.mllib"):
         advice = "Convert vectors of pyspark.mllib with MLUtils.convertVectorColumnsToML"
-    _check(schema, "featuresCol", name, _vector, "vectors or arrays of float or double", advice)
+    wanted = "vectors or arrays of float or double"
+    _check(schema, "featuresCol", name, (VectorUDT, T.ArrayType), wanted, advice)
 
 
 def refuse_existing(schema: Any, param: str, name: str) -> None:
@@ -110,33 +82,17 @@ def refuse_existing(schema: Any, param: str, name: str) -> None:
         )
 
 
-def _vector(kind: DataType) -> bool:
-    if isinstance(kind, ArrayType):
-        return isinstance(kind.elementType, FloatType | DoubleType)
-    return isinstance(kind, VectorUDT)
-
-
-def _numeric(kind: DataType) -> bool:
-    return isinstance(kind, NumericType)
-
-
-def _check(
-    schema: Any,
-    param: str,
-    name: str | None,
-    fits: Callable[[DataType], bool],
-    wanted: str,
-    advice: str,
-) -> None:
-    if name is None:
-        return
+def _check(schema: Any, param: str, name: str, kinds: Any, wanted: str, advice: str) -> None:
     if name not in schema.names:
         raise ValueError(
             f"`{param}` must name a column of the DataFrame; got {name!r}, and the columns are "
             f"{', '.join(schema.names)}."
         )
     kind = schema[name].dataType
-    if not fits(kind):
+    fits = isinstance(kind, kinds)
+    if isinstance(kind, T.ArrayType):
+        fits = fits and isinstance(kind.elementType, T.FloatType | T.DoubleType)
+    if not fits:
         raise TypeError(
             f"column {name!r} (`{param}`) must hold {wanted}; got {kind.simpleString()}. {advice}."
         )

@@ -1,4 +1,8 @@
-"""Checks of the rows in a DataFrame's batches."""
+"""Arrow batches of a DataFrame, as checked rows.
+
+A column of ``VectorUDT`` reaches Python's workers as struct<type, size, indices, values> with type
+0 for a sparse vector and 1 for a dense one; an array column as a list.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,108 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.losses import NO_WEIGHT
+from ...core.rows import canonical
 from .columns import FEATURES, IDENTITY, LABEL, WEIGHT, FrameColumns
-from .vector_arrays import ColumnError, different_sizes, vectors_of
+
+SPARSE_VECTOR = 0
+
+
+class ColumnError(ValueError):
+    """A column that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors of a batch; CSR if one of them is sparse.
+
+    ``X`` has the valid ones, which are not null and hold finite numbers only, ``valid`` marks them
+    in the batch, and ``row_bytes`` are their sizes as they were stored.
+    """
+
+    X: Any
+    valid: NDArray[np.bool_]
+    row_bytes: NDArray[np.int64]
+
+
+def vectors_of(column: pa.Array, name: str) -> Vectors:
+    """Turn an array of vectors into rows."""
+    valid = np.asarray(column.is_valid())
+    rows = column if valid.all() else column.filter(pa.array(valid))
+    lengths, flat = _values(rows)
+    finite = np.isfinite(flat)
+    if not finite.all():
+        bad = np.zeros(len(rows), dtype=bool)
+        bad[np.repeat(np.arange(len(rows)), lengths)[~finite]] = True
+        valid[np.flatnonzero(valid)[bad]] = False
+        rows = rows.filter(pa.array(~bad))
+        lengths, flat = _values(rows)
+    sparse = _sparse(rows)
+    sizes = np.where(sparse, _sizes(rows), lengths) if sparse.any() else lengths
+    if len(sizes) and sizes.min() != sizes.max():
+        raise different_sizes(name, int(sizes.min()), int(sizes.max()))
+    size = int(sizes[0]) if len(sizes) else 0
+    row_bytes = lengths * (flat.itemsize + 4 * sparse)
+    if not sparse.any():
+        return Vectors(flat.reshape(len(rows), size), valid, row_bytes)
+    return Vectors(_csr(rows, flat, lengths, sparse, size, name), valid, row_bytes)
+
+
+def different_sizes(name: str, small: int, large: int) -> ColumnError:
+    """Return the error for vectors of different sizes."""
+    return ColumnError(
+        f"column {name!r} must hold vectors of one size; got sizes {small} and {large}."
+    )
+
+
+def _values(rows: pa.Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the number of values of each vector, and all values in one array."""
+    lists = rows.field("values") if pa.types.is_struct(rows.type) else rows
+    lengths = np.asarray(pc.list_value_length(lists), dtype=np.int64)
+    # Nulls inside an array become NaN.
+    return lengths, lists.flatten().to_numpy(zero_copy_only=False)
+
+
+def _sparse(rows: pa.Array) -> NDArray[np.bool_]:
+    if not pa.types.is_struct(rows.type):
+        return np.zeros(len(rows), dtype=bool)
+    return np.asarray(np.asarray(rows.field("type")) == SPARSE_VECTOR)
+
+
+def _sizes(rows: pa.Array) -> NDArray[Any]:
+    return np.asarray(pc.fill_null(rows.field("size"), 0))  # dense vectors have none
+
+
+def _csr(
+    rows: pa.Array,
+    flat: NDArray[Any],
+    lengths: NDArray[np.int64],
+    sparse: NDArray[np.bool_],
+    size: int,
+    name: str,
+) -> Any:
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    alike, lists = bool(sparse.all()), rows.field("indices")
+    given = (lists if alike else lists.filter(pa.array(sparse))).flatten().to_numpy()
+    if len(given) != lengths[sparse].sum() or np.any((given < 0) | (given >= size)):
+        raise ColumnError(
+            f"column {name!r} holds a damaged sparse vector: every value needs an index from 0 "
+            f"to {size - 1}."
+        )
+    shape = (len(rows), size)
+    if alike:
+        return canonical(sp.csr_matrix((flat, given, indptr), shape=shape))
+    # Positions within each row: the features of dense vectors.
+    indices = (np.arange(len(flat)) - np.repeat(indptr[:-1], lengths)).astype(np.int32)
+    indices[np.repeat(sparse, lengths)] = given
+    X = sp.csr_matrix((flat, indices, indptr), shape=shape).copy()  # Arrow owns its memory
+    X.eliminate_zeros()  # of the dense vectors
+    return canonical(X)
+
 
 # Labels are positions in an array of classes; larger ones are taken for a mistake.
 LARGEST_LABEL = 1_000_000

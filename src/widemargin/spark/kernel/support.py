@@ -1,14 +1,15 @@
-"""Support vectors as rows of a plain table, for models that stay on the cluster.
+"""Support vectors of a level: brought to the driver, or as rows of a table on the cluster.
 
-A row holds a block of support vectors of one part of one binary problem: their arrays as bytes, a
-checksum over these, and no code. So it is safe to read a table of any origin.
+A row of the table holds a block of support vectors of one part of one binary problem: their arrays
+as bytes, a checksum over these, and no code. So it is safe to read a table of any origin.
 """
 
 from __future__ import annotations
 
+import operator
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,49 +18,88 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...engines import spark_tasks
+from ...engines import Engine
+from ...engines.spark_tasks import arrow_schema, parts_of
+from ...kernel.divide.levels import Level
+from ...kernel.model.level_model import LevelModel
 from ...kernel.samples import Part
 from ...persistence import ModelFileError
-from .level_support import stacked
+from ..rows.block_tasks import SourceBlock
 
-# Support vectors of a row of the table: pairs of such rows and rows to predict go through Arrow.
+
+@dataclass(frozen=True)
+class Support:
+    """Rows with a dual: numbers in the whole training set, coefficients, numbers of the parts."""
+
+    rows: NDArray[np.int64]
+    coef: Array
+    part: NDArray[np.int32]
+    vectors: Any = None  # the rows, if they were requested
+
+
+@dataclass(frozen=True)
+class _SupportOfPart:
+    """Takes a part's mass, and numbers, coefficients and values of its rows with a dual."""
+
+    with_vectors: bool
+
+    def __call__(self, part: Part) -> list[tuple[float, NDArray[np.int64], Array, Any]]:
+        own = np.flatnonzero(part.net_dual)
+        rows = part.rows[own]
+        coef = part.net_dual[own] * part.source.labels(rows)
+        vectors = part.source.take(rows).X if self.with_vectors else None
+        return [(part.mass, rows, coef, vectors)]
+
+
+def support_of(engine: Engine, level: Level, *, mean: bool, with_vectors: bool = False) -> Support:
+    """Bring the rows with a dual here; ``mean`` if the model is the mean of its parts."""
+    found = engine.reduce(level.parts, _SupportOfPart(with_vectors), operator.add)
+    total = sum(mass for mass, _, _, _ in found)
+    coefs = [coef * (mass / total) if mean else coef for mass, _, coef, _ in found]
+    sizes = [rows.size for _, rows, _, _ in found]
+    vectors = stacked([X for _, _, _, X in found]) if with_vectors else None
+    return Support(
+        np.concatenate([rows for _, rows, _, _ in found]),
+        np.concatenate(coefs),
+        np.repeat(np.arange(len(found), dtype=np.int32), sizes),
+        vectors,
+    )
+
+
+def stacked(blocks: list[Any]) -> Any:
+    """Put rows under each other."""
+    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+@dataclass(frozen=True)
+class CorrectDecisions:
+    """Counts the rows of a block that a level's model gets right."""
+
+    model: LevelModel
+    positive: int
+
+    def __call__(self, block: SourceBlock) -> int:
+        """Pass over the rows."""
+        decision = self.model.decide(block.X.astype(self.model.basis.dtype, copy=False))
+        return int(np.count_nonzero((decision > 0) == (block.codes == self.positive)))
+
+
+# Bytes of vectors in a row of the table: pairs of such rows and rows to predict go through Arrow.
 BLOCK_BYTES = 2**20
 
 _ARRAYS = ("rows", "codes", "coef", "values", "indices", "indptr")
 _NUMBERS = ("problem", "part", "block", "n", "features")
-SCHEMA = pa.schema(
-    [
-        *((name, pa.int32()) for name in _NUMBERS),
-        ("dtype", pa.string()),
-        ("total", pa.float64()),
-        *((name, pa.binary()) for name in _ARRAYS),
-        ("sign", pa.int64()),
-    ]
-)
 DDL = (
     "problem int, part int, block int, n int, features int, dtype string, total double, "
     "rows binary, codes binary, coef binary, values binary, indices binary, indptr binary, "
     "sign long"
 )
+SCHEMA = arrow_schema(DDL)
 
 
 @dataclass(frozen=True)
 class SupportBlock:
-    """Some support vectors of one part.
-
-    Attributes
-    ----------
-    problem, part, block : int
-        Numbers of the binary problem, of its part, and of the block within that.
-    rows : array of int64 of shape (n,)
-        Numbers in the whole training set.
-    codes : array of int32 of shape (n,)
-        Their classes.
-    coef : array of float64 of shape (n,)
-        Their coefficients.
-    X : array or CSR matrix of shape (n, features)
-        The vectors.
-    """
+    """Some support vectors of one part: numbers of the rows, classes, coefficients, values."""
 
     problem: int
     part: int
@@ -71,15 +111,8 @@ class SupportBlock:
 
     def take(self, positions: NDArray[np.int64]) -> SupportBlock:
         """Return some of the vectors."""
-        return SupportBlock(
-            self.problem,
-            self.part,
-            self.block,
-            self.rows[positions],
-            self.codes[positions],
-            self.coef[positions],
-            self.X[positions],
-        )
+        rows, codes, coef = self.rows[positions], self.codes[positions], self.coef[positions]
+        return replace(self, rows=rows, codes=codes, coef=coef, X=self.X[positions])
 
     def record(self) -> pa.RecordBatch:
         """Return the block as a row of the table."""
@@ -94,25 +127,26 @@ class SupportBlock:
         ]
         stored = [None if array is None else array.tobytes() for array in arrays]
         numbers = (self.problem, self.part, self.block, len(self.rows), int(X.shape[1]))
-        values = [
-            *numbers,
-            X.dtype.name,
-            float(self.coef.sum()),
-            *stored,
-            _sign(numbers, stored),
-        ]
-        return pa.RecordBatch.from_arrays(
-            [pa.array([v], field.type) for v, field in zip(values, SCHEMA, strict=True)],
-            schema=SCHEMA,
-        )
+        sign = _sign(numbers, stored)
+        return record_of(SCHEMA, *numbers, X.dtype.name, float(self.coef.sum()), *stored, sign)
+
+
+def record_of(schema: pa.Schema, *values: Any) -> pa.RecordBatch:
+    """Return one row of a table."""
+    arrays = [pa.array([value], kind.type) for value, kind in zip(values, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[SupportBlock]:
     """Read rows of the table; raise ModelFileError if one is damaged."""
+    return map(block_of, rows_of(batches))
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """Read rows of any table, one at a time: their blocks are large."""
     for batch in batches:
-        columns = {name: batch.column(name) for name in SCHEMA.names}
         for row in range(batch.num_rows):
-            yield block_of({name: column[row].as_py() for name, column in columns.items()})
+            yield {name: batch.column(k)[row].as_py() for k, name in enumerate(batch.schema.names)}
 
 
 def block_of(row: Any) -> SupportBlock:
@@ -150,28 +184,16 @@ def _sign(numbers: tuple[Any, ...], stored: list[bytes | None]) -> int:
 
 @dataclass(frozen=True)
 class AsTable:
-    """Turns parts that are solved into rows of the table.
-
-    Attributes
-    ----------
-    problem : int
-        Number of the binary problem.
-    order : dict
-        Position of every part among them all, by what the engine calls it.
-    total : float or None
-        Mass of all parts, if the model is the mean of theirs.
-    codes : array or None
-        Classes of all rows, by their numbers; None if there are two classes.
-    """
+    """Turns parts that are solved into rows of the table."""
 
     problem: int
-    order: dict[int, int]
-    total: float | None
-    codes: NDArray[np.int32] | None
+    order: dict[int, int]  # position of every part, by the engine's number
+    total: float | None  # mass of all parts, if the model is the mean of theirs
+    codes: NDArray[np.int32] | None  # classes of all rows; None if there are two classes
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn chunks of pickled parts into rows."""
-        for number, part in spark_tasks.parts_of(batches):
+        for number, part in parts_of(batches):
             for block in self._blocks(self.order[number], part):
                 yield block.record()
 
@@ -193,12 +215,7 @@ class AsTable:
 class SupportVectors:
     """Support vectors of all binary problems, each row once.
 
-    Attributes
-    ----------
-    rows, codes, vectors
-        Numbers, classes and values of the rows.
-    coef, part : arrays of shape (n_problems, n_rows)
-        Coefficients, and parts; 0 and −1 where a row has none in a problem.
+    ``coef`` and ``part``, of shape (n_problems, n_rows), are 0 and −1 where a row has none.
     """
 
     rows: NDArray[np.int64]
@@ -211,13 +228,21 @@ class SupportVectors:
 def gathered(blocks: list[SupportBlock], n_problems: int) -> SupportVectors:
     """Put blocks together."""
     rows, first = np.unique(np.concatenate([each.rows for each in blocks]), return_index=True)
-    coef = np.zeros((n_problems, rows.size))
-    part = np.full(coef.shape, -1, dtype=np.int32)
-    for block in blocks:
-        at = np.searchsorted(rows, block.rows)
-        coef[block.problem, at], part[block.problem, at] = block.coef, block.part
+    coef, part = by_problem(rows, n_problems, [(each.problem, each) for each in blocks])
     codes = np.concatenate([each.codes for each in blocks])[first]
     return SupportVectors(rows, codes, stacked([each.X for each in blocks])[first], coef, part)
+
+
+def by_problem(
+    rows: NDArray[np.int64], n_problems: int, pieces: Iterable[tuple[int, Support | SupportBlock]]
+) -> tuple[Array, NDArray[np.int32]]:
+    """Arrange coefficients and parts as (problems, rows), from pieces of some problems."""
+    coef = np.zeros((n_problems, rows.size))
+    part = np.full(coef.shape, -1, dtype=np.int32)
+    for problem, piece in pieces:
+        at = np.searchsorted(rows, piece.rows)
+        coef[problem, at], part[problem, at] = piece.coef, piece.part
+    return coef, part
 
 
 def no_support_vectors(n_problems: int, empty: Any) -> SupportVectors:

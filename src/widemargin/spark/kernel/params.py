@@ -14,8 +14,8 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
-from .accessors import FormerPartitions
-from .stage import (
+from ..params import (
+    FormerPartitions,
     ODMKeywords,
     ODMLoss,
     StageKeywords,
@@ -98,73 +98,52 @@ class KernelParams(FormerPartitions, StageParams):
     }
 
     validationIndicatorCol = param(
-        "validationIndicatorCol",
         "column that is true for rows that are not trained on: the fit stops at the first level "
-        "that is no better on them than the one before.",
-        TypeConverters.toString,
+        "that is no better on them than the one before."
     )
-    kernel = param(
-        "kernel", "'rbf', 'laplacian', 'poly', 'linear' or 'sigmoid'.", TypeConverters.toString
-    )
+    kernel = param("'rbf', 'laplacian', 'poly', 'linear' or 'sigmoid'.")
     gamma = param(
-        "gamma",
         "the kernel's γ (> 0); 'scale' is 1 / (features × variance of all entries), 'auto' "
         "1 / features.",
         to_gamma,
     )
-    degree = param("degree", "degree of the kernel 'poly' (1 to 64).", TypeConverters.toInt)
-    coef0 = param("coef0", "constant of the kernels 'poly' and 'sigmoid'.", TypeConverters.toFloat)
+    degree = param("degree of the kernel 'poly' (1 to 64).", TypeConverters.toInt)
+    coef0 = param("constant of the kernels 'poly' and 'sigmoid'.", TypeConverters.toFloat)
     fitIntercept = param(
-        "fitIntercept",
-        "whether to add a constant to the kernel, a penalised intercept.",
-        TypeConverters.toBoolean,
+        "whether to add a constant to the kernel, a penalised intercept.", TypeConverters.toBoolean
     )
     strategy = param(
-        "strategy",
         "how rows are divided: 'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' "
         "('preserving'); 'exact' solves all rows in one task, and 'auto' does so up to 100,000 "
-        "rows and stops at clusters beyond.",
-        TypeConverters.toString,
+        "rows and stops at clusters beyond."
     )
     levels = param(
-        "levels",
         "times that rows are divided (0 to 20): there are fanIn ** levels parts. Unset: as many as "
         "leave at most 2,000 rows in each.",
         TypeConverters.toInt,
     )
     fanIn = param(
-        "fanIn", "parts that are merged into one from level to level (>= 2).", TypeConverters.toInt
+        "parts that are merged into one from level to level (>= 2).", TypeConverters.toInt
     )
     stopLevel = param(
-        "stopLevel",
         "level whose model is returned: 0 is all rows in one task, levels the parts themselves.",
         TypeConverters.toInt,
     )
-    nStrata = param(
-        "nStrata", "strata that 'sodm' and 'dip' deal out over the parts.", TypeConverters.toInt
-    )
-    nSample = param("nSample", "rows that the clusters of 'dc' are found on.", TypeConverters.toInt)
-    solver = param(
-        "solver",
-        "for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.",
-        TypeConverters.toString,
-    )
-    maxIter = param("maxIter", "iterations allowed for each part (>= 1).", TypeConverters.toInt)
-    seed = param("seed", "seed of all random choices.", TypeConverters.toInt)
+    nStrata = param("strata that 'sodm' and 'dip' deal out over the parts.", TypeConverters.toInt)
+    nSample = param("rows that the clusters of 'dc' are found on.", TypeConverters.toInt)
+    solver = param("for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.")
+    maxIter = param("iterations allowed for each part (>= 1).", TypeConverters.toInt)
+    seed = param("seed of all random choices.", TypeConverters.toInt)
     memoryLimit = param(
-        "memoryLimit",
         "bytes that a task may take to solve a part, or a size such as '2GB'. Parts that need more "
         "are refused before any is solved.",
         to_memory,
     )
     checkpointDir = param(
-        "checkpointDir",
         "folder on the cluster's file system that finished levels are kept in; a fit of the same "
-        "rows and settings resumes after the last one. Unset: none are kept.",
-        TypeConverters.toString,
+        "rows and settings resumes after the last one. Unset: none are kept."
     )
     maxModelRows = param(
-        "maxModelRows",
         "support vectors that a model may bring to the driver (>= 1), from where they go to every "
         "task that predicts.",
         TypeConverters.toInt,

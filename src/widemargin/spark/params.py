@@ -21,7 +21,8 @@ from pyspark.ml.param.shared import (
 )
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
 
-from ...core.parameters import AT_LEAST_ONE
+from ..core.fit import warn
+from ..core.parameters import AT_LEAST_ONE
 from .accessors import add_accessors, getter
 
 # Spark's names of the local estimators' parameters, where they differ.
@@ -51,9 +52,16 @@ def to_memory(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toInt(value)
 
 
-def param(name: str, doc: str, convert: Any) -> Any:
-    """Declare a Param."""
-    return Param(Params._dummy(), name, doc, typeConverter=convert)
+class NamedByAttribute(Param):  # type: ignore[misc]
+    """A Param whose name is that of the class attribute it is assigned to."""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+
+def param(doc: str, convert: Any = TypeConverters.toString) -> Any:
+    """Declare a Param, of text unless another converter is given."""
+    return NamedByAttribute(Params._dummy(), "", doc, typeConverter=convert)
 
 
 class StageParams(
@@ -78,45 +86,33 @@ class StageParams(
     _without_default: ClassVar[tuple[str, ...]] = ("nParts",)
 
     weightCol = param(
-        "weightCol",
-        "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1.",
-        TypeConverters.toString,
+        "column of row weights, which multiply C; rows of weight zero are left out. Unset: all 1."
     )
     validationIndicatorCol = param(
-        "validationIndicatorCol",
-        "column that is true for rows to choose the best iterate by; they are not trained on.",
-        TypeConverters.toString,
+        "column that is true for rows to choose the best iterate by; they are not trained on."
     )
     idCol = param(
-        "idCol",
         "column of unique row identifiers. If set, rows are placed by it, and the same seed gives "
-        "the same parts however the DataFrame is partitioned. Unset: rows stay where they are.",
-        TypeConverters.toString,
+        "the same parts however the DataFrame is partitioned. Unset: rows stay where they are."
     )
     handleInvalid = param(
-        "handleInvalid",
-        "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'.",
-        TypeConverters.toString,
+        "what to do with rows that hold null, NaN or infinity: 'error' or 'skip'."
     )
     C = param(
-        "C",
         "weight of a row's loss (> 0): larger fits the training data more closely.",
         TypeConverters.toFloat,
     )
-    tol = param("tol", "relative duality gap to reach (> 0).", TypeConverters.toFloat)
+    tol = param("relative duality gap to reach (> 0).", TypeConverters.toFloat)
     maxTime = param(
-        "maxTime",
         "seconds allowed for training (> 0), once rows are in place. Unset: no limit.",
         TypeConverters.toFloat,
     )
     nParts = param(
-        "nParts",
         "parts that rows are placed in (>= 1). Unset: 16 if idCol is set, else rows stay in the "
         "DataFrame's partitions.",
         TypeConverters.toInt,
     )
     classWeight = param(
-        "classWeight",
         "factors of C by class: a map from label to weight, or 'balanced'. Unset: all 1.",
         to_class_weight,
     )
@@ -175,6 +171,30 @@ class StageParams(
         return estimator
 
 
+class FormerPartitions:
+    """The Param ``nParts`` under its former name ``nPartitions``."""
+
+    nParts: Any
+
+    @property
+    def nPartitions(self) -> Any:
+        """The Param ``nParts``; deprecated.
+
+        pyspark looks Params up by attribute, so that keywords, grids and saved stages which say
+        ``nPartitions`` end here.
+        """
+        warn("`nPartitions` has been renamed: use `nParts`.", FutureWarning)
+        return self.nParts
+
+    def getNPartitions(self: Any) -> Any:
+        """Get the value of ``nParts``; deprecated."""
+        return self.getOrDefault(self.nPartitions)
+
+    def setNPartitions(self: Any, value: int) -> Any:
+        """Set the value of ``nParts``; deprecated."""
+        return self._set(nPartitions=value)
+
+
 class StageKeywords(TypedDict, total=False):
     """Keywords of all classifiers' constructors, with their types."""
 
@@ -209,12 +229,10 @@ class ConstantFeatureParams(Params):  # type: ignore[misc]
     """Params of the intercept of a linear classifier."""
 
     fitIntercept = param(
-        "fitIntercept",
         "whether to add a constant feature, whose weight is penalised as the others are.",
         TypeConverters.toBoolean,
     )
     interceptScaling = param(
-        "interceptScaling",
         "value of the constant feature (> 0): larger penalises the intercept less.",
         TypeConverters.toFloat,
     )
@@ -224,18 +242,15 @@ class ODMLoss(Params):  # type: ignore[misc]
     """Params of the margin-distribution loss."""
 
     lam = param(
-        "lam",
         "the papers' λ (> 0), the weight of the mean loss; if set it replaces C by "
         "λ / (Σ weights · (1 − θ)²).",
         TypeConverters.toFloat,
     )
     upsilon = param(
-        "upsilon",
         "weight of margins that are too large, relative to those too small; in (0, 1].",
         TypeConverters.toFloat,
     )
     theta = param(
-        "theta",
         "deviations of the margin from 1 up to this cost nothing; in [0, 1).",
         TypeConverters.toFloat,
     )
@@ -244,6 +259,4 @@ class ODMLoss(Params):  # type: ignore[misc]
 class SVMLoss(Params):  # type: ignore[misc]
     """Params of the losses of a support vector machine."""
 
-    loss = param(
-        "loss", "loss of a margin below 1: 'squared_hinge' or 'hinge'.", TypeConverters.toString
-    )
+    loss = param("loss of a margin below 1: 'squared_hinge' or 'hinge'.")

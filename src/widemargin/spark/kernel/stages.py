@@ -1,45 +1,41 @@
-"""Fitted kernel machines on Spark."""
+"""Kernel classifiers and their models on Spark's DataFrames."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from ...core.arrays import Array
 from ...core.budget import seed_of
+from ...core.fit import train
 from ...kernel.model.compression import compressed
 from ...kernel.model.prediction import decisions
+from ..accessors import with_keywords
+from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
-from ..params.kernel import KernelParams, ODMParams, SVMParams
-from .large_decisions import with_large_decisions
-from .large_expansion import SAMPLED, DecisionRule, LargeExpansion, with_support
-
-
-@dataclass(frozen=True)
-class KernelScore:
-    """Decisions of a model whose support vectors are in this process."""
-
-    fitted: Any
-
-    def __call__(self, X: Any) -> Array:
-        """Return decisions, as (rows, problems)."""
-        return decisions(self.fitted, X)
-
-
-@dataclass(frozen=True)
-class LargeScore:
-    """Decisions of support vectors on the cluster, for a few rows on the driver."""
-
-    large: LargeExpansion
-    rule: DecisionRule
-
-    def __call__(self, X: Any) -> Array:
-        """Return decisions, as (rows, problems)."""
-        return np.ascontiguousarray(self.large.decide(self.rule, X).T)
+from ..rows.blocks import PlacedRows
+from .distributed_model import (
+    SAMPLED,
+    DecisionRule,
+    DistributedExpansion,
+    with_distributed_decisions,
+    with_support,
+)
+from .fit import KernelFit
+from .params import (
+    KernelODMKeywords,
+    KernelParams,
+    KernelSVMKeywords,
+    ODMParams,
+    SVMParams,
+    errors_in_spark_names,
+)
+from .rows import facts_of
 
 
 class SparkKernelModel(ModelStage, KernelParams):
@@ -48,7 +44,7 @@ class SparkKernelModel(ModelStage, KernelParams):
     ``_large`` is None, or has the support vectors; those of ``_fitted`` are none then.
     """
 
-    def __init__(self, fitted: Any, large: LargeExpansion | None = None) -> None:
+    def __init__(self, fitted: Any, large: DistributedExpansion | None = None) -> None:
         super().__init__(fitted)
         if not isinstance(fitted.kernel, str) or fitted.kernel == "precomputed":
             raise ValueError(
@@ -57,18 +53,19 @@ class SparkKernelModel(ModelStage, KernelParams):
             )
         self._large = large
 
-    def _score(self) -> KernelScore | LargeScore:
+    def _score(self) -> Callable[[Any], Array]:
         if self._large is not None:
-            return LargeScore(self._large, DecisionRule.of(self._fitted))
+            decide = partial(self._large.decide, DecisionRule.of(self._fitted))
+            return lambda X: np.ascontiguousarray(decide(X).T)
         alone = copy(self._fitted)
         alone.n_jobs = 1  # tasks share the cores
-        return KernelScore(alone)
+        return partial(decisions, alone)
 
     def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         checks = VectorChecks(self.numFeatures, features, skip)
-        return with_large_decisions(
+        return with_distributed_decisions(
             dataset, self._large, DecisionRule.of(self._fitted), checks, name
         )
 
@@ -124,7 +121,7 @@ class SparkKernelModel(ModelStage, KernelParams):
             small = self._compressed(self._large, n)
         return self._copyValues(type(self)(small))  # type: ignore[no-any-return]
 
-    def _compressed(self, large: LargeExpansion, n: int) -> Any:
+    def _compressed(self, large: DistributedExpansion, n: int) -> Any:
         seed = seed_of(self._fitted.random_state)
         rule = DecisionRule.of(self._fitted)
         size = SAMPLED * n if isinstance(n, int) and n > 0 else 1
@@ -172,3 +169,87 @@ class SparkODMModel(SparkKernelModel, ODMParams):
 
 class SparkSVMModel(SparkKernelModel, SVMParams):
     """A fitted :class:`SparkSVMClassifier`."""
+
+
+class KernelClassifier(ClassifierStage, KernelParams):
+    """A kernel classifier: all but its Params."""
+
+    # Rows in a fixed order, and facts that the choice of the kernel depends on.
+    _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
+    _errors = staticmethod(errors_in_spark_names)
+
+    def _train(
+        self, local: Any, rows: PlacedRows, log: FitLog
+    ) -> tuple[DistributedExpansion | None]:
+        fit = KernelFit(
+            type(self).__name__,
+            local,
+            rows,
+            log,
+            max_model_rows=self.getOrDefault("maxModelRows"),
+            checkpoint=self._value("checkpointDir"),
+        )
+        try:
+            train(fit, fit.run, KernelFit.set_fitted, usable=lambda _: False)
+        except BaseException:
+            fit.discard()
+            raise
+        n_support = len(local.support_) if fit.large is None else fit.large.n_support
+        log.report(f"{n_support:,} support vectors, level {local.level_}")
+        return (fit.large,)
+
+
+@with_keywords
+class SparkODMClassifier(KernelClassifier, ODMParams):
+    r"""Kernel ODM on Spark, by divide and conquer.
+
+    The problem of :class:`~widemargin.ODMClassifier`, on the rows of a DataFrame. Rows are divided
+    into parts on the cluster, the parts are solved there and merged, level by level; they never
+    pass through the driver, which sees a few bytes of each, and the support vectors of the model.
+    Labels are 0, 1, …; more than two are solved one against the rest.
+
+    See Also
+    --------
+    SparkODMModel : What ``fit`` returns.
+    SparkSVMClassifier : The same with the losses of a support vector machine.
+
+    Examples
+    --------
+    >>> from widemargin.spark import SparkODMClassifier
+    >>> classifier = SparkODMClassifier(strategy="sodm", levels=3, stopLevel=1, gamma=2.0)
+    >>> model = classifier.fit(frame)                                        # doctest: +SKIP
+    >>> model.compress(5000).transform(frame)                                # doctest: +SKIP
+    """
+
+    _model_class = SparkODMModel
+
+    def __init__(self, **params: Unpack[KernelODMKeywords]) -> None:
+        super().__init__(**params)
+
+
+@with_keywords
+class SparkSVMClassifier(KernelClassifier, SVMParams):
+    r"""Kernel support vector machine on Spark, by divide and conquer.
+
+    The problem of :class:`~widemargin.SVMClassifier`, on the rows of a DataFrame. Rows are divided
+    into parts on the cluster, the parts are solved there and merged, level by level; they never
+    pass through the driver, which sees a few bytes of each, and the support vectors of the model.
+    Labels are 0, 1, …; more than two are solved one against the rest.
+
+    See Also
+    --------
+    SparkSVMModel : What ``fit`` returns.
+    SparkODMClassifier : The same with the margin-distribution loss.
+
+    Examples
+    --------
+    >>> from widemargin.spark import SparkSVMClassifier
+    >>> classifier = SparkSVMClassifier(strategy="dc", levels=3, stopLevel=3, gamma=2.0)
+    >>> model = classifier.fit(frame)                                        # doctest: +SKIP
+    >>> model.transform(frame).select("prediction")                          # doctest: +SKIP
+    """
+
+    _model_class = SparkSVMModel
+
+    def __init__(self, **params: Unpack[KernelSVMKeywords]) -> None:
+        super().__init__(**params)

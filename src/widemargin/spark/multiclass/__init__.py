@@ -1,1 +1,0 @@
-"""The multi-class SVM on Spark's DataFrames."""

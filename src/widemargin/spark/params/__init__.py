@@ -1,1 +1,0 @@
-"""Params of the classifiers and their models."""
