@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.core.blocks import BlockMemory, RowBlock, joined
 from widemargin.core.budget import LEAST_SHARE, Budget
-from widemargin.core.certificates import Certificate
 from widemargin.core.fit import Fit, train
 from widemargin.core.history import History
-from widemargin.core.outcome import Outcome, Solution
+from widemargin.core.outcome import Certificate, Outcome, Solution
 from widemargin.engines import LocalEngine
 
 COLUMNS = {"problem": int, "iteration": int, "seconds": float, "relative_gap": float}

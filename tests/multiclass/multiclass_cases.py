@@ -12,7 +12,7 @@ from widemargin.core.history import History
 from widemargin.core.outcome import Solution
 from widemargin.core.rows import canonical
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.gather import COLUMNS
+from widemargin.multiclass.fit import COLUMNS
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem, StoredWeights
 from widemargin.multiclass.solvers import solve
 

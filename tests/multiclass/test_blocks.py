@@ -14,9 +14,9 @@ from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
 from widemargin.core.history import History
 from widemargin.engines import LocalEngine
-from widemargin.multiclass import gather
+from widemargin.multiclass import fit as multiclass_fit
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
-from widemargin.multiclass.solvers import newton_blocks, newton_cost, solve
+from widemargin.multiclass.solvers import newton, newton_blocks, solve
 from widemargin.multiclass.solvers.bundles import BundleLayout, BundleState
 
 SOLVERS = [("ww", "tournament"), ("ww", "newton"), ("llw", "newton")]
@@ -97,7 +97,8 @@ def test_several_blocks_in_this_process(formulation, threads):
     several = replace(one, blocks=pieces)
     order = np.concatenate([np.arange(k, len(y), 3) for k in range(3)])
     found = [
-        solve("newton", problem, Budget(), History(gather.COLUMNS)) for problem in (one, several)
+        solve("newton", problem, Budget(), History(multiclass_fit.COLUMNS))
+        for problem in (one, several)
     ]
     assert found[0].iterations == found[1].iterations
     weights, duals = ([getattr(f.iterate, n) for f in found] for n in ("weights", "duals"))
@@ -183,11 +184,11 @@ def test_matches_larger_than_a_task_are_refused():
 
 
 def test_auto_leaves_large_sets_where_they_are(monkeypatch):
-    monkeypatch.setattr(gather, "GATHERED_BYTES", 0)
+    monkeypatch.setattr(multiclass_fit, "GATHERED_BYTES", 0)
     X, y = rows()
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
-    monkeypatch.setattr(newton_cost, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
+    monkeypatch.setattr(newton, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
     with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
         model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)

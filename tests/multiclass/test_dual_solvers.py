@@ -12,9 +12,9 @@ from multiclass_oracle import objective, optimum
 from widemargin.core.history import History
 from widemargin.core.outcome import Outcome
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.gather import COLUMNS
+from widemargin.multiclass.fit import COLUMNS
 from widemargin.multiclass.solvers.class_bundles import Pass
-from widemargin.multiclass.solvers.epochs import AllTogether, Independent
+from widemargin.multiclass.solvers.dual_ascent import AllTogether, Independent
 
 FORMULATIONS = ["ww", "cs", "llw", "ovr"]
 

@@ -12,7 +12,7 @@ from multiclass_oracle import objective, optimum
 
 from widemargin.core.history import History
 from widemargin.core.outcome import Outcome
-from widemargin.multiclass.gather import COLUMNS
+from widemargin.multiclass.fit import COLUMNS
 from widemargin.multiclass.solvers import choose, newton_directions, newton_losses, refuse
 
 

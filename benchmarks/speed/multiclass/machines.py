@@ -9,12 +9,11 @@ import scipy.sparse as sp
 
 from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
-from widemargin.core.certificates import Certificate
 from widemargin.core.history import History
-from widemargin.core.outcome import Outcome
+from widemargin.core.outcome import Certificate, Outcome
 from widemargin.core.rows import canonical
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.gather import COLUMNS
+from widemargin.multiclass.fit import COLUMNS
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
 from widemargin.multiclass.solvers import choose, solve
 

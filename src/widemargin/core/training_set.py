@@ -16,8 +16,7 @@ from ..core.arrays import Array
 from ..core.blocks import CANONICAL_VALUES
 from ..core.fit import warn
 from ..core.losses import NO_WEIGHT
-from .copies import copies_in_own_order
-from .rows import take_rows
+from .rows import copies_in_own_order, take_rows
 
 # What scikit-learn's validation sets before all else has been checked.
 COLUMNS = ("n_features_in_", "feature_names_in_")

@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
-from ..core.certificates import Certificate
 from ..core.fit import warn
-from ..core.outcome import Outcome
+from ..core.outcome import Certificate, Outcome
 from ..gossip import NetworkFaults, Simulation
 from ..gossip.simulation import HISTORY
 

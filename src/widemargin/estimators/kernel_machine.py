@@ -37,7 +37,7 @@ from ..kernel.kernels import (
     resolve_gamma,
     rounding_of_distances,
 )
-from ..kernel.model.expansion import (
+from ..kernel.model.prediction import (
     Expansion,
     Routing,
     routing_of,

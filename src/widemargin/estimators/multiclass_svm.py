@@ -29,8 +29,13 @@ from ..core.training_set import (
     warn_if_one_feature_dominates,
 )
 from ..engines import Engine, resolve
-from ..multiclass.fit import fitted_attributes, is_usable, multiclass_fit
-from ..multiclass.gather import choose, in_canonical_order
+from ..multiclass.fit import (
+    choose,
+    fitted_attributes,
+    in_canonical_order,
+    is_usable,
+    multiclass_fit,
+)
 from ..multiclass.problem import (
     FORMULATIONS,
     ClassWeights,

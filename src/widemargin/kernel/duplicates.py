@@ -5,7 +5,7 @@ the copies' weights, the primal is the same function of the decision; and a merg
 in proportion to the weights, gives the same dual objective. The terms of a loss follow: bounds
 add up, and so do the inverses of the curvatures.
 
-:mod:`widemargin.core.copies` finds the copies.
+:mod:`widemargin.core.rows` finds the copies.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from ..core.copies import copies
-from ..core.rows import canonical
+from ..core.rows import canonical, copies
 from .problem import KernelProblem
 from .samples import Samples
 

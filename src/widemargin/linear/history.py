@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.certificates import Certificate
 from ..core.history import Columns, History, Listener
+from ..core.outcome import Certificate
 
 COLUMNS: Columns = {
     "problem": int,

@@ -76,13 +76,13 @@ class Validation:
     def __call__(self, w: Array, k: int) -> float:
         """Return the share of rows that the weights of binary problem ``k`` get right."""
         coef, intercept = split_weights(w, self.constant)
-        count = CorrectRows(coef, float(intercept), 1 if self.n_classes == 2 else k)
+        count = CorrectDecisions(coef, float(intercept), 1 if self.n_classes == 2 else k)
         correct: int = self.engine.reduce(self.blocks, count, add)
         return correct / self.n_rows
 
 
 @dataclass(frozen=True)
-class CorrectRows:
+class CorrectDecisions:
     """Counts the rows of a block that a binary problem's weights get right."""
 
     coef: Array

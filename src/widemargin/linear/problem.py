@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..core.arrays import Array
-from ..core.certificates import Certificate
 from ..core.losses import LossConstants
+from ..core.outcome import Certificate
 from ..core.rows import Rows, as_rows
 
 Labels: TypeAlias = NDArray[np.int8]

@@ -108,13 +108,13 @@ class MulticlassObjective:
             bound = bound * np.asarray(self.class_factors)[codes]
         return np.ascontiguousarray(bound)
 
-    def on(self, block: RowBlock) -> BlockProblem:
+    def on(self, block: RowBlock) -> InMemoryProblem:
         """Pose the problem on the rows of a block."""
-        return BlockProblem(self, block.X, block.codes, self.bound(block.codes, block.weight))
+        return InMemoryProblem(self, block.X, block.codes, self.bound(block.codes, block.weight))
 
 
 @dataclass(frozen=True)
-class BlockProblem:
+class InMemoryProblem:
     """The problem on rows in this memory: a block, or rows picked from several blocks.
 
     Attributes
@@ -252,11 +252,11 @@ class MulticlassProblem:
         )
 
     @cached_property
-    def in_memory(self) -> BlockProblem:
+    def in_memory(self) -> InMemoryProblem:
         """The problem on all rows at once, for an engine that works in this process."""
         return self.engine.together(self.blocks, self._on_all)
 
-    def _on_all(self, blocks: Sequence[RowBlock]) -> BlockProblem:
+    def _on_all(self, blocks: Sequence[RowBlock]) -> InMemoryProblem:
         return self.objective.on(joined(blocks))
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ...core.budget import Budget
-from ...core.certificates import Certificate
 from ...core.fit import Fit, warn
 from ...core.history import History, Listener
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Certificate, Outcome, Solution
 from ...engines import Engine, Report
 from ..partition.kernel_kmeans import LARGEST
 from ..solvers.block_descent import least_memory

@@ -16,8 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from ...core.parameters import with_parameters
 from ..partition import Clusters, InputSpaceStrata, LandmarkStrata, RandomParts
-from .merge import Fold, block_of_whole, small_copy, support_vectors
-from .methods import Method
+from .methods import Fold, Method, block_of_whole, small_copy, support_vectors
 from .starts import as_carried
 
 # Where `levels` is None, leaves have about this many rows at most.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.certificates import Certificate
+from ...core.outcome import Certificate
 from ...core.rows import as_rows
 
 # Weights are returned as sparse ones if at least this share of them is zero.

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ... import _native
-from ...core.certificates import Certificate
+from ...core.outcome import Certificate
 from ...engines import Engine, LocalEngine
-from ..problem import BlockProblem
+from ..problem import InMemoryProblem
 from .bundles import SCALES, BundleLayout, best_scale, shuffle_seed, sparse_weights
 
 
@@ -44,7 +44,7 @@ class ClassBundles:
 
     Parameters
     ----------
-    problem : BlockProblem
+    problem : InMemoryProblem
         The problem on all rows.
     bundles : sequence of arrays
         Classes of each bundle.
@@ -70,7 +70,7 @@ class ClassBundles:
 
     def __init__(
         self,
-        problem: BlockProblem,
+        problem: InMemoryProblem,
         bundles: Sequence[NDArray[np.int64]],
         engine: Engine | None = None,
         *,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.blocks import RowBlock
-from ..problem import BlockProblem, MulticlassObjective
+from ..problem import InMemoryProblem, MulticlassObjective
 from .bundles import BundleLayout
 from .tournament import Match
 
@@ -22,7 +22,7 @@ class BundleRows:
 
     Attributes
     ----------
-    problem : BlockProblem
+    problem : InMemoryProblem
         The problem on these rows.
     numbers : array of int64
         Number of each row among all rows.
@@ -30,7 +30,7 @@ class BundleRows:
         Number of the bundle.
     """
 
-    problem: BlockProblem
+    problem: InMemoryProblem
     numbers: NDArray[np.int64]
     bundle: int
 
@@ -46,7 +46,7 @@ class MatchRows:
 
     Attributes
     ----------
-    problem : BlockProblem
+    problem : InMemoryProblem
         The problem on these rows; where weights are sparse, rows keep their numbers among all rows,
         and the rows between them are empty.
     home, away : array of int64
@@ -55,7 +55,7 @@ class MatchRows:
         The bundles.
     """
 
-    problem: BlockProblem
+    problem: InMemoryProblem
     home: NDArray[np.int64]
     away: NDArray[np.int64]
     match: Match
@@ -127,7 +127,7 @@ class PairBundles:
         return MatchRows(spread, home.numbers, away.numbers, match)
 
 
-def _stacked(pieces: Sequence[BundleRows]) -> BlockProblem:
+def _stacked(pieces: Sequence[BundleRows]) -> InMemoryProblem:
     """Put rows of one kind on top of each other."""
     problems = [piece.problem for piece in pieces]
     X: Any = [problem.X for problem in problems]

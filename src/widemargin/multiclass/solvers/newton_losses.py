@@ -25,9 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.certificates import Certificate
+from ...core.outcome import Certificate
 from ...engines import LocalEngine
-from ..problem import BlockProblem
+from ..problem import InMemoryProblem
 
 # A slice of rows, or of their scores, has about so many numbers: 2 MB.
 SLICE_NUMBERS = 2**18
@@ -79,7 +79,7 @@ class SmoothedLosses:
         Whether v is between 0 and 1.
     """
 
-    def __init__(self, problem: BlockProblem, engine: LocalEngine) -> None:
+    def __init__(self, problem: InMemoryProblem, engine: LocalEngine) -> None:
         self.problem, self.engine, objective = problem, engine, problem.objective
         self._against_own = objective.formulation == "ww"
         shape = (problem.n_rows, objective.n_classes)

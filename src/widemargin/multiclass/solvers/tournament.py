@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ... import _native
 from ...engines import Engine
-from ..problem import BlockProblem, NativeProblem
+from ..problem import InMemoryProblem, NativeProblem
 from .bundles import BundleLayout
 from .class_bundles import ClassBundles, Pass
 
@@ -168,7 +168,7 @@ class Players(Protocol):
 class MatchedBundles(ClassBundles):
     """Bundles in this memory that play matches: all read the same rows, and none is copied."""
 
-    def __init__(self, problem: BlockProblem, engine: Engine, memory: int) -> None:
+    def __init__(self, problem: InMemoryProblem, engine: Engine, memory: int) -> None:
         class_rows = np.bincount(problem.codes, minlength=problem.objective.n_classes)
         super().__init__(problem, dealt_classes(class_rows), engine, memory=memory)
         self.schedule = rounds(len(self.parts))
@@ -193,7 +193,7 @@ class Tournament:
     little of the next, and it would have to travel.
     """
 
-    def bundles(self, problem: BlockProblem, engine: Engine, memory: int) -> MatchedBundles:
+    def bundles(self, problem: InMemoryProblem, engine: Engine, memory: int) -> MatchedBundles:
         """Deal the classes out."""
         return MatchedBundles(problem, engine, memory)
 

@@ -19,7 +19,7 @@ from ...kernel.divide.driver import LevelFit, resolve_strategy
 from ...kernel.divide.levels import Level, SolvedLevels, Whole
 from ...kernel.divide.strategies import Strategy, Stratified
 from ...kernel.kernels import Kernel
-from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
+from ...kernel.model.prediction import Expansion, routing_of, routing_or_none, set_expansion
 from ...kernel.partition.division import per_row
 from ...kernel.samples import Part
 from ..fit_log import FitLog

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from ...core.arrays import Array
 from ...kernel.kernels import Kernel
 from ...kernel.model.compression import POINTS
-from ...kernel.model.expansion import Expansion, router_of, set_expansion
 from ...kernel.model.level_model import LevelModel
-from ...kernel.model.prediction import fitted_kernel
+from ...kernel.model.prediction import Expansion, fitted_kernel, router_of, set_expansion
 from . import support_table
 from .support_table import SupportBlock, SupportVectors, block_of, gathered
 

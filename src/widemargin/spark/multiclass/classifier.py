@@ -9,8 +9,7 @@ import numpy as np
 
 from ...engines.spark import SparkEngine
 from ...estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
-from ...multiclass.fit import fitted_attributes, multiclass_fit
-from ...multiclass.gather import choose
+from ...multiclass.fit import choose, fitted_attributes, multiclass_fit
 from ...multiclass.problem import MulticlassProblem
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
