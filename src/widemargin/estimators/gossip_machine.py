@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
@@ -36,7 +36,7 @@ from ..linear.problems import LinearProblems
 from .gossip_fit import COLUMNS, GossipFit, NetworkRules
 from .gossip_sites import Placement, placed, warn_of_split_network
 from .linear_fit import loss_of, row_weights
-from .linear_prediction import ACCEPTED, LinearModel
+from .linear_model import LinearPredictor
 from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
 from .validation import codes_of
 
@@ -45,7 +45,9 @@ SKEWED = 0.2
 
 
 @with_parameters
-class GossipMachine(LinearModel, ConstantFeature, FitParameters, WeightedMarginDistributionLoss):
+class GossipMachine(
+    LinearPredictor, ConstantFeature, FitParameters, WeightedMarginDistributionLoss
+):
     """Base of :class:`GossipClassifier`, which documents the parameters."""
 
     n_sites: int | None = field(default=None, kw_only=False)
@@ -121,8 +123,7 @@ class GossipMachine(LinearModel, ConstantFeature, FitParameters, WeightedMarginD
         array of shape (n_sites,)
             In the order of ``sites_``.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **ACCEPTED)
+        X = self._checked_rows(X)
         threads = thread_count(self.n_jobs)
         scores = []
         for s in range(len(self.sites_)):
@@ -170,7 +171,7 @@ class GossipMachine(LinearModel, ConstantFeature, FitParameters, WeightedMarginD
             return None
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; got only one of them.")
-        X_val, y_val = validate_data(self, X_val, y_val, reset=False, **ACCEPTED)
+        X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted())
         codes = codes_of(y_val, training)
         n_classes = len(training.classes)
         return Validation.in_memory(canonical(X_val), codes, n_classes, self._constant)
@@ -240,5 +241,4 @@ class GossipMachine(LinearModel, ConstantFeature, FitParameters, WeightedMarginD
                 fit,
                 fit.run,
                 lambda fit: self.__dict__.update({"classes_": classes, **fit.attributes()}),
-                lambda fit: fit.usable,
             )

@@ -47,13 +47,12 @@ from ..kernel.model.prediction import (
 from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
-from .kernel_model import KernelModel
-from .kernel_parameters import KernelMachineParameters
+from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import fit_path
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelModel, KernelMachineParameters):
+class KernelMachine(KernelPredictor, KernelMachineParameters):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     gamma_: Any
@@ -188,7 +187,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
 
-        train(fit, fit.run_all, keep, lambda fit: fit.usable)
+        train(fit, fit.run_all, keep)
         return fit
 
     def _fit_by_levels(
@@ -244,7 +243,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
             report=progress.report_parts,
             listener=progress.listener(name, self.verbose),
         )
-        train(fit, fit.run, keep, lambda fit: bool(fit.reached))
+        train(fit, fit.run, keep)
 
     def _routing(self, router: NearestGroup, training: TrainingSet) -> Routing:
         rows = router.basis_rows

@@ -139,7 +139,6 @@ def train_linear(
             fit,
             partial(fit.solve_all, report),
             lambda fit: set_fitted(estimator, classes, fit.attributes()),
-            lambda fit: fit.usable,
         )
     return fit
 

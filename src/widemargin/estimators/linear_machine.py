@@ -17,13 +17,12 @@ from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
 from ..linear.model import Validation
 from ..linear.solvers import refuse
 from .linear_fit import constant_of, fit_path, posed, train_linear
-from .linear_parameters import LinearMachineParameters
-from .linear_prediction import ACCEPTED, LinearModel
+from .linear_model import LinearMachineParameters, LinearPredictor
 from .linear_streaming import fit_stream, partial_fit
 from .validation import codes_of, hold_out
 
 
-class LinearMachine(LinearModel, LinearMachineParameters):
+class LinearMachine(LinearPredictor, LinearMachineParameters):
     """Base of the linear classifiers; subclasses add the loss and its parameters."""
 
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant",)
@@ -214,7 +213,7 @@ class LinearMachine(LinearModel, LinearMachineParameters):
                 f"{self.validation_fraction} is set too. Give one of them."
             )
         else:
-            X_val, y_val = validate_data(self, X_val, y_val, reset=False, **ACCEPTED)
+            X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted())
             codes = codes_of(y_val, training)
         return training, Validation.in_memory(
             canonical(X_val), codes, len(training.classes), constant_of(self)

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
 from ..core.budget import Budget
-from ..core.fit import Fit, train
+from ..core.fit import train
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
@@ -30,26 +30,23 @@ from ..core.training_set import (
 )
 from ..engines import Engine, resolve
 from ..multiclass.fit import (
+    MulticlassFit,
     choose,
-    fitted_attributes,
     in_canonical_order,
-    is_usable,
-    multiclass_fit,
 )
 from ..multiclass.problem import (
     FORMULATIONS,
-    ClassWeights,
     MulticlassObjective,
     MulticlassProblem,
     StoredWeights,
 )
 from ..multiclass.solvers import SOLVERS, refuse
-from .multiclass_svm_prediction import MulticlassModel
+from .multiclass_svm_prediction import MulticlassPredictor
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
 
 
 @with_parameters
-class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, WeightedLoss):
+class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameters, WeightedLoss):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
@@ -176,12 +173,9 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, W
                 solver = choose(self.solver, problem, budget.memory)
                 listener = partial(self._show, progress)
                 start = self._earlier if self.warm_start else None
-                fit = multiclass_fit(name, problem, solver, budget, listener, start)
+                fit = MulticlassFit(name, problem, solver, budget, listener, start)
 
-                def keep(fit: Fit[ClassWeights]) -> None:
-                    self._set_fitted(fit, problem.objective, solver, training.classes)
-
-                train(fit, fit.run, keep, is_usable)
+                train(fit, fit.run, lambda fit: self._set_fitted(fit, training.classes))
         return self
 
     def _pose(self, training: TrainingSet, engine: Engine) -> MulticlassProblem:
@@ -221,21 +215,12 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, W
         duals = getattr(self, "_duals", None)
         return None if duals is None else StoredWeights(self._weights, duals)
 
-    def _set_fitted(
-        self,
-        fit: Fit[ClassWeights],
-        objective: MulticlassObjective,
-        solver: str,
-        classes: NDArray[Any],
-    ) -> None:
-        iterate = fit.iterate(0)
-        assert iterate is not None, "a fit that ends has a solution"
+    def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        weights = iterate.weights
-        for name, value in fitted_attributes(fit, weights, objective, solver).items():
+        for name, value in fit.attributes().items():
             setattr(self, name, value)
-        self._duals = iterate.duals if self.warm_start else None
-        self._weights = weights if self.warm_start else None
+        self._duals = fit.found.duals if self.warm_start else None
+        self._weights = fit.found.weights if self.warm_start else None
 
 
 def objective_of(

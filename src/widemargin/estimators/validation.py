@@ -103,9 +103,7 @@ def validation_rows(
             else "validation_fraction is set too. Give one of them."
         )
         raise ValueError(f"X_val and y_val choose the level at which a divided fit stops; {other}")
-    X_val, y_val = validate_data(
-        estimator, X_val, y_val, reset=False, **estimator._accepted(), order="C"
-    )
+    X_val, y_val = validate_data(estimator, X_val, y_val, reset=False, **estimator._accepted())
     return training, ValidationSet(canonical(X_val), codes_of(y_val, training), scheme, function)
 
 

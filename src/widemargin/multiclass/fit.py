@@ -158,15 +158,8 @@ def _too_large(what: str, problem: MulticlassProblem, memory: int) -> ValueError
     )
 
 
-def multiclass_fit(
-    name: str,
-    problem: MulticlassProblem,
-    solver: str,
-    budget: Budget,
-    listener: Listener | None = None,
-    start: ClassWeights | None = None,
-) -> Fit[ClassWeights]:
-    """Prepare the fit of all classes.
+class MulticlassFit(Fit[ClassWeights]):
+    """The fit of all classes, as one problem.
 
     Parameters
     ----------
@@ -175,7 +168,7 @@ def multiclass_fit(
     problem : MulticlassProblem
         The problem.
     solver : str
-        The solver that :func:`widemargin.multiclass.fit.choose` returned.
+        The solver that :func:`choose` returned.
     budget : Budget
         Limits of the fit.
     listener : callable, optional
@@ -183,29 +176,43 @@ def multiclass_fit(
     start : ClassWeights, optional
         Earlier solution to start from; left out if it is of another number of rows or classes.
     """
-    shape = (problem.n_rows, problem.objective.n_classes)
-    fitting = None if start is None or start.duals.shape != shape else start
 
-    def solve_all(_: int, budget: Budget, history: History) -> Solution[ClassWeights]:
-        return solve(solver, problem, budget, history, fitting)
+    def __init__(
+        self,
+        name: str,
+        problem: MulticlassProblem,
+        solver: str,
+        budget: Budget,
+        listener: Listener | None = None,
+        start: ClassWeights | None = None,
+    ) -> None:
+        shape = (problem.n_rows, problem.objective.n_classes)
+        fitting = None if start is None or start.duals.shape != shape else start
 
-    history = History.of(columns_of(solver, problem), budget, listener)
-    return Fit(name, 1, solve_all, budget, history)
+        def solve_all(_: int, budget: Budget, history: History) -> Solution[ClassWeights]:
+            return solve(solver, problem, budget, history, fitting)
 
+        history = History.of(columns_of(solver, problem), budget, listener)
+        super().__init__(name, 1, solve_all, budget, history)
+        self.objective, self.solver = problem.objective, solver
 
-def is_usable(fit: Fit[ClassWeights]) -> bool:
-    """Return whether an interrupt left a model, and not only a beginning at zero."""
-    iterate = fit.iterate(0)
-    return iterate is not None and bool(abs(iterate.weights).max() > 0)
+    @property
+    def found(self) -> ClassWeights:
+        """The solution, or what an interrupt left of it."""
+        iterate = self.iterate(0)
+        assert iterate is not None, "a fit that ends has a solution"
+        return iterate
 
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model, and not only a beginning at zero."""
+        return super().usable and bool(abs(self.found.weights).max() > 0)
 
-def fitted_attributes(
-    fit: Fit[ClassWeights], weights: Any, objective: MulticlassObjective, solver: str
-) -> dict[str, Any]:
-    """Return the fitted attributes, given the weights and the solver that was chosen."""
-    found = fit.attributes()
-    found["solver_"] = found["solver_"] or solver  # an interrupt leaves no solution
-    return {**weight_attributes(weights, objective), **found}
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        attributes = super().attributes()
+        attributes["solver_"] = attributes["solver_"] or self.solver  # after an interrupt
+        return {**weight_attributes(self.found.weights, self.objective), **attributes}
 
 
 def weight_attributes(weights: Any, objective: MulticlassObjective) -> dict[str, Any]:

@@ -135,6 +135,11 @@ class LevelFit(Fit[SolvedLevels]):
         found = [self.iterate(k) for k in range(self.n_problems)]
         return [each for each in found if each is not None]
 
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: a complete level of some problem."""
+        return bool(self.reached)
+
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that describe how the fit went."""
         done = self.reached

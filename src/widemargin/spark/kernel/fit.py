@@ -104,6 +104,11 @@ class KernelFit(LevelFit):
             announce=announce,
         )
 
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: never, as the rows go with the fit."""
+        return False
+
     def _checkpoints(self, folder: str, strategy: Strategy, budget: Budget) -> ClusterCheckpoints:
         """Find the folder by all that shapes the levels: rows, settings, seed."""
         settings = shaping_settings(self.local, strategy, budget.seed)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...engines.spark import SparkEngine
 from ...estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
-from ...multiclass.fit import choose, fitted_attributes, multiclass_fit
+from ...multiclass.fit import MulticlassFit, choose
 from ...multiclass.problem import MulticlassProblem
 from ..classifier_stage import ClassifierStage
 from ..fit_log import FitLog
@@ -64,13 +64,11 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
                 def listener(row: Mapping[str, Any]) -> None:
                     log.step(row["iteration"], row["relative_gap"])
 
-                fit = multiclass_fit(name, problem, solver, budget, listener)
+                fit = MulticlassFit(name, problem, solver, budget, listener)
                 fit.run()
             finally:
                 engine.release()
-            weights = fit.solutions[0].iterate.weights
-            found = fitted_attributes(fit, weights, problem.objective, solver)
-            for key, value in found.items():
+            for key, value in fit.attributes().items():
                 setattr(local, key, value)
             local.classes_ = np.arange(problem.objective.n_classes)
             local.n_features_in_ = rows.n_features
