@@ -20,34 +20,17 @@ class Budget:
 
     Divide it with :meth:`share`; nothing else divides time or memory. A budget can travel to
     another process, where its deadline is the same moment; ``stopping`` stays behind.
-
-    Attributes
-    ----------
-    tol : float
-        Relative gap to reach.
-    max_iter : int
-        Iterations allowed for each problem.
-    max_time : float or None
-        Seconds allowed, from ``started``.
-    memory : int
-        Bytes for what a solver keeps beside the rows.
-    threads : int
-        Threads. Results do not depend on them.
-    seed : int
-        Decides what is drawn.
-    stopping : callable or None
-        Asked now and then; true means give up, as if the time were over.
-    started : float
-        When the fit began, by :func:`time.perf_counter`.
     """
 
-    tol: float = 1e-3
-    max_iter: int = 1000
-    max_time: float | None = None
-    memory: int = 2**30
-    threads: int = 1
-    seed: int = 0
+    tol: float = 1e-3  # relative gap to reach
+    max_iter: int = 1000  # iterations allowed for each problem
+    max_time: float | None = None  # seconds allowed, from ``started``
+    memory: int = 2**30  # bytes for what a solver keeps beside the rows
+    threads: int = 1  # results do not depend on them
+    seed: int = 0  # decides what is drawn
+    # Asked now and then; true means give up, as if the time were over.
     stopping: Callable[[], bool] | None = field(default=None, compare=False)
+    # When the fit began, by ``time.perf_counter``.
     started: float = field(default_factory=time.perf_counter, compare=False)
     _deadline: float | None = field(default=None, compare=False, repr=False)
 

@@ -23,14 +23,9 @@ Iterate = TypeVar("Iterate")
 
 @dataclass(frozen=True)
 class Certificate:
-    """Primal and dual objective of one solution.
+    """Primal and dual objective of one solution."""
 
-    Attributes
-    ----------
-    primal, dual : float
-        Objectives; their difference bounds the suboptimality of either.
-    """
-
+    # Objectives; their difference bounds the suboptimality of either.
     primal: float
     dual: float
 
@@ -75,25 +70,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Solution(Generic[Iterate]):
-    """Where a solver stopped, and why.
+    """Where a solver stopped, and why."""
 
-    Attributes
-    ----------
-    iterate : object
-        The solution, in the terms of its family: net duals with their margins (kernel), weights
-        (linear), weights and multipliers of all classes (multi-class).
-    certificate : Certificate
-        The objective there and the best lower bound known.
-    outcome : Outcome
-        Why the solver stopped.
-    iterations : int
-        Iterations it took.
-    solver : str
-        Name of the solver.
-    """
-
+    # The solution, in the terms of its family: net duals with their margins (kernel), weights
+    # (linear), weights and multipliers of all classes (multi-class).
     iterate: Iterate
-    certificate: Certificate
+    certificate: Certificate  # the objective there and the best lower bound known
     outcome: Outcome
     iterations: int
     solver: str = ""

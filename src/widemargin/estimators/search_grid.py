@@ -140,28 +140,16 @@ def best_row(table: dict[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class Folds:
-    """Checked data and their splits.
+    """Checked data and their splits."""
 
-    Attributes
-    ----------
-    X, y : array or CSR matrix, array
-        Rows as given, and their labels.
-    weight : array of shape (n_rows,)
-        Sample weights.
-    splits : list of (array, array)
-        Training and test rows of every fold.
-    pairwise : bool
-        Whether X is a matrix of kernel values.
-    scorer : callable or None
-        ``scorer(model, X, y)``; None is the weighted accuracy.
-    """
-
+    # Rows as given, and their labels.
     X: Any
     y: NDArray[Any]
-    weight: Array
+    weight: Array  # (n_rows,): sample weights
+    # Training and test rows of every fold.
     splits: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-    pairwise: bool
-    scorer: Scorer | None
+    pairwise: bool  # whether X is a matrix of kernel values
+    scorer: Scorer | None  # ``scorer(model, X, y)``; None is the weighted accuracy
 
     def rows(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
         """Return rows of X; of a kernel matrix, only the given columns of them."""

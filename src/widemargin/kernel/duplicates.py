@@ -27,21 +27,11 @@ WORTHWHILE = 0.05
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies among the rows, and the way back from merged rows.
+    """Copies among the rows, and the way back from merged rows."""
 
-    Attributes
-    ----------
-    group : array of shape (n_rows,)
-        The merged row of every row.
-    first : array of shape (n_merged,)
-        The first copy of every merged row.
-    share : array of shape (n_rows,)
-        Part of the merged row's weight that is a row's own.
-    """
-
-    group: NDArray[np.int64]
-    first: NDArray[np.int64]
-    share: Array
+    group: NDArray[np.int64]  # (n_rows,): the merged row of every row
+    first: NDArray[np.int64]  # (n_merged,): the first copy of every merged row
+    share: Array  # (n_rows,): part of the merged row's weight that is a row's own
 
     def merge(self, net_dual: Array) -> Array:
         """Add up the duals of copies."""
@@ -54,28 +44,16 @@ class Copies:
 
 @dataclass(frozen=True)
 class MergedRows(Copies):
-    """A problem without copies.
+    """A problem without copies."""
 
-    Attributes
-    ----------
-    problem : KernelProblem
-        One row for each set of copies, where the first of them stood.
-    """
-
-    problem: KernelProblem
+    problem: KernelProblem  # one row for each set of copies, where the first of them stood
 
 
 @dataclass(frozen=True)
 class MergedSamples(Copies):
-    """A training set without copies.
+    """A training set without copies."""
 
-    Attributes
-    ----------
-    samples : Samples
-        One row for each set of copies, where the first of them stood.
-    """
-
-    samples: Samples
+    samples: Samples  # one row for each set of copies, where the first of them stood
 
 
 def merge_samples(samples: Samples) -> MergedSamples | None:

@@ -34,51 +34,28 @@ PRODUCT_ROWS = 512
 
 @dataclass(frozen=True)
 class Duals:
-    """The iterate of the kernel solvers: where one starts, stands or stops.
+    """The iterate of the kernel solvers: where one starts, stands or stops."""
 
-    Attributes
-    ----------
-    net_dual : array of shape (n_rows,)
-        One dual per row, in float64.
-    margin : array of shape (n_rows,) or None
-        Q ``net_dual`` in float64; None where it is not known.
-    lowest_eigenvalue : float
-        Lowest eigenvalue of the kernel matrix if that is indefinite, else 0.
-    """
-
-    net_dual: Array
-    margin: Array | None = None
+    net_dual: Array  # (n_rows,): one dual per row, in float64
+    margin: Array | None = None  # (n_rows,): Q ``net_dual`` in float64; None where it is not known
+    # Lowest eigenvalue of the kernel matrix if that is indefinite, else 0.
     lowest_eigenvalue: float = 0.0
 
 
 @dataclass
 class KernelProblem:
-    """Minimise ½ γᵀQγ + Σ φᵢ(γᵢ) with Q = YKY.
+    """Minimise ½ γᵀQγ + Σ φᵢ(γᵢ) with Q = YKY."""
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows (float32 or float64), or the kernel matrix when ``kernel.name`` is ``precomputed``.
-    kernel : Kernel
-        The kernel, with a constant if the model has an intercept.
-    label : array of shape (n_rows,)
-        +1.0 or −1.0.
-    terms : LossTerms
-        The loss, weights included.
-    threads : int
-        Threads; results do not depend on them.
-    shift : float
-        Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
-    clusters : list
-        The rows that were clustered last, with their clusters; shared by the problems of a fit.
-    """
-
+    # (n_rows, n_features): rows (float32 or float64), or the kernel matrix when ``kernel.name`` is
+    # ``precomputed``.
     X: Any
-    kernel: Kernel
-    label: Array
-    terms: LossTerms
-    threads: int = 1
+    kernel: Kernel  # the kernel, with a constant if the model has an intercept
+    label: Array  # (n_rows,): +1.0 or −1.0
+    terms: LossTerms  # the loss, weights included
+    threads: int = 1  # results do not depend on them
+    # Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
     shift: float = 0.0
+    # The rows that were clustered last, with their clusters; shared by the problems of a fit.
     clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @property

@@ -93,37 +93,18 @@ def _merge(parts: list[Part], divided: bool) -> Part:
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes
-    ----------
-    name : str
-        Value of ``strategy_``.
-    partition : Division
-        Makes the leaves.
-    weight : Weighting
-        Factor of row weights in a part.
-    carry : Carry
-        Selects what a part passes on to the next level.
-    regroup : Division
-        Makes the parts of the next level.
-    start : Start
-        Makes the start of a merged part.
-    routed : bool
-        Whether the model of an unfinished level uses the nearest cluster alone; otherwise it is
-        the mean of all local models.
-    refine : bool
-        Whether the root solves its support vectors first.
-    last_level : int
-        Level nearest to the root that the method goes to, as published; 0 is the root.
-    """
-
-    name: str
-    partition: Division
-    weight: Weighting = small_copy
-    carry: Carry = every_dual
+    name: str  # value of ``strategy_``
+    partition: Division  # makes the leaves
+    weight: Weighting = small_copy  # factor of row weights in a part
+    carry: Carry = every_dual  # selects what a part passes on to the next level
+    # Makes the parts of the next level.
     regroup: Division = field(default_factory=lambda: Fold(divided=True))
-    start: Start = best_multiple
+    start: Start = best_multiple  # makes the start of a merged part
+    # Whether the model of an unfinished level uses the nearest cluster alone; otherwise it is the
+    # mean of all local models.
     routed: bool = False
-    refine: bool = False
+    refine: bool = False  # whether the root solves its support vectors first
+    # Level nearest to the root that the method goes to, as published; 0 is the root.
     last_level: int = 0

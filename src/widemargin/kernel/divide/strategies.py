@@ -25,21 +25,11 @@ LEAF_ROWS = 2000
 
 @dataclass(frozen=True)
 class Plan:
-    """Levels to go through.
+    """Levels to go through."""
 
-    Attributes
-    ----------
-    levels : int
-        Level of the leaves; the root is level 0.
-    fan_in : int
-        Parts merged into one.
-    stop_level : int
-        Level whose model is returned.
-    """
-
-    levels: int
-    fan_in: int
-    stop_level: int
+    levels: int  # level of the leaves; the root is level 0
+    fan_in: int  # parts merged into one
+    stop_level: int  # level whose model is returned
 
     def parts(self, level: int) -> int:
         """Return the number of parts of a level."""

@@ -33,30 +33,15 @@ Routing = dict[str, Any]
 
 @dataclass(frozen=True)
 class Expansion:
-    """Support vectors with their coefficients.
+    """Support vectors with their coefficients."""
 
-    Attributes
-    ----------
-    classes : array of shape (n_classes,)
-        Sorted labels.
-    support : array of shape (n_support,)
-        Row numbers in the data as given, ascending.
-    vectors : array or CSR matrix of shape (n_support, n_features)
-        The rows; none of their columns when the kernel is precomputed.
-    codes : array of shape (n_support,)
-        Position of each row's label in ``classes``.
-    coef : array of shape (n_problems, n_support)
-        Coefficients.
-    n_samples : int
-        Rows of the data as given.
-    """
-
-    classes: NDArray[Any]
-    support: NDArray[np.int64]
+    classes: NDArray[Any]  # (n_classes,): sorted labels
+    support: NDArray[np.int64]  # (n_support,): row numbers in the data as given, ascending
+    # (n_support, n_features): the rows; none of their columns when the kernel is precomputed.
     vectors: Any
-    codes: NDArray[Any]
-    coef: Array
-    n_samples: int
+    codes: NDArray[Any]  # (n_support,): position of each row's label in ``classes``
+    coef: Array  # (n_problems, n_support): coefficients
+    n_samples: int  # rows of the data as given
 
 
 def set_expansion(

@@ -19,24 +19,12 @@ from .bundles import SCALES, BundleLayout, best_scale, shuffle_seed, sparse_weig
 
 @dataclass(frozen=True)
 class Pass:
-    """The rows and multipliers that an epoch visits.
+    """The rows and multipliers that an epoch visits."""
 
-    Attributes
-    ----------
-    seed : int
-        Decides the order of rows.
-    stopping : callable
-        Asked now and then; true means give up.
-    active_only : bool
-        Visit only multipliers that are not zero.
-    skip_below : float
-        Skip rows whose last visit gained less than this.
-    """
-
-    seed: int
-    stopping: Callable[[], bool]
-    active_only: bool = False
-    skip_below: float = 0.0
+    seed: int  # decides the order of rows
+    stopping: Callable[[], bool]  # asked now and then; true means give up
+    active_only: bool = False  # visit only multipliers that are not zero
+    skip_below: float = 0.0  # skip rows whose last visit gained less than this
 
 
 class ClassBundles:

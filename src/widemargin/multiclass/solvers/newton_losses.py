@@ -38,17 +38,11 @@ BYTES_PER_LOSS = 5 * 8 + 1
 
 @dataclass(frozen=True)
 class RoundedEvaluation:
-    """The rounded problem at some weights.
+    """The rounded problem at some weights."""
 
-    Attributes
-    ----------
-    gradient : array of shape (n_classes, size)
-        Gradient of the rounded objective, along weights that sum to zero.
-    certificate : Certificate
-        Certificate of the weights and the implied multipliers, for the original problem.
-    """
-
+    # (n_classes, size): gradient of the rounded objective, along weights that sum to zero.
     gradient: Array
+    # Certificate of the weights and the implied multipliers, for the original problem.
     certificate: Certificate
 
     @property

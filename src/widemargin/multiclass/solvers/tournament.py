@@ -91,25 +91,14 @@ def dealt_classes(class_rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 @dataclass(frozen=True)
 class Round:
-    """What the matches of a round have in common.
+    """What the matches of a round have in common."""
 
-    Attributes
-    ----------
-    seed : int
-        Decides the order of rows.
-    number, of : int
-        Position of the round in its epoch, and rounds of the epoch.
-    active_only : bool
-        Whether only multipliers that are not zero are visited.
-    dense : bool
-        Whether all weights have a place.
-    """
-
-    seed: int
+    seed: int  # decides the order of rows
+    # Position of the round in its epoch, and rounds of the epoch.
     number: int
     of: int
-    active_only: bool = False
-    dense: bool = True
+    active_only: bool = False  # whether only multipliers that are not zero are visited
+    dense: bool = True  # whether all weights have a place
 
     def play(
         self,
