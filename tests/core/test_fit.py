@@ -157,7 +157,7 @@ def test_reports_reach_the_listener_and_leave_no_row() -> None:
     heard = []
     history = History({"problem": int, "seconds": float}, listener=heard.append)
     history.report(counted="clusters", done=1, of=2)
-    assert heard == [{"counted": "clusters", "done": 1, "of": 2}]
+    assert heard == [{"problem": 0, "counted": "clusters", "done": 1, "of": 2}]
     assert len(history.rows) == 0
 
 

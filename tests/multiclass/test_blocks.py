@@ -12,7 +12,7 @@ from widemargin import MulticlassSVMClassifier
 from widemargin.core import blocks
 from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
-from widemargin.core.history import History
+from widemargin.core.history import CERTIFIED, History
 from widemargin.engines import LocalEngine
 from widemargin.multiclass import fit as multiclass_fit
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
@@ -96,10 +96,7 @@ def test_several_blocks_in_this_process(formulation, threads):
     pieces = [RowBlock(f"{k}", X[k::3], whole.codes[k::3]) for k in range(3)]
     several = replace(one, blocks=pieces)
     order = np.concatenate([np.arange(k, len(y), 3) for k in range(3)])
-    found = [
-        solve("newton", problem, Budget(), History(multiclass_fit.COLUMNS))
-        for problem in (one, several)
-    ]
+    found = [solve("newton", problem, Budget(), History(CERTIFIED)) for problem in (one, several)]
     assert found[0].iterations == found[1].iterations
     weights, duals = ([getattr(f.iterate, n) for f in found] for n in ("weights", "duals"))
     assert np.abs(weights[1] - weights[0]).max() <= 1e-9 * np.abs(weights[0]).max()

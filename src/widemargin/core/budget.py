@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .resources import memory_bytes, thread_count
+
 # Part of its share of the time that a problem gets even when others have overrun theirs.
 LEAST_SHARE = 0.2
 
@@ -38,10 +40,17 @@ class Budget:
         if self._deadline is None and self.max_time is not None:
             object.__setattr__(self, "_deadline", self.started + self.max_time)
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the fit began."""
-        return time.perf_counter() - self.started
+    @classmethod
+    def of(cls, estimator: Any, seed: int, threads: int | None = None) -> Budget:
+        """Return the limits of an estimator's fit, which begins now."""
+        return cls(
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            max_time=estimator.max_time,
+            memory=memory_bytes(estimator.memory_limit),
+            threads=thread_count(estimator.n_jobs) if threads is None else threads,
+            seed=seed,
+        )
 
     @property
     def time_left(self) -> float | None:
@@ -52,7 +61,7 @@ class Budget:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the time is used up, or somebody asked to stop."""
+        """Whether the time is used up, or the caller asked to stop."""
         if self.stopping is not None and self.stopping():
             return True
         return self._deadline is not None and time.perf_counter() >= self._deadline

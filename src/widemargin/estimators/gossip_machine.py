@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
-from ..core.budget import Budget
+from ..core.budget import Budget, seed_of
 from ..core.fit import train, warn
 from ..core.history import History
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
@@ -100,7 +99,7 @@ class GossipMachine(
             X, y = self._checked_training_data(X, y)
             name = type(self).__name__
             training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            seed = seed_of(self.random_state)
             placement = placed(training, sites, self.n_sites, self.topology, seed)
             score = self._validation(training, X_val, y_val)
             problems, rules = self._problems(placement), self._rules()
@@ -211,14 +210,7 @@ class GossipMachine(
         """Run every network and keep what comes out, also after an interrupt."""
         name, classes = type(self).__name__, placement.training.classes
         with FitProgress(name, self.tol) as progress:
-            budget = Budget(
-                tol=self.tol,
-                max_iter=self.max_iter,
-                max_time=self.max_time,
-                memory=memory_bytes(self.memory_limit),
-                threads=thread_count(self.n_jobs),
-                seed=seed,
-            )
+            budget = Budget.of(self, seed)
 
             def listener(row: Any) -> None:
                 rounds, gap = row["round"], row["relative_gap"]

@@ -10,16 +10,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
-from ..core.budget import Budget
+from ..core.budget import Budget, seed_of
 from ..core.fit import train
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, thread_count
+from ..core.resources import thread_count
 from ..core.training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
@@ -169,7 +168,8 @@ class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameter
             warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
             engine = resolve(self.engine, thread_count(self.n_jobs))
             with FitProgress(name, self.tol) as progress, self._released(engine):
-                budget, problem = budget_of(self), self._pose(training, engine)
+                budget = Budget.of(self, seed_of(self.random_state))
+                problem = self._pose(training, engine)
                 solver = choose(self.solver, problem, budget.memory)
                 listener = partial(self._show, progress)
                 start = self._earlier if self.warm_start else None
@@ -235,16 +235,4 @@ def objective_of(
         float(estimator.C),
         None if estimator.class_weight is None else tuple(factors.tolist()),
         float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0,
-    )
-
-
-def budget_of(estimator: MulticlassSVMClassifier) -> Budget:
-    """Return the limits of an estimator's fit, which begins now."""
-    return Budget(
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
-        max_time=estimator.max_time,
-        memory=memory_bytes(estimator.memory_limit),
-        threads=thread_count(estimator.n_jobs),
-        seed=int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)),
     )

@@ -11,23 +11,14 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from ..core.history import Columns, History
+from ..core.history import CERTIFIED, Columns, History
 from ..core.losses import LossTerms
 from ..core.outcome import Certificate, certify
 from ..core.rows import Rows, as_rows, take_rows
 from .kernels import Kernel, weighted_sums
 
 # Columns of the record of a solve.
-COLUMNS: Columns = {
-    "problem": int,
-    "iteration": int,
-    "seconds": float,
-    "primal": float,
-    "dual": float,
-    "relative_gap": float,
-    "active_rows": int,
-    "passes": float,
-}
+COLUMNS: Columns = {"problem": int, **CERTIFIED, "active_rows": int, "passes": float}
 # Rows of a user's kernel matrix that are copied at a time.
 PRODUCT_ROWS = 512
 

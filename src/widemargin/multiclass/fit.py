@@ -16,7 +16,7 @@ from ..core.arrays import Array
 from ..core.blocks import CANONICAL_VALUES, GATHERED_BYTES, RowBlock, joined
 from ..core.budget import Budget
 from ..core.fit import Fit
-from ..core.history import Columns, History, Listener
+from ..core.history import CERTIFIED, Columns, History, Listener
 from ..core.outcome import Solution
 from ..core.rows import copies_in_own_order
 from ..engines import LocalEngine
@@ -25,13 +25,6 @@ from .problem import ClassWeights, MulticlassObjective, MulticlassProblem, Store
 from .solvers import newton
 from .solvers.tournament import dealt_classes
 
-COLUMNS: Columns = {
-    "iteration": int,
-    "seconds": float,
-    "primal": float,
-    "dual": float,
-    "relative_gap": float,
-}
 # Solvers that leave rows in the blocks of other processes.
 ON_BLOCKS = ("tournament", "newton")
 
@@ -67,7 +60,7 @@ def choose(name: str, problem: MulticlassProblem, memory: int) -> str:
 def columns_of(name: str, problem: MulticlassProblem) -> Columns:
     """Return the columns of the history of a solver."""
     travelling = name == "tournament" and not problem.engine.in_process
-    return {**COLUMNS, "bytes_moved": int} if travelling else COLUMNS
+    return {**CERTIFIED, "bytes_moved": int} if travelling else CERTIFIED
 
 
 def solve(
@@ -111,7 +104,7 @@ class SolveTogether:
         problem = MulticlassProblem.of_block(
             self.objective, LocalEngine(self.budget.threads), block
         )
-        history = History.of(COLUMNS, self.budget)
+        history = History.of(CERTIFIED, self.budget)
         name = solvers.choose(self.name, problem, self.budget.memory)
         solution = solvers.solve(name, problem, self.budget, history)
         return replace(solution, iterate=StoredWeights(solution.iterate.weights)), history.rows

@@ -12,7 +12,6 @@ import numpy as np
 from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
-from ...core.resources import memory_bytes
 from ...core.training_set import class_factors
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
 from ...kernel.divide.driver import LevelFit, resolve_strategy
@@ -83,13 +82,7 @@ class KernelFit(LevelFit):
         found = resolve_strategy(local.strategy, self.n_rows, name)
         self.exact = found is None
         strategy = Stratified(levels=0) if found is None else found
-        budget = Budget(
-            tol=local.tol,
-            max_iter=local.max_iter,
-            max_time=local.max_time,
-            memory=memory_bytes(local.memory_limit),
-            seed=seed_of(local.random_state),
-        )
+        budget = Budget.of(local, seed_of(local.random_state), threads=1)
         super().__init__(
             name,
             1 if self.n_classes == 2 else self.n_classes,

@@ -7,8 +7,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ...core.budget import Budget, seed_of
 from ...engines.spark import SparkEngine
-from ...estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
+from ...estimators.multiclass_svm import MulticlassSVMClassifier, objective_of
 from ...multiclass.fit import MulticlassFit, choose
 from ...multiclass.problem import MulticlassProblem
 from ..classifier_stage import ClassifierStage
@@ -57,7 +58,8 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
             try:
                 n_parts = self._value("nParts")
                 rows = self._place(engine, dataset, columns, log, n_parts=n_parts)
-                budget, problem = budget_of(local), _posed(local, rows)
+                budget = Budget.of(local, seed_of(local.random_state))
+                problem = _posed(local, rows)
                 solver = choose(local.solver, problem, budget.memory)
                 log.doing(f"training by {solver}")
 
