@@ -24,7 +24,6 @@ from ..core.training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
     earlier_fit_kept,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import LocalEngine
@@ -96,9 +95,7 @@ class GossipMachine(
         """
         self._check_parameters()
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
-            name = type(self).__name__
-            training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
+            _, training = self._training_set(X, y, sample_weight)
             seed = seed_of(self.random_state)
             placement = placed(training, sites, self.n_sites, self.topology, seed)
             score = self._validation(training, X_val, y_val)

@@ -20,7 +20,6 @@ from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import resolve as resolve_engine
@@ -89,8 +88,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         self._check_parameters()
         name = type(self).__name__
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
-            training = training_set(X, y, sample_weight, pairwise=self._pairwise, estimator=name)
+            X, training = self._training_set(X, y, sample_weight)
             strategy = resolve_strategy(self.strategy, len(training.codes), name)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:

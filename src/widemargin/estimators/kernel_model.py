@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -240,9 +239,3 @@ class KernelPredictor(Predictor):
         check_is_fitted(self)
         small: Self = compressed(self, n_basis, seed_of(self.random_state))
         return small
-
-    def __sklearn_tags__(self) -> Tags:
-        """Describe the estimator to scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._pairwise
-        return tags

@@ -14,7 +14,7 @@ from ..core.budget import seed_of
 from ..core.losses import LossConstants
 from ..core.parameters import with_parameters
 from ..core.rows import canonical
-from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
+from ..core.training_set import TrainingSet, earlier_fit_kept
 from ..linear.model import Validation
 from ..linear.solvers import refuse
 from .linear_fit import constant_of, fit_path, posed, train_linear
@@ -59,10 +59,7 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
         """
         self._check_parameters()
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
-            training = training_set(
-                X, y, sample_weight, pairwise=False, estimator=type(self).__name__
-            )
+            X, training = self._training_set(X, y, sample_weight)
             seed = self._seed()
             training, validation = self._validation(training, X, X_val, y_val, seed)
             problems = posed(self, training, seed)

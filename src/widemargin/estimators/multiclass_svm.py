@@ -24,7 +24,6 @@ from ..core.training_set import (
     TrainingSet,
     class_factors,
     earlier_fit_kept,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import Engine, resolve
@@ -162,9 +161,8 @@ class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameter
         """
         self._check_parameters()
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
+            _, training = self._training_set(X, y, sample_weight)
             name = type(self).__name__
-            training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
             warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
             engine = resolve(self.engine, thread_count(self.n_jobs))
             with FitProgress(name, self.tol) as progress, self._released(engine):

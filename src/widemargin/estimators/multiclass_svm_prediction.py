@@ -63,23 +63,9 @@ def best_columns(scores: Array, k: int) -> NDArray[np.intp]:
 class MulticlassPredictor(LinearPredictor):
     """A classifier with a weight vector for every class: all but the fit."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict class labels.
-
-        Memory does not grow with rows times classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        best = self._best(self._checked_rows(X), 1)[:, 0]
-        return np.asarray(self.classes_[best])
+    def _predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels of checked rows, in memory that does not grow with the classes."""
+        return np.asarray(self.classes_[self._best(X, 1)[:, 0]])
 
     def predict_top_k(self, X: Any, k: int) -> NDArray[Any]:
         """Predict the k labels that suit each row best.

@@ -115,7 +115,7 @@ class ParameterSearch:
             The fitted classifier.
         """
         self._validate_params()
-        name, pairwise = type(self).__name__, getattr(self, "_pairwise", False)
+        name, pairwise = type(self).__name__, self._pairwise
         with earlier_fit_kept(self):
             X, y = self._checked_training_data(X, y)
             training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)

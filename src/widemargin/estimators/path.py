@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..core.arrays import Array
-from ..core.training_set import COLUMNS, TrainingSet, training_set
+from ..core.training_set import COLUMNS, TrainingSet
 from ..kernel.divide.driver import EXACT_ROWS
 
 
@@ -27,13 +27,11 @@ class Path:
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> Path:
         """Check parameters and data once for all values."""
-        values, name = checked_values(estimator, Cs), type(estimator).__name__
+        values = checked_values(estimator, Cs)
         models = [clone(estimator).set_params(C=C) for C in values.tolist()]
         first = models[0]
         first._check_parameters()
-        X, y = first._checked_training_data(X, y)
-        pairwise = getattr(first, "_pairwise", False)
-        training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
+        X, training = first._training_set(X, y, sample_weight)
         columns = {each: vars(first)[each] for each in COLUMNS if each in vars(first)}
         for model in models:
             vars(model).update(columns)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Array
 from ..core.rows import canonical
+from ..core.training_set import TrainingSet, training_set
 
 
 class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,7 +55,7 @@ class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return self._labels(self._decisions(self._checked_rows(X)))
+        return self._predict(self._checked_rows(X))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one ``.wm`` file.
@@ -76,11 +77,20 @@ class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _decisions(self, X: Any) -> Array:
         """Evaluate every binary problem on checked rows, as (rows, problems)."""
 
+    def _predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels of checked rows."""
+        return self._labels(self._decisions(X))
+
     def _labels(self, decisions: Array) -> NDArray[Any]:
         """Return the labels that decisions imply."""
         if decisions.shape[1] == 1:
             return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
         return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
+
+    @property
+    def _pairwise(self) -> bool:
+        """Whether X is a matrix of kernel values."""
+        return False
 
     @property
     def _sparse(self) -> bool:
@@ -106,6 +116,12 @@ class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         return canonical(X), np.asarray(y)
 
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, TrainingSet]:
+        """Return the checked rows, and those of positive weight with labels and weights."""
+        X, y = self._checked_training_data(X, y)
+        name, pairwise = type(self).__name__, self._pairwise
+        return X, training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether a fit has left a model."""
         return hasattr(self, self._fitted)
@@ -113,5 +129,6 @@ class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         """Describe the estimator to scikit-learn."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
         tags.input_tags.sparse = self._sparse
         return tags

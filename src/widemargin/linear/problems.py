@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.blocks import RowBlock, bytes_of
+from ..core.blocks import GATHERED_BYTES, RowBlock, bytes_of
 from ..core.budget import Budget
 from ..core.fit import FEWEST_AT_ONCE
 from ..core.losses import LossConstants
@@ -20,9 +20,6 @@ from .blocks import Pose
 from .problem import LinearProblem
 from .solvers import ON_BLOCKS, choose
 
-# Rows of up to so many bytes are solved in one task by "auto": passes over them cost less than
-# asking all tasks again and again.
-GATHERED_BYTES = 256 * 2**20
 # Bytes that a solver keeps of a row: label, piece, and up to three numbers.
 BYTES_OF_ROW = 26
 
