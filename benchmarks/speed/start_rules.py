@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.race.data import random_split, whole_set
 from widemargin import ODMClassifier, SVMClassifier
-from widemargin.core.certificates import certify
+from widemargin.core.outcome import certify
 from widemargin.kernel.divide import starts
 from widemargin.kernel.divide.methods import Method
 from widemargin.kernel.divide.strategies import Clustered, Stratified

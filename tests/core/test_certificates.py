@@ -9,8 +9,8 @@ from oracle import solve_with_clarabel
 from reference.certificate import dual, primal
 from reference.losses import make_loss
 from reference.problems import DIFFICULTIES, random_problem
-from widemargin.core.certificates import Certificate, certify
 from widemargin.core.losses import Hinge, LossTerms, MarginDistribution, SquaredHinge
+from widemargin.core.outcome import Certificate, certify
 
 UPSILON, THETA, C = 0.4, 0.1, 3.0
 NAMES = ("hinge", "squared_hinge", "odm")

@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.core.blocks import BlockMemory, RowBlock, joined
 from widemargin.core.budget import LEAST_SHARE, Budget
-from widemargin.core.certificates import Certificate
 from widemargin.core.fit import Fit, train
 from widemargin.core.history import History
-from widemargin.core.outcome import Outcome, Solution
+from widemargin.core.outcome import Certificate, Outcome, Solution
 from widemargin.engines import LocalEngine
 
 COLUMNS = {"problem": int, "iteration": int, "seconds": float, "relative_gap": float}
@@ -81,15 +80,12 @@ class TestFit:
                 raise KeyboardInterrupt
             return solved(k)
 
-        def everything_begun(fit: Fit[int]) -> bool:
-            return all(fit.iterate(k) is not None for k in range(fit.n_problems))
-
         for n_problems, wanted in ((2, [0, 11]), (3, None)):
             kept.clear()
             budget = Budget()
             fit = Fit("Name", n_problems, solve, budget, History.of(COLUMNS, budget))
             with pytest.raises(KeyboardInterrupt):
-                train(fit, fit.run, kept.append, everything_begun)
+                train(fit, fit.run, kept.append)
             assert bool(kept) == (wanted is not None)
             if wanted is not None:
                 assert [fit.iterate(k) for k in range(2)] == wanted
@@ -104,7 +100,7 @@ class TestFit:
         budget = Budget(tol=1e-2)
         fit = Fit("Name", 3, solve, budget, History.of(COLUMNS, budget))
         with pytest.warns(ConvergenceWarning, match=r"in 2 of 3 binary problems.* 0\.2,") as caught:
-            train(fit, fit.run, lambda _: None, lambda _: True)
+            train(fit, fit.run, lambda _: None)
         assert [each.filename for each in caught] == [__file__]
         assert "`max_time`" in str(caught[0].message)
 
@@ -113,7 +109,7 @@ class TestFit:
         fit = Fit("Name", 1, lambda k, b, h: solved(k), budget, History.of(COLUMNS, budget))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            train(fit, fit.run, lambda _: None, lambda _: True)
+            train(fit, fit.run, lambda _: None)
 
     def test_listeners_hear_in_the_main_thread_only(self) -> None:
         heard: list[Any] = []

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier
-from widemargin.estimators.linear_machine import LinearMachine
+from widemargin.estimators.linear import LinearMachine
 from widemargin.linear.solvers import SOLVERS
 
 LOSSES = {

@@ -11,7 +11,7 @@ from multiclass.multiclass_oracle import objective, optimum
 from widemargin import MulticlassSVMClassifier
 from widemargin.core.progress import FitProgress
 from widemargin.engines import LocalEngine
-from widemargin.multiclass import gather
+from widemargin.multiclass import fit as multiclass_fit
 from widemargin.multiclass.problem import FORMULATIONS
 
 pytestmark = pytest.mark.usefixtures("warnings_are_errors")
@@ -113,7 +113,7 @@ def test_small_sets_do_not_know_order_and_copies(formulation: str) -> None:
 def test_larger_sets_do_not_know_them_within_tol(
     formulation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gather, "CANONICAL_VALUES", 0)
+    monkeypatch.setattr(multiclass_fit, "CANONICAL_VALUES", 0)
     X, y = noisy_classes(4, n_rows=100)
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weight.astype(int)))

@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from limits import limits
 from tolerances import SAME_DECISION
 from widemargin import ODMClassifier, SVMClassifier
-from widemargin.core import copies as copies_module
-from widemargin.core.copies import copies, copies_in_own_order
+from widemargin.core import rows as rows_module
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.core.outcome import Outcome
+from widemargin.core.rows import copies, copies_in_own_order
 from widemargin.kernel import duplicates
 from widemargin.kernel.duplicates import MergedRows, merge_duplicates
 from widemargin.kernel.kernels import Kernel
@@ -86,7 +86,7 @@ def test_unsorted_sparse_rows_are_put_in_order() -> None:
 def test_rows_with_equal_hashes_are_compared(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = merged_rows(problem_of("odm", layout))
     few = lambda X: np.arange(X.shape[0], dtype=np.uint64) % np.uint64(2)  # noqa: E731
-    monkeypatch.setattr(copies_module, "_hashes", few)
+    monkeypatch.setattr(rows_module, "_hashes", few)
     monkeypatch.setattr(duplicates, "WORTHWHILE", 0.0)
     collided = merged_rows(problem_of("odm", layout))
     X, y = coarse_rows()
@@ -224,7 +224,7 @@ def test_copies_are_of_one_class() -> None:
 
 
 def test_equal_hashes_do_not_make_copies_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies_module, "LABEL_FACTOR", np.uint64(0))
+    monkeypatch.setattr(rows_module, "LABEL_FACTOR", np.uint64(0))
     X, codes = rows_of_classes()
     group, first = copies(X, codes)
     np.testing.assert_array_equal(codes[first[group]], codes)

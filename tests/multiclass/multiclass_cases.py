@@ -8,11 +8,10 @@ import scipy.sparse as sp
 
 from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
-from widemargin.core.history import History
+from widemargin.core.history import CERTIFIED, History
 from widemargin.core.outcome import Solution
 from widemargin.core.rows import canonical
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.gather import COLUMNS
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem, StoredWeights
 from widemargin.multiclass.solvers import solve
 
@@ -63,5 +62,5 @@ def solved(
 ) -> Solution[Any]:
     """Solve a case, from multipliers or from zero."""
     first = None if start is None else StoredWeights(None, start)
-    history = History(COLUMNS) if history is None else history
+    history = History(CERTIFIED) if history is None else history
     return solve(name, case.posed(), Budget(**budget), history, first)

@@ -12,11 +12,11 @@ from widemargin import MulticlassSVMClassifier
 from widemargin.core import blocks
 from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
-from widemargin.core.history import History
+from widemargin.core.history import CERTIFIED, History
 from widemargin.engines import LocalEngine
-from widemargin.multiclass import gather
+from widemargin.multiclass import fit as multiclass_fit
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
-from widemargin.multiclass.solvers import newton_blocks, newton_cost, solve
+from widemargin.multiclass.solvers import newton, newton_blocks, solve
 from widemargin.multiclass.solvers.bundles import BundleLayout, BundleState
 
 SOLVERS = [("ww", "tournament"), ("ww", "newton"), ("llw", "newton")]
@@ -96,9 +96,7 @@ def test_several_blocks_in_this_process(formulation, threads):
     pieces = [RowBlock(f"{k}", X[k::3], whole.codes[k::3]) for k in range(3)]
     several = replace(one, blocks=pieces)
     order = np.concatenate([np.arange(k, len(y), 3) for k in range(3)])
-    found = [
-        solve("newton", problem, Budget(), History(gather.COLUMNS)) for problem in (one, several)
-    ]
+    found = [solve("newton", problem, Budget(), History(CERTIFIED)) for problem in (one, several)]
     assert found[0].iterations == found[1].iterations
     weights, duals = ([getattr(f.iterate, n) for f in found] for n in ("weights", "duals"))
     assert np.abs(weights[1] - weights[0]).max() <= 1e-9 * np.abs(weights[0]).max()
@@ -183,11 +181,11 @@ def test_matches_larger_than_a_task_are_refused():
 
 
 def test_auto_leaves_large_sets_where_they_are(monkeypatch):
-    monkeypatch.setattr(gather, "GATHERED_BYTES", 0)
+    monkeypatch.setattr(multiclass_fit, "GATHERED_BYTES", 0)
     X, y = rows()
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
-    monkeypatch.setattr(newton_cost, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
+    monkeypatch.setattr(newton, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
     with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
         model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)

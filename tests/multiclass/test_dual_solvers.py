@@ -9,12 +9,11 @@ from multiclass_cases import case_of
 from multiclass_cases import solved as solved_by
 from multiclass_oracle import objective, optimum
 
-from widemargin.core.history import History
+from widemargin.core.history import CERTIFIED, History
 from widemargin.core.outcome import Outcome
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.gather import COLUMNS
 from widemargin.multiclass.solvers.class_bundles import Pass
-from widemargin.multiclass.solvers.epochs import AllTogether, Independent
+from widemargin.multiclass.solvers.dual_ascent import AllTogether, Independent
 
 FORMULATIONS = ["ww", "cs", "llw", "ovr"]
 
@@ -167,7 +166,7 @@ def test_a_foreign_start_is_no_worse_than_none(formulation):
     foreign = sp.csr_array(np.full((problem.n_rows, problem.n_classes), 50.0))
     if formulation != "ovr":
         foreign = sp.csr_array(foreign.toarray() * (problem.codes[:, None] != np.arange(4)))
-    history = History(COLUMNS)
+    history = History(CERTIFIED)
     solved(problem, tol=1e-3, start=foreign, history=history)
     assert history.table()["dual"][0] >= 0.0
 

@@ -10,9 +10,8 @@ from multiclass_cases import case_of
 from multiclass_cases import solved as solved_by
 from multiclass_oracle import objective, optimum
 
-from widemargin.core.history import History
+from widemargin.core.history import CERTIFIED, History
 from widemargin.core.outcome import Outcome
-from widemargin.multiclass.gather import COLUMNS
 from widemargin.multiclass.solvers import choose, newton_directions, newton_losses, refuse
 
 
@@ -191,7 +190,7 @@ def test_the_history_only_improves_and_an_interrupt_leaves_the_best(problem_of):
         if row["iteration"] == 5:
             raise KeyboardInterrupt
 
-    record = History(COLUMNS, listener=interrupt)
+    record = History(CERTIFIED, listener=interrupt)
     with pytest.raises(KeyboardInterrupt):
         solved(problem, tol=1e-6, history=record)
     history = record.table()

@@ -9,12 +9,10 @@ import scipy.sparse as sp
 
 from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
-from widemargin.core.certificates import Certificate
-from widemargin.core.history import History
-from widemargin.core.outcome import Outcome
+from widemargin.core.history import CERTIFIED, History
+from widemargin.core.outcome import Certificate, Outcome
 from widemargin.core.rows import canonical
 from widemargin.engines import LocalEngine
-from widemargin.multiclass.gather import COLUMNS
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
 from widemargin.multiclass.solvers import choose, solve
 
@@ -52,7 +50,7 @@ def fit(
     block = RowBlock("all", canonical(X), codes.astype(np.int32))
     problem = MulticlassProblem.of_block(objective, LocalEngine(threads), block)
     budget = Budget(tol=tol, max_iter=max_iter, max_time=max_time, seed=0)
-    found = solve(choose(solver, problem), problem, budget, History.of(COLUMNS, budget))
+    found = solve(choose(solver, problem), problem, budget, History.of(CERTIFIED, budget))
     iterate = found.iterate
     return Machine(
         iterate.weights, iterate.duals, found.certificate, found.outcome, found.iterations

@@ -34,24 +34,12 @@ Remembered = TypeVar("Remembered")
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some rows with their classes and weights.
+    """Some rows with their classes and weights."""
 
-    Attributes
-    ----------
-    name : str
-        Tells the block from all others.
-    X : array or CSR matrix
-        Rows, float32 or float64.
-    codes : array of int32 of shape (n_rows,)
-        Position of each row's label in the classes.
-    weight : array of shape (n_rows,) or None
-        Weights of the rows, positive; None means 1.
-    """
-
-    name: str
-    X: Any
-    codes: NDArray[np.int32]
-    weight: Array | None = None
+    name: str  # tells the block from all others
+    X: Any  # rows, float32 or float64
+    codes: NDArray[np.int32]  # (n_rows,): position of each row's label in the classes
+    weight: Array | None = None  # (n_rows,): weights of the rows, positive; None means 1
 
     @property
     def n_rows(self) -> int:

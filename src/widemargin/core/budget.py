@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .resources import memory_bytes, thread_count
+
 # Part of its share of the time that a problem gets even when others have overrun theirs.
 LEAST_SHARE = 0.2
 
@@ -20,34 +22,17 @@ class Budget:
 
     Divide it with :meth:`share`; nothing else divides time or memory. A budget can travel to
     another process, where its deadline is the same moment; ``stopping`` stays behind.
-
-    Attributes
-    ----------
-    tol : float
-        Relative gap to reach.
-    max_iter : int
-        Iterations allowed for each problem.
-    max_time : float or None
-        Seconds allowed, from ``started``.
-    memory : int
-        Bytes for what a solver keeps beside the rows.
-    threads : int
-        Threads. Results do not depend on them.
-    seed : int
-        Decides what is drawn.
-    stopping : callable or None
-        Asked now and then; true means give up, as if the time were over.
-    started : float
-        When the fit began, by :func:`time.perf_counter`.
     """
 
-    tol: float = 1e-3
-    max_iter: int = 1000
-    max_time: float | None = None
-    memory: int = 2**30
-    threads: int = 1
-    seed: int = 0
+    tol: float = 1e-3  # relative gap to reach
+    max_iter: int = 1000  # iterations allowed for each problem
+    max_time: float | None = None  # seconds allowed, from ``started``
+    memory: int = 2**30  # bytes for what a solver keeps beside the rows
+    threads: int = 1  # results do not depend on them
+    seed: int = 0  # decides what is drawn
+    # Asked now and then; true means give up, as if the time were over.
     stopping: Callable[[], bool] | None = field(default=None, compare=False)
+    # When the fit began, by ``time.perf_counter``.
     started: float = field(default_factory=time.perf_counter, compare=False)
     _deadline: float | None = field(default=None, compare=False, repr=False)
 
@@ -55,10 +40,17 @@ class Budget:
         if self._deadline is None and self.max_time is not None:
             object.__setattr__(self, "_deadline", self.started + self.max_time)
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the fit began."""
-        return time.perf_counter() - self.started
+    @classmethod
+    def of(cls, estimator: Any, seed: int, threads: int | None = None) -> Budget:
+        """Return the limits of an estimator's fit, which begins now."""
+        return cls(
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            max_time=estimator.max_time,
+            memory=memory_bytes(estimator.memory_limit),
+            threads=thread_count(estimator.n_jobs) if threads is None else threads,
+            seed=seed,
+        )
 
     @property
     def time_left(self) -> float | None:
@@ -69,7 +61,7 @@ class Budget:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the time is used up, or somebody asked to stop."""
+        """Whether the time is used up, or the caller asked to stop."""
         if self.stopping is not None and self.stopping():
             return True
         return self._deadline is not None and time.perf_counter() >= self._deadline

@@ -93,7 +93,7 @@ class Fit(Generic[Iterate]):
         at_once, sharers, threads : int
             Problems at the same time, problems that share the memory, threads of each.
         report : callable, optional
-            Told (problems done, problems) while workers solve them.
+            Receives (problems done, problems) while workers solve them.
         """
         side_by_side = workers is not None and at_once > 1
         self.histories = [
@@ -128,6 +128,11 @@ class Fit(Generic[Iterate]):
     def complete(self) -> bool:
         """Whether every problem is solved."""
         return len(self.solutions) == self.n_problems
+
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: every problem has been begun, if not finished."""
+        return all(self.iterate(k) is not None for k in range(self.n_problems))
 
     @property
     def solved(self) -> list[Solution[Iterate]]:
@@ -179,12 +184,7 @@ class Fit(Generic[Iterate]):
 AnyFit = TypeVar("AnyFit", bound=Fit[Any])
 
 
-def train(
-    fit: AnyFit,
-    run: Callable[[], None],
-    keep: Callable[[AnyFit], None],
-    usable: Callable[[AnyFit], bool],
-) -> None:
+def train(fit: AnyFit, run: Callable[[], None], keep: Callable[[AnyFit], None]) -> None:
     """Run a fit, keep what came of it, and say what did not converge.
 
     An interrupt goes on to the caller; what it leaves is kept first, if it is of any use: an
@@ -193,7 +193,7 @@ def train(
     try:
         run()
     except KeyboardInterrupt:
-        if usable(fit):
+        if fit.usable:
             keep(fit)
         raise
     keep(fit)

@@ -15,6 +15,15 @@ Columns: TypeAlias = Mapping[str, type]
 # Called with every row of the record, by column name.
 Listener: TypeAlias = Callable[[Mapping[str, Any]], None]
 
+# What certified solvers record of an iteration.
+CERTIFIED: Columns = {
+    "iteration": int,
+    "seconds": float,
+    "primal": float,
+    "dual": float,
+    "relative_gap": float,
+}
+
 
 class History:
     """What a solver reports to while it runs.

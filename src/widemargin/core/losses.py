@@ -44,23 +44,15 @@ INNER_SHARE = 0.5
 
 @dataclass(frozen=True)
 class LossTerms:
-    """A loss with its per-row constants filled in: what solvers know of it.
+    """A loss with its per-row constants filled in: what solvers know of it."""
 
-    Attributes
-    ----------
-    lower_margin, upper_margin : float
-        ``a`` and ``b``; ``upper_margin`` is infinite for one-sided losses.
-    below, above : array of shape (n_rows,)
-        Curvatures ``p`` and ``n``.
-    bound : array of shape (n_rows,)
-        Largest net dual.
-    """
-
+    # ``a`` and ``b``; ``upper_margin`` is infinite for one-sided losses.
     lower_margin: float
     upper_margin: float
+    # (n_rows,): curvatures ``p`` and ``n``.
     below: Array
     above: Array
-    bound: Array
+    bound: Array  # (n_rows,): largest net dual
 
     @property
     def smooth(self) -> bool:

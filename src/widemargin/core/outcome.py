@@ -1,4 +1,11 @@
-"""How a solve ended; the text of an outcome is the advice."""
+r"""How a solve ended: what is proved of its solution, and why it stopped.
+
+For margins :math:`m = Q\gamma`
+
+.. math:: P = \tfrac12 \gamma^\top m + \sum_i \ell_i(m_i), \qquad
+          D = -\tfrac12 \gamma^\top m - \sum_i \varphi_i(\gamma_i), \qquad
+          P - P^\star \le P - D .
+"""
 
 from __future__ import annotations
 
@@ -6,13 +13,43 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from .certificates import Certificate
+import numpy as np
+
+from .arrays import Array
+from .losses import LossTerms
 
 Iterate = TypeVar("Iterate")
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """Primal and dual objective of one solution."""
+
+    # Objectives; their difference bounds the suboptimality of either.
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """P − D; rounding below zero counts as zero."""
+        return self.primal - self.dual if not self.primal < self.dual else 0.0
+
+    @property
+    def relative_gap(self) -> float:
+        """(P − D) / P, the number that solvers stop on."""
+        return self.gap / self.primal if self.primal != 0 else 0.0
+
+
+def certify(terms: LossTerms, net_dual: Array, margin: Array) -> Certificate:
+    """Evaluate both objectives, given ``margin`` = Q ``net_dual``."""
+    half = 0.5 * float(net_dual @ margin)
+    primal = half + float(np.sum(terms.primal(margin)))
+    dual = -half - float(np.sum(terms.phi(net_dual)))
+    return Certificate(primal, dual)
+
+
 class Outcome(Enum):
-    """Why a solver stopped."""
+    """Why a solver stopped; the text is the advice."""
 
     CONVERGED = "The duality gap is within `tol`."
     ITERATIONS = (
@@ -33,25 +70,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Solution(Generic[Iterate]):
-    """Where a solver stopped, and why.
+    """Where a solver stopped, and why."""
 
-    Attributes
-    ----------
-    iterate : object
-        The solution, in the terms of its family: net duals with their margins (kernel), weights
-        (linear), weights and multipliers of all classes (multi-class).
-    certificate : Certificate
-        The objective there and the best lower bound known.
-    outcome : Outcome
-        Why the solver stopped.
-    iterations : int
-        Iterations it took.
-    solver : str
-        Name of the solver.
-    """
-
+    # The solution, in the terms of its family: net duals with their margins (kernel), weights
+    # (linear), weights and multipliers of all classes (multi-class).
     iterate: Iterate
-    certificate: Certificate
+    certificate: Certificate  # the objective there and the best lower bound known
     outcome: Outcome
     iterations: int
     solver: str = ""

@@ -16,8 +16,7 @@ from ..core.arrays import Array
 from ..core.blocks import CANONICAL_VALUES
 from ..core.fit import warn
 from ..core.losses import NO_WEIGHT
-from .copies import copies_in_own_order
-from .rows import take_rows
+from .rows import copies_in_own_order, take_rows
 
 # What scikit-learn's validation sets before all else has been checked.
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -29,30 +28,15 @@ UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Rows of positive weight.
+    """Rows of positive weight."""
 
-    Attributes
-    ----------
-    X : array or CSR matrix
-        The rows; for a precomputed kernel their square matrix.
-    classes : array of shape (n_classes,)
-        Sorted labels.
-    codes : array of shape (n_rows,)
-        Position of each row's label in ``classes``.
-    weights : array of shape (n_rows,)
-        Sample weights, all positive.
-    kept : array of shape (n_rows,) or None
-        Numbers of these rows in the data as given; None if all were kept.
-    n_given : int
-        Number of rows given.
-    """
-
-    X: Any
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
-    weights: Array
+    X: Any  # the rows; for a precomputed kernel their square matrix
+    classes: NDArray[Any]  # (n_classes,): sorted labels
+    codes: NDArray[np.int64]  # (n_rows,): position of each row's label in ``classes``
+    weights: Array  # (n_rows,): sample weights, all positive
+    # (n_rows,): numbers of these rows in the data as given; None if all were kept.
     kept: NDArray[np.int64] | None
-    n_given: int
+    n_given: int  # number of rows given
 
     def given_numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Translate row numbers to those of the data as given."""

@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
-from ..core.budget import Budget
+from ..core.budget import Budget, seed_of
 from ..core.fit import train
 from ..core.history import History
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
@@ -26,7 +25,6 @@ from ..core.training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
     earlier_fit_kept,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import LocalEngine
@@ -37,13 +35,15 @@ from ..linear.problems import LinearProblems
 from .gossip_fit import COLUMNS, GossipFit, Simulating
 from .gossip_sites import NetworkRules, Placement, placed
 from .linear_fit import loss_of, row_weights
-from .linear_prediction import ACCEPTED, LinearModel
+from .linear_model import LinearPredictor
 from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
 from .validation import codes_of
 
 
 @with_parameters
-class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarginDistributionLoss):
+class GossipClassifier(
+    LinearPredictor, ConstantFeature, FitParameters, WeightedMarginDistributionLoss
+):
     r"""Linear classifier that sites of a network agree on without pooling their rows.
 
     Every site holds some of the rows and talks to its neighbours; no site sees all of them. The
@@ -240,10 +240,8 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
         """
         self._check_parameters()
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
-            name = type(self).__name__
-            training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            _, training = self._training_set(X, y, sample_weight)
+            seed = seed_of(self.random_state)
             placement = placed(training, sites, self.n_sites, self.topology, seed)
             score = self._validation(training, X_val, y_val)
             problems, rules = self._problems(placement), self._rules()
@@ -267,8 +265,7 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
         array of shape (n_sites,)
             In the order of ``sites_``.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **ACCEPTED)
+        X = self._checked_rows(X)
         threads = thread_count(self.n_jobs)
         scores = []
         for s in range(len(self.sites_)):
@@ -316,7 +313,7 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
             return None
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; got only one of them.")
-        X_val, y_val = validate_data(self, X_val, y_val, reset=False, **ACCEPTED)
+        X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted())
         codes = codes_of(y_val, training)
         n_classes = len(training.classes)
         return Validation.in_memory(canonical(X_val), codes, n_classes, self._constant)
@@ -340,14 +337,7 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
         """Run every network and keep what comes out, also after an interrupt."""
         name, classes = type(self).__name__, placement.training.classes
         with FitProgress(name, self.tol) as progress:
-            budget = Budget(
-                tol=self.tol,
-                max_iter=self.max_iter,
-                max_time=self.max_time,
-                memory=memory_bytes(self.memory_limit),
-                threads=thread_count(self.n_jobs),
-                seed=seed,
-            )
+            budget = Budget.of(self, seed)
 
             def listener(row: Any) -> None:
                 rounds, gap = row["round"], row["relative_gap"]
@@ -369,5 +359,4 @@ class GossipClassifier(LinearModel, ConstantFeature, FitParameters, WeightedMarg
                 fit,
                 fit.run,
                 lambda fit: self.__dict__.update({"classes_": classes, **fit.attributes()}),
-                lambda fit: fit.usable,
             )

@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
 from ..core.budget import Budget
-from ..core.certificates import Certificate
 from ..core.fit import Fit, warn
 from ..core.history import Columns, History
-from ..core.outcome import Outcome, Solution
+from ..core.outcome import Certificate, Outcome, Solution
 from ..gossip import NetworkFaults, Simulation
 from ..gossip.simulation import HISTORY
 from ..linear.history import Score

@@ -14,13 +14,12 @@ from ..core.budget import Budget, seed_of
 from ..core.fit import train, warn
 from ..core.history import History
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, thread_count
+from ..core.resources import memory_bytes
 from ..core.rows import drop_unused_columns, sparse_if_faster
 from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import resolve as resolve_engine
@@ -37,7 +36,7 @@ from ..kernel.kernels import (
     resolve_gamma,
     rounding_of_distances,
 )
-from ..kernel.model.expansion import (
+from ..kernel.model.prediction import (
     Expansion,
     Routing,
     routing_of,
@@ -47,13 +46,12 @@ from ..kernel.model.expansion import (
 from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
-from .kernel_model import KernelModel
-from .kernel_parameters import KernelMachineParameters
-from .path import fit_path
+from .kernel_model import KernelMachineParameters, KernelPredictor
+from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelModel, KernelMachineParameters):
+class KernelMachine(KernelPredictor, KernelMachineParameters):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     gamma_: Any
@@ -90,8 +88,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
         self._check_parameters()
         name = type(self).__name__
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
-            training = training_set(X, y, sample_weight, pairwise=self._pairwise, estimator=name)
+            X, training = self._training_set(X, y, sample_weight)
             strategy = resolve_strategy(self.strategy, len(training.codes), name)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:
@@ -131,8 +128,21 @@ class KernelMachine(KernelModel, KernelMachineParameters):
         list of n_values classifiers
             Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
         """
-        models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
-        return models
+        path = Path.of(self, X, y, Cs, sample_weight)
+        first, training = path.models[0], path.training
+        refuse_division(self, len(training.codes))
+        seed = first._seed()
+        kernel, rows = first._kernel_and_rows(training.X, training.weights)
+        # The dual of a larger C is searched from the best multiple of the last solution: along
+        # that ray lie the last duals as they are and the last duals grown with C, which is where
+        # those at their bound go. Margins are multiples too: a start costs no kernel value.
+        neighbours: list[Duals] | None = None
+        for label, model in path.labelled():
+            problems = model._pose(training, kernel, rows)
+            with FitProgress(label, model.tol) as progress:
+                fit = model._fit_exactly(training, problems, seed, progress, neighbours)
+            neighbours = [each.iterate for each in fit.solved]
+        return path.models
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -154,16 +164,6 @@ class KernelMachine(KernelModel, KernelMachineParameters):
             return 0  # a fit that is to be resumed must make the same choices again
         return seed_of(self.random_state)
 
-    def _budget(self, seed: int) -> Budget:
-        return Budget(
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=self.max_time,
-            memory=memory_bytes(self.memory_limit),
-            threads=thread_count(self.n_jobs),
-            seed=seed,
-        )
-
     def _fit_exactly(
         self,
         training: TrainingSet,
@@ -180,7 +180,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
                     f"`{setting}` is for a training set that is divided; this one is solved as a "
                     "whole. Set `strategy` to 'sodm' or 'dc', for example."
                 )
-        budget = self._budget(seed)
+        budget = Budget.of(self, seed)
         history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
         fit = ExactFit(name, problems, self.solver, budget, history, neighbours)
 
@@ -188,7 +188,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
 
-        train(fit, fit.run_all, keep, lambda fit: fit.usable)
+        train(fit, fit.run_all, keep)
         return fit
 
     def _fit_by_levels(
@@ -201,7 +201,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
         progress: FitProgress,
     ) -> None:
         """Take every binary problem through the levels, and set what comes of it."""
-        name, budget = type(self).__name__, self._budget(seed)
+        name, budget = type(self).__name__, Budget.of(self, seed)
         engine = resolve_engine(self.engine, budget.threads)
         folder = None
         if self.checkpoint is not None:
@@ -244,7 +244,7 @@ class KernelMachine(KernelModel, KernelMachineParameters):
             report=progress.report_parts,
             listener=progress.listener(name, self.verbose),
         )
-        train(fit, fit.run, keep, lambda fit: bool(fit.reached))
+        train(fit, fit.run, keep)
 
     def _routing(self, router: NearestGroup, training: TrainingSet) -> Routing:
         rows = router.basis_rows

@@ -1,61 +1,200 @@
-"""Base of all fitted kernel classifiers: checks of rows, prediction, compression, files."""
+"""Kernel classifiers but for the fit: parameters, checks of rows, prediction and compression."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import field
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.budget import seed_of
-from ..core.rows import canonical
-from ..kernel.kernels import is_precomputed
+from ..core.parameters import POSITIVE, with_parameters
+from ..engines import Engine
+from ..kernel.divide.strategies import STRATEGIES, Strategy
+from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.compression import compressed
 from ..kernel.model.prediction import decisions, labels, votes
-from .saving import SavableModel
+from .parameters import FitParameters, WeightedLoss
+from .prediction import Predictor
 
 
-class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@with_parameters
+class KernelParameters(FitParameters):
+    """Parameters that a classifier and the search for its ``C`` and ``gamma`` share.
+
+    Parameters
+    ----------
+    kernel : str or callable, default='rbf'
+        'rbf', 'laplacian', 'poly', 'linear', 'sigmoid' or 'precomputed'; or a function of
+        ``(X, Y)`` that returns the kernel values between their rows, as in
+        :class:`sklearn.svm.SVC`.
+    degree : int, default=3
+        Degree of 'poly'.
+    coef0 : float, default=0.0
+        Constant of 'poly' and 'sigmoid'.
+    fit_intercept : bool, default=False
+        Add a constant to the kernel, which gives a penalised intercept. The papers have none.
+    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
+        'blocks': dual descent on blocks of the most violating rows, for any number of rows.
+        'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
+        conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
+        without the blocks, for comparison. 'auto': 'newton' up to 1,000 rows where the loss allows
+        it, 'blocks' otherwise.
+    multi_class : {'ovr', 'ovo'}, default='ovr'
+        One binary problem per class, or one per pair of classes (as SVC does).
+    decision_function_shape : {'ovr', 'ovo'}, default='ovr'
+        With ``multi_class='ovo'``: votes per class, or one decision per pair.
+    max_iter : int, default=10000
+        Iterations allowed per binary problem: working sets or Newton steps.
+    memory_limit : int or str, default='1GiB'
+        Bytes for kernel values, or a size such as '500MB'. Parts that are solved at the same time
+        share it.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+        "degree": [Interval(Integral, 1, 64, closed="both")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", "blocks", "coordinate", "newton"})],
+        "multi_class": [StrOptions({"ovr", "ovo"})],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+    }
+
+    kernel: Any = field(default="rbf", kw_only=False)
+    degree: int = 3
+    coef0: float = 0.0
+    fit_intercept: bool = False
+    solver: str = "auto"
+    multi_class: str = "ovr"
+    decision_function_shape: str = "ovr"
+    max_iter: int = 10_000
+
+
+@with_parameters
+class KernelMachineParameters(KernelParameters, WeightedLoss):
+    """Parameters and fitted attributes of a classifier.
+
+    Parameters
+    ----------
+    gamma : {'scale', 'auto'} or float, default='scale'
+        Width of 'rbf', 'laplacian', 'poly' and 'sigmoid'. 'scale' is 1 / (n_features · X.var()),
+        'auto' is 1 / n_features.
+    strategy : str or Strategy, default='auto'
+        'exact' solves the training set as a whole. 'stratified' ('sodm'), 'clustered' ('dc'),
+        'cascade' and 'preserving' ('dip') divide it into parts that are solved and merged level by
+        level until one part holds all rows; objects such as :class:`Clustered` set the number of
+        levels, and where to stop. 'auto' is exact up to 100,000 rows; beyond, it divides the rows
+        into clusters of at most 8,000, stops there, and warns.
+    random_state : int, RandomState instance or None, default=None
+        Breaks ties when a solver picks rows, where solutions differ within ``tol`` only; divides
+        the training set, on which the model of an unfinished level depends.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the parts of a divided training set are kept and solved: threads of this process, the
+        active Spark session, or an object with the verbs of :class:`widemargin.engines.Engine`.
+        The model is the same.
+    checkpoint : str or path-like, default=None
+        Folder in which every finished level of a divided fit is kept; the same fit, started again,
+        resumes after the last one. Without a ``random_state`` its random choices are fixed.
+    warm_start : bool, default=False
+        Start the next fit from the solution of this one, if it has as many rows and the same
+        classes.
+
+    Attributes
+    ----------
+    support_ : array of shape (n_support,)
+        Training rows with a non-zero coefficient, ascending.
+    support_vectors_ : array or sparse matrix of shape (n_support, n_features)
+        Those rows; no columns for a precomputed kernel.
+    n_support_ : array of shape (n_classes,)
+        Number of support vectors in each class.
+    support_class_ : array of shape (n_support,)
+        Position of each support vector's label in ``classes_``.
+    dual_coef_ : array of shape (n_problems, n_support)
+        Label times net dual; one row per binary problem.
+    intercept_ : array of shape (n_problems,)
+        Zero unless ``fit_intercept``; also zero where each cluster decides alone, with an intercept
+        of its own.
+    gamma_ : float or None
+        Resolved ``gamma``.
+    dual_gap_, relative_gap_ : float
+        Duality gap, summed over the binary problems, and the largest relative one. NaN for an
+        indefinite kernel, and for the model of an unfinished level: its parts have gaps
+        (``history_``), the whole problem is not evaluated.
+    converged_ : bool
+        Whether every binary problem, or every part of the level, is within ``tol``.
+    n_iter_ : int
+        Largest number of iterations over the binary problems.
+    strategy_, solver_ : str
+        What 'auto' chose.
+    level_ : int
+        Level of the model; 0 is the whole training set.
+    support_part_ : array of shape (n_problems, n_support) or None
+        Part that each support vector belongs to; None at level 0.
+    routing_ : list or None
+        How rows find their cluster, per binary problem; None where all parts take part in a
+        decision.
+    history_ : dict of arrays
+        Exact: per iteration, problem, iteration, seconds, primal, dual, relative_gap, active_rows
+        and passes (kernel entries evaluated over rows squared). Divided: per level, problem, level,
+        parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
+        part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
+    n_samples_fit_ : int
+        Number of training rows.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
+        "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
+        "engine": [StrOptions({"local", "spark"}), Engine],
+        "checkpoint": [None, str, PathLike],
+        "warm_start": ["boolean"],
+    }
+
+    gamma: float | str = "scale"
+    strategy: str | Strategy = "auto"
+    engine: Any = "local"
+    checkpoint: str | PathLike[str] | None = None
+    warm_start: bool = False
+
+
+class KernelPredictor(Predictor):
     """A classifier that sums kernel values with its support vectors."""
+
+    _fitted = "dual_coef_"
 
     kernel: Any
     multi_class: str
     decision_function_shape: str
     random_state: Any
-    classes_: NDArray[Any]
 
     @property
     def _pairwise(self) -> bool:
         return is_precomputed(self)
 
-    def _accepted(self) -> dict[str, Any]:
-        """Return the forms of X that the kernel takes, as arguments of the validation."""
-        sparse = isinstance(self.kernel, str) and not self._pairwise
-        return {
-            "accept_sparse": "csr" if sparse else False,
-            "accept_large_sparse": True,
-            "dtype": [np.float64, np.float32],
-        }
+    @property
+    def _sparse(self) -> bool:
+        return isinstance(self.kernel, str) and not self._pairwise
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(self, X, y, **self._accepted(), order="C")
-        check_classification_targets(y)
+        X, y = super()._checked_training_data(X, y)
         if self._pairwise and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "A precomputed kernel must be a square matrix of shape (n_samples, n_samples); "
                 f"got {X.shape}."
             )
-        return canonical(X), np.asarray(y)
+        return X, y
 
     def _decisions(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted(), order="C")
         return decisions(self, X)
+
+    def _labels(self, decisions: Array) -> NDArray[Any]:
+        return labels(self, decisions)
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
@@ -72,27 +211,10 @@ class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
             Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
             ``decision_function_shape="ovo"`` gives one column per pair instead.
         """
-        values = self._decisions(X)
-        if values.shape[1] == 1:
-            return np.ravel(values)
-        if self.multi_class == "ovo" and self.decision_function_shape == "ovr":
+        values = super().decision_function(X)
+        if values.ndim == 2 and self.multi_class == "ovo" and self.decision_function_shape == "ovr":
             return votes(values, len(self.classes_))
         return values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        return labels(self, self._decisions(X))
 
     def compress(self, n_basis: int) -> Self:
         """Return a fitted classifier that decides alike on fewer points.
@@ -117,14 +239,3 @@ class KernelModel(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore
         check_is_fitted(self)
         small: Self = compressed(self, n_basis, seed_of(self.random_state))
         return small
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a fit has ended, if only by an interrupt."""
-        return hasattr(self, "dual_coef_")
-
-    def __sklearn_tags__(self) -> Tags:
-        """Describe the estimator to scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._pairwise
-        tags.input_tags.sparse = isinstance(self.kernel, str) and not self._pairwise
-        return tags

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock, even_parts
@@ -17,13 +16,11 @@ from ..core.budget import Budget
 from ..core.fit import train
 from ..core.losses import LossConstants
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, thread_count
+from ..core.resources import thread_count
 from ..core.training_set import (
-    COLUMNS,
     UNEVEN_PENALTY,
     TrainingSet,
     class_weights,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import Engine, LocalEngine, resolve
@@ -32,7 +29,7 @@ from ..linear.history import LinearHistory, Score
 from ..linear.problem import LinearProblem
 from ..linear.problems import LinearProblems
 from ..linear.solvers import SolverOptions, dsvrg
-from .path import checked_values
+from .path import Path
 
 # What `partial_fit` sets, and another fit ends.
 LEARNT = ("curvature_", "n_samples_seen_", "_learnt_constant")
@@ -101,14 +98,7 @@ def train_linear(
     """
     name = type(estimator).__name__
     with FitProgress(label or name, estimator.tol) as progress:
-        budget = Budget(
-            tol=estimator.tol,
-            max_iter=estimator.max_iter,
-            max_time=estimator.max_time,
-            memory=memory_bytes(estimator.memory_limit),
-            threads=problems.engine.share(1).threads,
-            seed=seed,
-        )
+        budget = Budget.of(estimator, seed, threads=problems.engine.share(1).threads)
 
         def listener(row: Any) -> None:
             progress.report(row["begun"], row["relative_gap"])
@@ -139,7 +129,6 @@ def train_linear(
             fit,
             partial(fit.solve_all, report),
             lambda fit: set_fitted(estimator, classes, fit.attributes()),
-            lambda fit: fit.usable,
         )
     return fit
 
@@ -155,30 +144,20 @@ def set_fitted(estimator: Any, classes: NDArray[Any], attributes: dict[str, Any]
 
 def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Any]:
     """Return fitted copies of a linear machine for ``Cs``, each from its neighbour's solution."""
-    values, name = checked_values(estimator, Cs), type(estimator).__name__
-    models = [clone(estimator).set_params(C=C) for C in values.tolist()]
-    first = models[0]
-    first._check_parameters()
-    X, y = first._checked_training_data(X, y)
-    training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
+    path = Path.of(estimator, X, y, Cs, sample_weight)
+    first = path.models[0]
     seed = first._seed()
-    columns = {name: vars(first)[name] for name in COLUMNS if name in vars(first)}
-    training, validation = first._validation(training, X, None, None, seed)
-    problems = posed(first, training)
-    neighbour = None
-    for k in np.argsort(values, kind="stable"):
-        model = models[k]
-        vars(model).update(columns)
-        if model.verbose:
-            print(f"[{name}] C={model.C:g}")
+    training, validation = first._validation(path.training, path.X, None, None, seed)
+    problems, neighbour = posed(first, training), None
+    for label, model in path.labelled():
         neighbour = train_linear(
             model,
             replace(problems, constants=LossConstants.of(model._loss(), model.C)),
             training.classes,
             seed,
-            label=f"{name}, C={model.C:g}",
+            label=label,
             score=validation,
             neighbour=neighbour,
             keep_duals=True,
         )
-    return models
+    return path.models

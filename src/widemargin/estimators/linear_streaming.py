@@ -24,7 +24,6 @@ from ..linear.model import split_weights
 from ..linear.online import absorb
 from ..linear.problems import LinearProblems
 from .linear_fit import constant_of, loss_of, train_linear
-from .linear_prediction import ACCEPTED
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
@@ -97,7 +96,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
             "None."
         )
     known = None if first and classes is not None else estimator.classes_
-    X, y = validate_data(estimator, X, y, reset=first, **ACCEPTED)
+    X, y = validate_data(estimator, X, y, reset=first, **estimator._accepted())
     check_classification_targets(y)
     labels = _labels(classes, known)
     codes = _codes(np.asarray(y), labels)

@@ -10,41 +10,41 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
-from ..core.budget import Budget
-from ..core.fit import Fit, train
+from ..core.budget import Budget, seed_of
+from ..core.fit import train
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes, thread_count
+from ..core.resources import thread_count
 from ..core.training_set import (
     UNEVEN_PENALTY,
     TrainingSet,
     class_factors,
     earlier_fit_kept,
-    training_set,
     warn_if_one_feature_dominates,
 )
 from ..engines import Engine, resolve
-from ..multiclass.fit import fitted_attributes, is_usable, multiclass_fit
-from ..multiclass.gather import choose, in_canonical_order
+from ..multiclass.fit import (
+    MulticlassFit,
+    choose,
+    in_canonical_order,
+)
 from ..multiclass.problem import (
     FORMULATIONS,
-    ClassWeights,
     MulticlassObjective,
     MulticlassProblem,
     StoredWeights,
 )
 from ..multiclass.solvers import SOLVERS, refuse
-from .multiclass_svm_prediction import MulticlassModel
+from .multiclass_svm_prediction import MulticlassPredictor
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
 
 
 @with_parameters
-class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, WeightedLoss):
+class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameters, WeightedLoss):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
@@ -161,22 +161,19 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, W
         """
         self._check_parameters()
         with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
+            _, training = self._training_set(X, y, sample_weight)
             name = type(self).__name__
-            training = training_set(X, y, sample_weight, pairwise=False, estimator=name)
             warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
             engine = resolve(self.engine, thread_count(self.n_jobs))
             with FitProgress(name, self.tol) as progress, self._released(engine):
-                budget, problem = budget_of(self), self._pose(training, engine)
+                budget = Budget.of(self, seed_of(self.random_state))
+                problem = self._pose(training, engine)
                 solver = choose(self.solver, problem, budget.memory)
                 listener = partial(self._show, progress)
                 start = self._earlier if self.warm_start else None
-                fit = multiclass_fit(name, problem, solver, budget, listener, start)
+                fit = MulticlassFit(name, problem, solver, budget, listener, start)
 
-                def keep(fit: Fit[ClassWeights]) -> None:
-                    self._set_fitted(fit, problem.objective, solver, training.classes)
-
-                train(fit, fit.run, keep, is_usable)
+                train(fit, fit.run, lambda fit: self._set_fitted(fit, training.classes))
         return self
 
     def _pose(self, training: TrainingSet, engine: Engine) -> MulticlassProblem:
@@ -216,21 +213,12 @@ class MulticlassSVMClassifier(MulticlassModel, ConstantFeature, FitParameters, W
         duals = getattr(self, "_duals", None)
         return None if duals is None else StoredWeights(self._weights, duals)
 
-    def _set_fitted(
-        self,
-        fit: Fit[ClassWeights],
-        objective: MulticlassObjective,
-        solver: str,
-        classes: NDArray[Any],
-    ) -> None:
-        iterate = fit.iterate(0)
-        assert iterate is not None, "a fit that ends has a solution"
+    def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
         self.classes_ = classes
-        weights = iterate.weights
-        for name, value in fitted_attributes(fit, weights, objective, solver).items():
+        for name, value in fit.attributes().items():
             setattr(self, name, value)
-        self._duals = iterate.duals if self.warm_start else None
-        self._weights = weights if self.warm_start else None
+        self._duals = fit.found.duals if self.warm_start else None
+        self._weights = fit.found.weights if self.warm_start else None
 
 
 def objective_of(
@@ -245,16 +233,4 @@ def objective_of(
         float(estimator.C),
         None if estimator.class_weight is None else tuple(factors.tolist()),
         float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0,
-    )
-
-
-def budget_of(estimator: MulticlassSVMClassifier) -> Budget:
-    """Return the limits of an estimator's fit, which begins now."""
-    return Budget(
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
-        max_time=estimator.max_time,
-        memory=memory_bytes(estimator.memory_limit),
-        threads=thread_count(estimator.n_jobs),
-        seed=int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)),
     )

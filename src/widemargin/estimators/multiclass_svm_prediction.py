@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.resources import single_threaded_blas, thread_count
 from ..engines import LocalEngine
 from ..linear.model import BLOCK_VALUES
-from .linear_prediction import ACCEPTED, LinearModel
+from .linear_model import LinearPredictor
 
 
 def for_blocks_of_scores(
@@ -60,30 +60,14 @@ def best_columns(scores: Array, k: int) -> NDArray[np.intp]:
     return np.asarray(columns[order][begins[:, None] + np.arange(k)])
 
 
-class MulticlassModel(LinearModel):
+class MulticlassPredictor(LinearPredictor):
     """A classifier with a weight vector for every class: all but the fit."""
 
-    coef_: Any
+    def _predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels of checked rows, in memory that does not grow with the classes."""
+        return np.asarray(self.classes_[self._best(X, 1)[:, 0]])
 
-    def predict(self: Any, X: Any) -> NDArray[Any]:
-        """Predict class labels.
-
-        Memory does not grow with rows times classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        best = self._best(X, 1)[:, 0]
-        return np.asarray(self.classes_[best])
-
-    def predict_top_k(self: Any, X: Any, k: int) -> NDArray[Any]:
+    def predict_top_k(self, X: Any, k: int) -> NDArray[Any]:
         """Predict the k labels that suit each row best.
 
         Parameters
@@ -98,7 +82,7 @@ class MulticlassModel(LinearModel):
         array of shape (n_samples, k)
             Labels from ``classes_``, best first; of equally good ones the first in ``classes_``.
         """
-        check_is_fitted(self)
+        X = self._checked_rows(X)
         n_classes = len(self.classes_)
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= n_classes:
             raise ValueError(
@@ -131,10 +115,8 @@ class MulticlassModel(LinearModel):
         self.coef_ = sp.csr_array(self.coef_)
         return self
 
-    def _best(self: Any, X: Any, k: int) -> NDArray[np.intp]:
-        """Return the places of the best k classes of each row."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **ACCEPTED)
+    def _best(self, X: Any, k: int) -> NDArray[np.intp]:
+        """Return the places of the best k classes of each checked row."""
         best = np.empty((X.shape[0], k), dtype=np.intp)
 
         def rank(start: int, scores: Array) -> None:
@@ -142,18 +124,14 @@ class MulticlassModel(LinearModel):
                 scores = np.hstack([-scores, scores])
             best[start : start + len(scores)] = best_columns(scores, k)
 
-        threads = thread_count(self.n_jobs)
-        for_blocks_of_scores(X, self.coef_, self.intercept_, rank, threads)
+        for_blocks_of_scores(X, self.coef_, self.intercept_, rank, thread_count(self.n_jobs))
         return best
 
-    def _decisions(self: Any, X: Any) -> Array:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **ACCEPTED)
+    def _decisions(self, X: Any) -> Array:
         decisions = np.empty((X.shape[0], self.coef_.shape[0]))
 
         def keep(start: int, scores: Array) -> None:
             decisions[start : start + len(scores)] = scores
 
-        threads = thread_count(self.n_jobs)
-        for_blocks_of_scores(X, self.coef_, self.intercept_, keep, threads)
+        for_blocks_of_scores(X, self.coef_, self.intercept_, keep, thread_count(self.n_jobs))
         return decisions

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
-from .search_folds import Folds, FoldScores, scores_by_paths
-from .search_grid import AXES, best_row, results_table
+from .search_grid import AXES, Folds, FoldScores, best_row, results_table, scores_by_paths
 from .shared_search import can_share, scores_on_shared_blocks
 
 DEFAULT_FOLDS = 5
@@ -116,7 +115,7 @@ class ParameterSearch:
             The fitted classifier.
         """
         self._validate_params()
-        name, pairwise = type(self).__name__, getattr(self, "_pairwise", False)
+        name, pairwise = type(self).__name__, self._pairwise
         with earlier_fit_kept(self):
             X, y = self._checked_training_data(X, y)
             training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)

@@ -1,12 +1,9 @@
-"""Fits for several values of C, each from the solution of its neighbour.
-
-The dual of a larger ``C`` is searched from the best multiple of the last solution: along that ray
-lie the last duals as they are and the last duals grown with ``C``, which is where those at their
-bound go. Its margins are multiples too, so that a start costs no kernel value.
-"""
+"""Fits for several values of C, each from the solution of its neighbour."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,36 +11,39 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..core.arrays import Array
-from ..core.progress import FitProgress
-from ..core.training_set import training_set
+from ..core.training_set import COLUMNS, TrainingSet
 from ..kernel.divide.driver import EXACT_ROWS
-from ..kernel.problem import Duals
 
 
-def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Any]:
-    """Return fitted copies of a kernel machine, one for each of ``Cs``."""
-    values, name = checked_values(estimator, Cs), type(estimator).__name__
-    models = [clone(estimator).set_params(C=C) for C in values.tolist()]
-    first = models[0]
-    first._check_parameters()
-    X, y = first._checked_training_data(X, y)
-    training = training_set(X, y, sample_weight, pairwise=first._pairwise, estimator=name)
-    refuse_division(estimator, len(training.codes))
-    seed, columns = first._seed(), dict(vars(first))
-    kernel, rows = first._kernel_and_rows(training.X, training.weights)
-    neighbours: list[Duals] | None = None
-    for k in np.argsort(values, kind="stable"):
-        model = models[k]
-        for attribute in ("n_features_in_", "feature_names_in_"):  # which validation has set
-            if attribute in columns:
-                setattr(model, attribute, columns[attribute])
-        if model.verbose:
-            print(f"[{name}] C={model.C:g}")
-        problems = model._pose(training, kernel, rows)
-        with FitProgress(f"{name}, C={model.C:g}", model.tol) as progress:
-            fit = model._fit_exactly(training, problems, seed, progress, neighbours)
-        neighbours = [each.iterate for each in fit.solved]
-    return models
+@dataclass(frozen=True)
+class Path:
+    """Copies of an estimator, one for each value of ``C``, and the training set they share."""
+
+    models: list[Any]  # in the order of the values given
+    ascending: list[Any]  # the same in ascending order of ``C``
+    X: Any  # the rows given, checked
+    training: TrainingSet
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> Path:
+        """Check parameters and data once for all values."""
+        values = checked_values(estimator, Cs)
+        models = [clone(estimator).set_params(C=C) for C in values.tolist()]
+        first = models[0]
+        first._check_parameters()
+        X, training = first._training_set(X, y, sample_weight)
+        columns = {each: vars(first)[each] for each in COLUMNS if each in vars(first)}
+        for model in models:
+            vars(model).update(columns)
+        return cls(models, [models[k] for k in np.argsort(values, kind="stable")], X, training)
+
+    def labelled(self) -> Iterator[tuple[str, Any]]:
+        """Go through the models in ascending order, each with a label for messages."""
+        for model in self.ascending:
+            name = type(model).__name__
+            if model.verbose:
+                print(f"[{name}] C={model.C:g}")
+            yield f"{name}, C={model.C:g}", model
 
 
 def checked_values(estimator: Any, Cs: ArrayLike) -> Array:

@@ -7,17 +7,15 @@ from typing import Any, ClassVar
 
 from ..core.parameters import with_parameters
 from .kernel import ODMClassifier, SVMClassifier
-from .kernel_model import KernelModel
-from .kernel_parameters import KernelParameters
+from .kernel_model import KernelParameters, KernelPredictor
 from .linear import LinearODMClassifier, LinearSVMClassifier
-from .linear_parameters import LinearParameters
-from .linear_prediction import LinearModel
+from .linear_model import LinearParameters, LinearPredictor
 from .parameter_search import ParameterSearch
 from .parameters import HingeLoss, MarginDistributionLoss, SquaredHingeLoss
 
 
 @with_parameters
-class KernelSearch(ParameterSearch, KernelModel, KernelParameters):
+class KernelSearch(ParameterSearch, KernelPredictor, KernelParameters):
     """Search for the C and gamma of a kernel classifier.
 
     Parameters
@@ -106,7 +104,7 @@ class SVMClassifierCV(KernelSearch, HingeLoss):
 
 
 @with_parameters
-class LinearODMClassifierCV(ParameterSearch, LinearModel, LinearParameters):
+class LinearODMClassifierCV(ParameterSearch, LinearPredictor, LinearParameters):
     """Linear ODM, its C, υ and θ chosen by cross-validation.
 
     Every choice of C, υ and θ is scored on every fold, by models as exact as those of
@@ -158,7 +156,7 @@ class LinearODMClassifierCV(ParameterSearch, LinearModel, LinearParameters):
 
 
 @with_parameters
-class LinearSVMClassifierCV(ParameterSearch, LinearModel, LinearParameters, SquaredHingeLoss):
+class LinearSVMClassifierCV(ParameterSearch, LinearPredictor, LinearParameters, SquaredHingeLoss):
     """Linear support vector machine, its C chosen by cross-validation.
 
     The search of :class:`LinearODMClassifierCV`, by models as exact as those of

@@ -17,12 +17,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
-from ..core.copies import copies
 from ..core.fit import warn
 from ..core.losses import LossTerms
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
-from ..core.rows import canonical
+from ..core.rows import canonical, copies
 from ..core.training_set import TrainingSet, class_weights
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.kernels import Kernel
@@ -36,7 +35,7 @@ from ..kernel.solvers.shared_blocks import (
     rows_of_block,
 )
 from .kernel_machine import KernelMachine
-from .search_folds import Folds, FoldScores
+from .search_grid import Folds, FoldScores
 
 # Up to this many training rows every model is solved separately, to full precision.
 ALONE_ROWS = 2000

@@ -20,24 +20,13 @@ from ..kernel.problems import KernelProblems, binary_tasks
 
 @dataclass(frozen=True)
 class ValidationSet:
-    """Rows that are not trained on.
+    """Rows that are not trained on."""
 
-    Attributes
-    ----------
-    X : array or CSR matrix
-        Rows in the user's columns; kernel values with all rows given when precomputed.
-    codes : array of shape (n_rows,)
-        Position of each row's label in the training set's classes.
-    scheme : str
-        Scheme by which several classes become binary problems.
-    function : callable or None
-        The kernel, if it is a function.
-    """
-
-    X: Any
+    X: Any  # rows in the user's columns; kernel values with all rows given when precomputed
+    # (n_rows,): position of each row's label in the training set's classes.
     codes: NDArray[np.int64]
-    scheme: str
-    function: Callable[[Any, Any], Any] | None = None
+    scheme: str  # scheme by which several classes become binary problems
+    function: Callable[[Any, Any], Any] | None = None  # the kernel, if it is a function
 
     def score(
         self,
@@ -103,9 +92,7 @@ def validation_rows(
             else "validation_fraction is set too. Give one of them."
         )
         raise ValueError(f"X_val and y_val choose the level at which a divided fit stops; {other}")
-    X_val, y_val = validate_data(
-        estimator, X_val, y_val, reset=False, **estimator._accepted(), order="C"
-    )
+    X_val, y_val = validate_data(estimator, X_val, y_val, reset=False, **estimator._accepted())
     return training, ValidationSet(canonical(X_val), codes_of(y_val, training), scheme, function)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..core.arrays import Array
-from ..core.certificates import Certificate
+from ..core.outcome import Certificate
 from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
 from .methods import GossipMethod, NativeNetwork, NetworkSetting

@@ -11,7 +11,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.kernel_machine import KernelMachine
-from ..estimators.linear_machine import LinearMachine
+from ..estimators.linear import LinearMachine
 from .display import Display, final_estimator, require_matplotlib
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from ..core.arrays import Array
 from ..core.budget import Budget
 from ..core.history import History
 from ..core.losses import LossTerms
-from ..kernel.divide.merge import block_of_whole, small_copy
+from ..kernel.divide.methods import block_of_whole, small_copy
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.samples import Samples
 from ..kernel.solvers.binary import solve_binary

@@ -34,21 +34,11 @@ from .kernels import Kernel
 
 @dataclass(frozen=True)
 class PivotedCholesky:
-    """A factor with its pivots.
+    """A factor with its pivots."""
 
-    Attributes
-    ----------
-    factor : array of shape (n_rows, rank)
-        ``F``; its pivot rows, in order, are lower triangular.
-    pivots : array of shape (rank,)
-        Row numbers, in the order they were picked.
-    residual : array of shape (n_rows,)
-        Diagonal of K − FFᵀ, never negative.
-    """
-
-    factor: Array
-    pivots: NDArray[np.int64]
-    residual: Array
+    factor: Array  # (n_rows, rank): ``F``; its pivot rows, in order, are lower triangular
+    pivots: NDArray[np.int64]  # (rank,): row numbers, in the order they were picked
+    residual: Array  # (n_rows,): diagonal of K − FFᵀ, never negative
 
     @property
     def rank(self) -> int:

@@ -5,7 +5,7 @@ the copies' weights, the primal is the same function of the decision; and a merg
 in proportion to the weights, gives the same dual objective. The terms of a loss follow: bounds
 add up, and so do the inverses of the curvatures.
 
-:mod:`widemargin.core.copies` finds the copies.
+:mod:`widemargin.core.rows` finds the copies.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from ..core.copies import copies
-from ..core.rows import canonical
+from ..core.rows import canonical, copies
 from .problem import KernelProblem
 from .samples import Samples
 
@@ -28,21 +27,11 @@ WORTHWHILE = 0.05
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies among the rows, and the way back from merged rows.
+    """Copies among the rows, and the way back from merged rows."""
 
-    Attributes
-    ----------
-    group : array of shape (n_rows,)
-        The merged row of every row.
-    first : array of shape (n_merged,)
-        The first copy of every merged row.
-    share : array of shape (n_rows,)
-        Part of the merged row's weight that is a row's own.
-    """
-
-    group: NDArray[np.int64]
-    first: NDArray[np.int64]
-    share: Array
+    group: NDArray[np.int64]  # (n_rows,): the merged row of every row
+    first: NDArray[np.int64]  # (n_merged,): the first copy of every merged row
+    share: Array  # (n_rows,): part of the merged row's weight that is a row's own
 
     def merge(self, net_dual: Array) -> Array:
         """Add up the duals of copies."""
@@ -55,28 +44,16 @@ class Copies:
 
 @dataclass(frozen=True)
 class MergedRows(Copies):
-    """A problem without copies.
+    """A problem without copies."""
 
-    Attributes
-    ----------
-    problem : KernelProblem
-        One row for each set of copies, where the first of them stood.
-    """
-
-    problem: KernelProblem
+    problem: KernelProblem  # one row for each set of copies, where the first of them stood
 
 
 @dataclass(frozen=True)
 class MergedSamples(Copies):
-    """A training set without copies.
+    """A training set without copies."""
 
-    Attributes
-    ----------
-    samples : Samples
-        One row for each set of copies, where the first of them stood.
-    """
-
-    samples: Samples
+    samples: Samples  # one row for each set of copies, where the first of them stood
 
 
 def merge_samples(samples: Samples) -> MergedSamples | None:

@@ -36,23 +36,14 @@ KERNEL_NAMES = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with all its constants.
+    """A kernel with all its constants."""
 
-    Attributes
-    ----------
-    name : str
-        One of ``KERNEL_NAMES``.
-    gamma, coef0, degree
-        Constants of the table above.
-    constant : float
-        Added to every value; 1 gives a penalised intercept.
-    """
-
-    name: str
+    name: str  # one of ``KERNEL_NAMES``
+    # Constants of the table above.
     gamma: float = 1.0
     coef0: float = 0.0
     degree: int = 3
-    constant: float = 0.0
+    constant: float = 0.0  # added to every value; 1 gives a penalised intercept
 
     @property
     def positive_semidefinite(self) -> bool:

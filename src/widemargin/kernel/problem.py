@@ -11,72 +11,42 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from ..core.certificates import Certificate, certify
-from ..core.history import Columns, History
+from ..core.history import CERTIFIED, Columns, History
 from ..core.losses import LossTerms
+from ..core.outcome import Certificate, certify
 from ..core.rows import Rows, as_rows, take_rows
 from .kernels import Kernel, weighted_sums
 
 # Columns of the record of a solve.
-COLUMNS: Columns = {
-    "problem": int,
-    "iteration": int,
-    "seconds": float,
-    "primal": float,
-    "dual": float,
-    "relative_gap": float,
-    "active_rows": int,
-    "passes": float,
-}
+COLUMNS: Columns = {"problem": int, **CERTIFIED, "active_rows": int, "passes": float}
+# Rows of a user's kernel matrix that are copied at a time.
+PRODUCT_ROWS = 512
 
 
 @dataclass(frozen=True)
 class Duals:
-    """The iterate of the kernel solvers: where one starts, stands or stops.
+    """The iterate of the kernel solvers: where one starts, stands or stops."""
 
-    Attributes
-    ----------
-    net_dual : array of shape (n_rows,)
-        One dual per row, in float64.
-    margin : array of shape (n_rows,) or None
-        Q ``net_dual`` in float64; None where it is not known.
-    lowest_eigenvalue : float
-        Lowest eigenvalue of the kernel matrix if that is indefinite, else 0.
-    """
-
-    net_dual: Array
-    margin: Array | None = None
+    net_dual: Array  # (n_rows,): one dual per row, in float64
+    margin: Array | None = None  # (n_rows,): Q ``net_dual`` in float64; None where it is not known
+    # Lowest eigenvalue of the kernel matrix if that is indefinite, else 0.
     lowest_eigenvalue: float = 0.0
 
 
 @dataclass
 class KernelProblem:
-    """Minimise ½ γᵀQγ + Σ φᵢ(γᵢ) with Q = YKY.
+    """Minimise ½ γᵀQγ + Σ φᵢ(γᵢ) with Q = YKY."""
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows (float32 or float64), or the kernel matrix when ``kernel.name`` is ``precomputed``.
-    kernel : Kernel
-        The kernel, with a constant if the model has an intercept.
-    label : array of shape (n_rows,)
-        +1.0 or −1.0.
-    terms : LossTerms
-        The loss, weights included.
-    threads : int
-        Threads; results do not depend on them.
-    shift : float
-        Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
-    clusters : list
-        The rows that were clustered last, with their clusters; shared by the problems of a fit.
-    """
-
+    # (n_rows, n_features): rows (float32 or float64), or the kernel matrix when ``kernel.name`` is
+    # ``precomputed``.
     X: Any
-    kernel: Kernel
-    label: Array
-    terms: LossTerms
-    threads: int = 1
+    kernel: Kernel  # the kernel, with a constant if the model has an intercept
+    label: Array  # (n_rows,): +1.0 or −1.0
+    terms: LossTerms  # the loss, weights included
+    threads: int = 1  # results do not depend on them
+    # Added to the diagonal of Q, to make a convex problem of an indefinite kernel.
     shift: float = 0.0
+    # The rows that were clustered last, with their clusters; shared by the problems of a fit.
     clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -203,3 +173,60 @@ def _signed_product(problem: KernelProblem, vector: Array) -> Array:
     signed = problem.label * vector
     sums = problem.X @ signed.astype(problem.X.dtype) + problem.kernel.constant * signed.sum()
     return np.asarray(problem.label * sums + problem.shift * vector, dtype=np.float64)
+
+
+class KernelProducts:
+    """Multiplies blocks of Q by vectors in the precision of the data, and keeps nothing of Q.
+
+    Attributes
+    ----------
+    entries : int
+        Kernel values used so far.
+    """
+
+    def __init__(self, problem: KernelProblem) -> None:
+        self.problem, self.entries = problem, 0
+
+    @property
+    def passes(self) -> float:
+        """Kernel values used so far, in whole matrices."""
+        return self.entries / self.problem.n_rows**2
+
+    def all_rows(self, columns: NDArray[np.int64], values: Array) -> Array:
+        """Compute Q[:, columns] values."""
+        problem, coef = self.problem, values * self.problem.label[columns]
+        if problem.kernel.name == "precomputed":
+            return self.some_rows(np.arange(problem.n_rows), columns, values)
+        self.entries += problem.n_rows * columns.size
+        product = problem.kernel.product(
+            problem.rows, problem.rows, coef, columns, problem.threads
+        )[0]
+        return self._signed(product, np.arange(problem.n_rows), columns, values)
+
+    def some_rows(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64], values: Array
+    ) -> Array:
+        """Compute Q[rows, columns] values."""
+        problem, coef = self.problem, values * self.problem.label[columns]
+        self.entries += rows.size * columns.size
+        if problem.kernel.name == "precomputed":
+            product = np.full(rows.size, problem.kernel.constant * float(coef.sum()))
+            for first in range(0, rows.size, PRODUCT_ROWS):
+                block = problem.X[np.ix_(rows[first : first + PRODUCT_ROWS], columns)]
+                product[first : first + PRODUCT_ROWS] += weighted_sums(block, coef[None])[0]
+        else:
+            queries = as_rows(problem.X[rows])
+            product = problem.kernel.product(queries, problem.rows, coef, columns, problem.threads)[
+                0
+            ]
+        return self._signed(product, rows, columns, values)
+
+    def _signed(
+        self, product: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], values: Array
+    ) -> Array:
+        signed = np.asarray(self.problem.label[rows] * product)
+        if self.problem.shift:
+            spread = np.zeros(self.problem.n_rows)
+            spread[columns] = values
+            signed += self.problem.shift * spread[rows]
+        return signed

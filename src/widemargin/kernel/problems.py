@@ -32,18 +32,10 @@ LARGEST_AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class BinaryTask:
-    """The rows of a binary problem and their labels.
+    """The rows of a binary problem and their labels."""
 
-    Attributes
-    ----------
-    rows : array of int or None
-        The rows that take part; None means all.
-    label : array
-        +1.0 or −1.0 for each of them.
-    """
-
-    rows: NDArray[np.int64] | None
-    label: Array
+    rows: NDArray[np.int64] | None  # the rows that take part; None means all
+    label: Array  # +1.0 or −1.0 for each of them
 
 
 def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> list[BinaryTask]:
@@ -66,30 +58,14 @@ def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> list[
 
 @dataclass(frozen=True)
 class KernelProblems:
-    """All binary problems of a fit.
+    """All binary problems of a fit."""
 
-    Attributes
-    ----------
-    tasks : list of BinaryTask
-        Rows and labels of each problem.
-    kernel : Kernel
-        The kernel, resolved.
-    rows : array or CSR matrix
-        Training rows as the kernel sees them.
-    weights : array of shape (n_rows,)
-        Weight of each row's loss.
-    loss : Loss
-        The loss.
-    previous : array of shape (n_problems, n_rows) or None
-        Coefficients to start from.
-    """
-
-    tasks: list[BinaryTask]
+    tasks: list[BinaryTask]  # rows and labels of each problem
     kernel: Kernel
-    rows: Any
-    weights: Array
+    rows: Any  # training rows as the kernel sees them
+    weights: Array  # (n_rows,): weight of each row's loss
     loss: Loss
-    previous: Array | None = None
+    previous: Array | None = None  # (n_problems, n_rows): coefficients to start from
     _clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:

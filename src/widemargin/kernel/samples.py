@@ -18,26 +18,13 @@ from .problem import KernelProblem
 
 @dataclass(frozen=True)
 class Samples:
-    """All that training on some rows needs.
+    """All that training on some rows needs."""
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows, or their square kernel matrix when the kernel is precomputed.
-    kernel : Kernel
-        The kernel.
-    label : array of shape (n_rows,)
-        +1.0 or −1.0.
-    weight : array of shape (n_rows,)
-        Weight of each row's loss in the whole problem.
-    loss : Loss
-        The loss.
-    """
-
+    # (n_rows, n_features): rows, or their square kernel matrix when the kernel is precomputed.
     X: Any
     kernel: Kernel
-    label: Array
-    weight: Array
+    label: Array  # (n_rows,): +1.0 or −1.0
+    weight: Array  # (n_rows,): weight of each row's loss in the whole problem
     loss: Loss
 
     @property
@@ -100,17 +87,9 @@ class Samples:
 
 @dataclass(frozen=True)
 class OwnedRows:
-    """Rows that lie with their part, under their numbers in the whole training set.
+    """Rows that lie with their part, under their numbers in the whole training set."""
 
-    Attributes
-    ----------
-    numbers : array of shape (n_rows,)
-        The rows' numbers, ascending.
-    samples : Samples
-        The rows.
-    """
-
-    numbers: NDArray[np.int64]
+    numbers: NDArray[np.int64]  # (n_rows,): the rows' numbers, ascending
     samples: Samples
 
     @property
@@ -175,56 +154,33 @@ Source = Samples | OwnedRows
 
 @dataclass(frozen=True)
 class PartReport:
-    """Result of solving a part, in numbers.
+    """Result of solving a part, in numbers."""
 
-    Attributes
-    ----------
-    primal, dual : float
-        Objectives of the part's own problem.
-    iterations : int
-        Iterations of the solver.
-    outcome, solver : str
-        Names of the solver's outcome and of the solver.
-    moved, size : float
-        Sums of |change of a dual| since the start, and of |dual|.
-    lowest_eigenvalue : float
-        Lowest eigenvalue of the part's kernel matrix if that is indefinite, else 0.
-    """
-
+    # Objectives of the part's own problem.
     primal: float
     dual: float
     iterations: int
+    # Names of the solver's outcome and of the solver.
     outcome: str
     solver: str
+    # Sums of |change of a dual| since the start, and of |dual|.
     moved: float
     size: float
+    # Lowest eigenvalue of the part's kernel matrix if that is indefinite, else 0.
     lowest_eigenvalue: float = 0.0
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows, their duals, and what the part stands for.
+    """Some rows, their duals, and what the part stands for."""
 
-    Attributes
-    ----------
-    rows : array of shape (n_rows,)
-        Row numbers in the whole training set, ascending.
-    net_dual : array of shape (n_rows,)
-        One dual per row.
-    mass : float
-        Weight of the training rows that the part stands for; more than that of its own rows once
-        a merge has dropped some.
-    source : Samples or OwnedRows
-        Source of the rows.
-    report : PartReport or None
-        Report of the last solve; None before the first.
-    """
-
-    rows: NDArray[np.int64]
-    net_dual: Array
+    rows: NDArray[np.int64]  # (n_rows,): row numbers in the whole training set, ascending
+    net_dual: Array  # (n_rows,): one dual per row
+    # Weight of the training rows that the part stands for; more than that of its own rows once a
+    # merge has dropped some.
     mass: float
     source: Source
-    report: PartReport | None = None
+    report: PartReport | None = None  # report of the last solve; None before the first
 
     @property
     def n_rows(self) -> int:

@@ -19,31 +19,16 @@ SENT_SIZE = 256
 
 @dataclass
 class BlockProblem:
-    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over the rows of all blocks of an engine.
+    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over the rows of all blocks of an engine."""
 
-    Attributes
-    ----------
-    engine : Engine
-        Where the blocks are.
-    blocks : Parts
-        The engine's parts, of :class:`~widemargin.core.blocks.RowBlock`.
-    pose : Pose
-        The problem, but for its rows.
-    n_rows, stored_bytes : int
-        Rows of all blocks, and the bytes that they take.
-    size : int
-        Length of ``w``: the features, and the constant one.
-    evaluations : float
-        Gradients of single rows so far.
-    """
-
-    engine: Engine
-    blocks: Any = field(repr=False)
-    pose: Pose
+    engine: Engine  # where the blocks are
+    blocks: Any = field(repr=False)  # the engine's parts, of RowBlock
+    pose: Pose  # the problem, but for its rows
+    # Rows of all blocks, and the bytes that they take.
     n_rows: int
     stored_bytes: int
-    size: int
-    evaluations: float = 0.0
+    size: int  # length of ``w``: the features, and the constant one
+    evaluations: float = 0.0  # gradients of single rows so far
 
     @property
     def constants(self) -> LossConstants:

@@ -30,30 +30,15 @@ Rounds: TypeAlias = tuple[tuple[Array, LossConstants], ...]
 
 @dataclass(frozen=True)
 class Pose:
-    """A binary problem, but for its rows.
+    """A binary problem, but for its rows."""
 
-    Attributes
-    ----------
-    positive : int
-        The class that is positive.
-    constants : LossConstants
-        The loss.
-    constant : float
-        Value of the constant feature; 0 means no intercept.
-    factors : tuple of float or None
-        Weights of the classes.
-    threads : int
-        Threads for passes over a block's rows.
-    rounds : tuple of (array, LossConstants)
-        Rounds of the hinge's augmented Lagrangian so far. The rows' multipliers follow from them,
-        one round after the other.
-    """
-
-    positive: int
+    positive: int  # the class that is positive
     constants: LossConstants
-    constant: float = 0.0
-    factors: tuple[float, ...] | None = None
-    threads: int = 1
+    constant: float = 0.0  # value of the constant feature; 0 means no intercept
+    factors: tuple[float, ...] | None = None  # weights of the classes
+    threads: int = 1  # threads for passes over a block's rows
+    # Rounds of the hinge's augmented Lagrangian so far. The rows' multipliers follow from them, one
+    # round after the other.
     rounds: Rounds = ()
 
     def labels(self, block: RowBlock) -> Labels:

@@ -35,31 +35,16 @@ class Solving:
 
     Apart from the fit, which holds it: an object that refers to itself is freed late, and its
     arrays with it.
-
-    Attributes
-    ----------
-    problems : LinearProblems
-        What to solve.
-    solver : str
-        Name of the solver.
-    options : SolverOptions
-        Settings of single solvers.
-    start : array of shape (n_problems, size) or None
-        Weights to start from.
-    known_duals : dict of int to array or None
-        Duals that belong to ``start``; None means those that its margins imply.
-    keep_duals : bool
-        Whether ``duals`` are to be kept.
-    duals : dict of int to array
-        Duals of the problems, if they are kept and the solver has any.
     """
 
     problems: LinearProblems
     solver: str
-    options: SolverOptions
-    start: Array | None = None
+    options: SolverOptions  # settings of single solvers
+    start: Array | None = None  # (n_problems, size): weights to start from
+    # Duals that belong to ``start``; None means those that its margins imply.
     known_duals: dict[int, Array] | None = None
-    keep_duals: bool = False
+    keep_duals: bool = False  # whether ``duals`` are to be kept
+    # Duals of the problems, if they are kept and the solver has any.
     duals: dict[int, Array] = field(default_factory=dict)
 
     def __call__(self, k: int, budget: Budget, history: History) -> Solution[Array]:

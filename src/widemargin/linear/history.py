@@ -8,18 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.certificates import Certificate
-from ..core.history import Columns, History, Listener
+from ..core.history import CERTIFIED, Columns, History, Listener
+from ..core.outcome import Certificate
 
-COLUMNS: Columns = {
-    "problem": int,
-    "iteration": int,
-    "seconds": float,
-    "primal": float,
-    "dual": float,
-    "relative_gap": float,
-    "gradient_evaluations": float,
-}
+COLUMNS: Columns = {"problem": int, **CERTIFIED, "gradient_evaluations": float}
 # Iterations in a row that may pass without a better score.
 PATIENCE = 5
 

@@ -47,25 +47,14 @@ def decisions_of(X: Any, coef: Array, intercept: Array | float, threads: int = 1
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows that are not trained on, in blocks on an engine; called to score weights.
+    """Rows that are not trained on, in blocks on an engine; called to score weights."""
 
-    Attributes
-    ----------
-    engine : Engine
-        Where the rows are.
-    blocks : Parts
-        The engine's parts, of :class:`~widemargin.core.blocks.RowBlock`.
-    n_rows, n_classes : int
-        Rows of all blocks, and classes.
-    constant : float
-        Value of the constant feature; 0 means no intercept.
-    """
-
-    engine: Engine
-    blocks: Any
+    engine: Engine  # where the rows are
+    blocks: Any  # the engine's parts, of RowBlock
+    # Rows of all blocks, and classes.
     n_rows: int
     n_classes: int
-    constant: float
+    constant: float  # value of the constant feature; 0 means no intercept
 
     @classmethod
     def in_memory(cls, X: Any, codes: Any, n_classes: int, constant: float) -> Validation:
@@ -76,13 +65,13 @@ class Validation:
     def __call__(self, w: Array, k: int) -> float:
         """Return the share of rows that the weights of binary problem ``k`` get right."""
         coef, intercept = split_weights(w, self.constant)
-        count = CorrectRows(coef, float(intercept), 1 if self.n_classes == 2 else k)
+        count = CorrectDecisions(coef, float(intercept), 1 if self.n_classes == 2 else k)
         correct: int = self.engine.reduce(self.blocks, count, add)
         return correct / self.n_rows
 
 
 @dataclass(frozen=True)
-class CorrectRows:
+class CorrectDecisions:
     """Counts the rows of a block that a binary problem's weights get right."""
 
     coef: Array

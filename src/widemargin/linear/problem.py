@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..core.arrays import Array
-from ..core.certificates import Certificate
 from ..core.losses import LossConstants
+from ..core.outcome import Certificate
 from ..core.rows import Rows, as_rows
 
 Labels: TypeAlias = NDArray[np.int8]
@@ -38,24 +38,12 @@ NativeProblem: TypeAlias = "_native.LinearProblem32 | _native.LinearProblem64"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The problem at one ``w``.
+    """The problem at one ``w``."""
 
-    Attributes
-    ----------
-    objective : float
-        The primal objective, or the smoothed one that a solver minimises.
-    gradient : array of shape (size,)
-        Its gradient, w − Σ γᵢ yᵢ xᵢ.
-    certificate : Certificate
-        Proof of the gap between ``w`` and the duals that its margins imply.
-    curved : int
-        Rows whose loss has curvature there.
-    """
-
-    objective: float
-    gradient: Array
-    certificate: Certificate
-    curved: int
+    objective: float  # the primal objective, or the smoothed one that a solver minimises
+    gradient: Array  # (size,): its gradient, w − Σ γᵢ yᵢ xᵢ
+    certificate: Certificate  # proof of the gap between ``w`` and the duals that its margins imply
+    curved: int  # rows whose loss has curvature there
 
     @classmethod
     def of(
@@ -79,17 +67,11 @@ def penalties_along(w: Array, p: Array, steps: Array) -> Array:
 
 @dataclass
 class Curvature:
-    """The state of the second derivative at the point that was evaluated last.
+    """The state of the second derivative at the point that was evaluated last."""
 
-    Attributes
-    ----------
-    where : array of int8 or Point
-        The piece of its loss that each row is on; for a problem on blocks, the point itself.
-    gram : array of shape (size, size) or None
-        Σ curvature x xᵀ · ``below``, upper triangle; None where it would be too large.
-    """
-
+    # The piece of its loss that each row is on; for a problem on blocks, the point itself.
     where: Any
+    # (size, size): Σ curvature x xᵀ · ``below``, upper triangle; None where it would be too large.
     gram: Array | None
 
     def copy(self) -> Curvature:
@@ -99,35 +81,20 @@ class Curvature:
 
 @dataclass
 class LinearProblem:
-    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over rows in one place.
+    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over rows in one place."""
 
-    Attributes
-    ----------
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows, float32 or float64; file-backed arrays are read through and never copied.
-    label : array of int8 of shape (n_rows,)
-        +1 or −1.
-    constants : LossConstants
-        The loss.
-    weight : array of shape (n_rows,) or None
-        Weights of the rows beside ``C``, positive; None means 1.
-    constant : float
-        Value of the constant feature; 0 means no intercept.
-    threads : int
-        For passes over the rows; results do not depend on it.
-    multiplier : array of shape (n_rows,) or None
-        Moves the lower margin of rows, by itself times ``below`` over the row's weight.
-    rows : Rows or None
-        The native view of ``X``, which problems on the same rows share; None to make one.
-    """
-
+    # (n_rows, n_features): rows, float32 or float64; file-backed arrays are read through and never
+    # copied.
     X: Any
-    label: Labels
+    label: Labels  # (n_rows,): +1 or −1
     constants: LossConstants
+    # (n_rows,): weights of the rows beside ``C``, positive; None means 1.
     weight: Array | None = None
-    constant: float = 0.0
-    threads: int = 1
+    constant: float = 0.0  # value of the constant feature; 0 means no intercept
+    threads: int = 1  # for passes over the rows; results do not depend on it
+    # (n_rows,): moves the lower margin of rows, by itself times ``below`` over the row's weight.
     multiplier: Array | None = None
+    # The native view of ``X``, which problems on the same rows share; None to make one.
     rows: Rows | None = field(default=None, repr=False)
     # Rows are read once per evaluation: what a solver's work is counted in.
     evaluations: float = field(default=0.0, compare=False)

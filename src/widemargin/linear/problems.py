@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.blocks import RowBlock, bytes_of
+from ..core.blocks import GATHERED_BYTES, RowBlock, bytes_of
 from ..core.budget import Budget
 from ..core.fit import FEWEST_AT_ONCE
 from ..core.losses import LossConstants
@@ -20,48 +20,26 @@ from .blocks import Pose
 from .problem import LinearProblem
 from .solvers import ON_BLOCKS, choose
 
-# Rows of up to so many bytes are solved in one task by "auto": passes over them cost less than
-# asking all tasks again and again.
-GATHERED_BYTES = 256 * 2**20
 # Bytes that a solver keeps of a row: label, piece, and up to three numbers.
 BYTES_OF_ROW = 26
 
 
 @dataclass(frozen=True)
 class LinearProblems:
-    """The binary problems of a classification: rows, loss, and the class that is positive.
+    """The binary problems of a classification: rows, loss, and the class that is positive."""
 
-    Attributes
-    ----------
-    engine : Engine
-        Where the rows are.
-    blocks : Parts
-        The engine's parts, of :class:`~widemargin.core.blocks.RowBlock`.
-    n_rows, n_features, n_classes, stored_bytes : int
-        Numbers for all blocks together.
-    constants : LossConstants
-        The loss, ``C`` included.
-    constant : float
-        Value of the constant feature; 0 means no intercept.
-    factors : tuple of float or None
-        Weights of the classes.
-    whole : RowBlock or None
-        All rows, where they are in one block of this process.
-    on_disk : bool
-        Whether the rows are read from disk.
-    """
-
-    engine: Engine
-    blocks: Any
+    engine: Engine  # where the rows are
+    blocks: Any  # the engine's parts, of RowBlock
+    # Numbers for all blocks together.
     n_rows: int
     n_features: int
     n_classes: int
     stored_bytes: int
-    constants: LossConstants
-    constant: float = 0.0
-    factors: tuple[float, ...] | None = None
-    whole: RowBlock | None = None
-    on_disk: bool = False
+    constants: LossConstants  # the loss, ``C`` included
+    constant: float = 0.0  # value of the constant feature; 0 means no intercept
+    factors: tuple[float, ...] | None = None  # weights of the classes
+    whole: RowBlock | None = None  # all rows, where they are in one block of this process
+    on_disk: bool = False  # whether the rows are read from disk
 
     @classmethod
     def of_blocks(

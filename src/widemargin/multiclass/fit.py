@@ -1,30 +1,158 @@
-"""The multi-class fit: from a posed problem to fitted attributes, on any engine."""
+"""The multi-class fit: from a posed problem to fitted attributes, on any engine.
+
+:func:`choose` decides on a solver, and whether rows of other processes are gathered in one task.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..core.arrays import Array
+from ..core.blocks import CANONICAL_VALUES, GATHERED_BYTES, RowBlock, joined
 from ..core.budget import Budget
 from ..core.fit import Fit
-from ..core.history import History, Listener
+from ..core.history import CERTIFIED, Columns, History, Listener
 from ..core.outcome import Solution
-from .gather import columns_of, solve
-from .problem import ClassWeights, MulticlassObjective, MulticlassProblem
+from ..core.rows import copies_in_own_order
+from ..engines import LocalEngine
+from . import solvers
+from .problem import ClassWeights, MulticlassObjective, MulticlassProblem, StoredWeights
+from .solvers import newton
+from .solvers.tournament import dealt_classes
+
+# Solvers that leave rows in the blocks of other processes.
+ON_BLOCKS = ("tournament", "newton")
 
 
-def multiclass_fit(
+def choose(name: str, problem: MulticlassProblem, memory: int) -> str:
+    """Return the solver that 'auto' means.
+
+    It stays 'auto' where rows of other processes are gathered: the task that has them chooses.
+    """
+    if problem.engine.in_process:
+        return solvers.choose(name, problem, memory)
+    if name in ON_BLOCKS:
+        return name
+    if name != "auto":
+        if problem.stored_bytes > memory:
+            raise _too_large(f"solver={name!r}", problem, memory)
+        return name
+    if problem.stored_bytes <= min(GATHERED_BYTES, memory):
+        return "auto"
+    objective = problem.objective
+    known = objective.formulation in newton.FORMULATIONS
+    if known and newton.small_enough(objective, memory):
+        return "newton"
+    # With fewer bundles, two that meet are as large as all rows.
+    if objective.formulation == "ww" and len(dealt_classes(problem.class_rows)) >= 3:
+        return "tournament"
+    if problem.stored_bytes <= memory:
+        return "auto"
+    what = f"formulation={objective.formulation!r} with so many features"
+    raise _too_large(what, problem, memory)
+
+
+def columns_of(name: str, problem: MulticlassProblem) -> Columns:
+    """Return the columns of the history of a solver."""
+    travelling = name == "tournament" and not problem.engine.in_process
+    return {**CERTIFIED, "bytes_moved": int} if travelling else CERTIFIED
+
+
+def solve(
     name: str,
     problem: MulticlassProblem,
-    solver: str,
     budget: Budget,
-    listener: Listener | None = None,
+    history: History,
     start: ClassWeights | None = None,
-) -> Fit[ClassWeights]:
-    """Prepare the fit of all classes.
+) -> Solution[ClassWeights]:
+    """Solve with the solver that :func:`choose` returned; a start is for rows in this process."""
+    engine = problem.engine
+    if engine.in_process:
+        return solvers.solve(name, problem, budget, history, start)
+    if name in ON_BLOCKS:
+        if name == "tournament":
+            problem = _canonical_if_small(problem)
+        return solvers.solve(name, problem, budget, history)
+    share = budget.share(threads=engine.share(1).threads)
+    task = SolveTogether(problem.objective, name, share, problem.in_canonical_order)
+    solution, rows = engine.together(problem.blocks, task)
+    history.extend(rows)
+    history.iterations = solution.iterations
+    found: Solution[ClassWeights] = solution
+    return found
+
+
+@dataclass(frozen=True)
+class SolveTogether:
+    """Solves a problem in one task, on all blocks together."""
+
+    objective: MulticlassObjective
+    name: str
+    budget: Budget
+    in_canonical_order: bool
+
+    def __call__(
+        self, blocks: Sequence[RowBlock]
+    ) -> tuple[Solution[ClassWeights], Sequence[Mapping[str, Any]]]:
+        """Return the solution, without multipliers, and the rows of its history."""
+        block = joined(blocks) if self.in_canonical_order else in_canonical_order(joined(blocks))
+        problem = MulticlassProblem.of_block(
+            self.objective, LocalEngine(self.budget.threads), block
+        )
+        history = History.of(CERTIFIED, self.budget)
+        name = solvers.choose(self.name, problem, self.budget.memory)
+        solution = solvers.solve(name, problem, self.budget, history)
+        return replace(solution, iterate=StoredWeights(solution.iterate.weights)), history.rows
+
+
+@dataclass(frozen=True)
+class _JoinBlocks:
+    """Regroups the blocks of a small set into one, in canonical order."""
+
+    def split(self, _: int, block: RowBlock) -> list[tuple[int, RowBlock]]:
+        return [(0, block)]
+
+    def combine(self, blocks: list[RowBlock]) -> RowBlock:
+        return in_canonical_order(joined(blocks))
+
+
+def _canonical_if_small(problem: MulticlassProblem) -> MulticlassProblem:
+    if problem.in_canonical_order or problem.stored > CANONICAL_VALUES:
+        return problem
+    join = _JoinBlocks()
+    blocks = problem.engine.regroup(problem.blocks, join.split, join.combine, 1)
+    return replace(problem, blocks=blocks)
+
+
+def in_canonical_order(block: RowBlock) -> RowBlock:
+    """Make a small block independent of the order in which its rows were given, and of copies."""
+    X, codes = block.X, block.codes
+    if (X.nnz if sp.issparse(X) else X.size) > CANONICAL_VALUES:
+        return block
+    group, first = copies_in_own_order(X, codes.astype(np.int64))
+    weight = np.bincount(group, block.weight).astype(np.float64)
+    return RowBlock(block.name, X[first], codes[first], weight)
+
+
+def _too_large(what: str, problem: MulticlassProblem, memory: int) -> ValueError:
+    advice = {
+        "ww": "Use solver='tournament', which leaves rows where they are",
+        "ovr": "Use SparkLinearSVMClassifier(loss='hinge'), which solves the same problem",
+        "llw": "With up to 1000 features use solver='newton', which leaves rows where they are",
+    }.get(problem.objective.formulation, "Use formulation='ww', which leaves rows where they are")
+    return ValueError(
+        f"{what} needs all rows in one task: {problem.stored_bytes / 1e6:,.0f} MB, and the memory "
+        f"limit is {memory / 1e6:,.0f} MB. {advice}, or raise the limit."
+    )
+
+
+class MulticlassFit(Fit[ClassWeights]):
+    """The fit of all classes, as one problem.
 
     Parameters
     ----------
@@ -33,7 +161,7 @@ def multiclass_fit(
     problem : MulticlassProblem
         The problem.
     solver : str
-        The solver that :func:`widemargin.multiclass.gather.choose` returned.
+        The solver that :func:`choose` returned.
     budget : Budget
         Limits of the fit.
     listener : callable, optional
@@ -41,29 +169,43 @@ def multiclass_fit(
     start : ClassWeights, optional
         Earlier solution to start from; left out if it is of another number of rows or classes.
     """
-    shape = (problem.n_rows, problem.objective.n_classes)
-    fitting = None if start is None or start.duals.shape != shape else start
 
-    def solve_all(_: int, budget: Budget, history: History) -> Solution[ClassWeights]:
-        return solve(solver, problem, budget, history, fitting)
+    def __init__(
+        self,
+        name: str,
+        problem: MulticlassProblem,
+        solver: str,
+        budget: Budget,
+        listener: Listener | None = None,
+        start: ClassWeights | None = None,
+    ) -> None:
+        shape = (problem.n_rows, problem.objective.n_classes)
+        fitting = None if start is None or start.duals.shape != shape else start
 
-    history = History.of(columns_of(solver, problem), budget, listener)
-    return Fit(name, 1, solve_all, budget, history)
+        def solve_all(_: int, budget: Budget, history: History) -> Solution[ClassWeights]:
+            return solve(solver, problem, budget, history, fitting)
 
+        history = History.of(columns_of(solver, problem), budget, listener)
+        super().__init__(name, 1, solve_all, budget, history)
+        self.objective, self.solver = problem.objective, solver
 
-def is_usable(fit: Fit[ClassWeights]) -> bool:
-    """Return whether an interrupt left a model, and not only a beginning at zero."""
-    iterate = fit.iterate(0)
-    return iterate is not None and bool(abs(iterate.weights).max() > 0)
+    @property
+    def found(self) -> ClassWeights:
+        """The solution, or what an interrupt left of it."""
+        iterate = self.iterate(0)
+        assert iterate is not None, "a fit that ends has a solution"
+        return iterate
 
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model, and not only a beginning at zero."""
+        return super().usable and bool(abs(self.found.weights).max() > 0)
 
-def fitted_attributes(
-    fit: Fit[ClassWeights], weights: Any, objective: MulticlassObjective, solver: str
-) -> dict[str, Any]:
-    """Return the fitted attributes, given the weights and the solver that was chosen."""
-    found = fit.attributes()
-    found["solver_"] = found["solver_"] or solver  # an interrupt leaves no solution
-    return {**weight_attributes(weights, objective), **found}
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        attributes = super().attributes()
+        attributes["solver_"] = attributes["solver_"] or self.solver  # after an interrupt
+        return {**weight_attributes(self.found.weights, self.objective), **attributes}
 
 
 def weight_attributes(weights: Any, objective: MulticlassObjective) -> dict[str, Any]:

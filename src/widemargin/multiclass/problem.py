@@ -68,28 +68,15 @@ class StoredWeights:
 
 @dataclass(frozen=True)
 class MulticlassObjective:
-    """What is minimised, without the rows.
+    """What is minimised, without the rows."""
 
-    Attributes
-    ----------
-    n_features, n_classes : int
-        Numbers of features, without the constant one, and of classes, two or more.
-    formulation : {'ww', 'llw', 'cs', 'ovr'}
-        The loss.
-    C : float
-        Weight of a row's loss.
-    class_factors : tuple of float or None
-        Factors of ``C`` by class.
-    constant : float
-        Value of the constant feature; 0 means no intercept.
-    """
-
+    # Numbers of features, without the constant one, and of classes, two or more.
     n_features: int
     n_classes: int
     formulation: str
-    C: float
-    class_factors: tuple[float, ...] | None = None
-    constant: float = 0.0
+    C: float  # weight of a row's loss
+    class_factors: tuple[float, ...] | None = None  # factors of ``C`` by class
+    constant: float = 0.0  # value of the constant feature; 0 means no intercept
 
     @property
     def size(self) -> int:
@@ -108,31 +95,19 @@ class MulticlassObjective:
             bound = bound * np.asarray(self.class_factors)[codes]
         return np.ascontiguousarray(bound)
 
-    def on(self, block: RowBlock) -> BlockProblem:
+    def on(self, block: RowBlock) -> InMemoryProblem:
         """Pose the problem on the rows of a block."""
-        return BlockProblem(self, block.X, block.codes, self.bound(block.codes, block.weight))
+        return InMemoryProblem(self, block.X, block.codes, self.bound(block.codes, block.weight))
 
 
 @dataclass(frozen=True)
-class BlockProblem:
-    """The problem on rows in this memory: a block, or rows picked from several blocks.
+class InMemoryProblem:
+    """The problem on rows in this memory: a block, or rows picked from several blocks."""
 
-    Attributes
-    ----------
-    objective : MulticlassObjective
-        What is minimised.
-    X : array or CSR matrix of shape (n_rows, n_features)
-        Rows, float32 or float64.
-    codes : array of int of shape (n_rows,)
-        Class of each row, from 0.
-    bound : array of shape (n_rows,)
-        Weight of each row's loss: ``C`` times its weights; not negative.
-    """
-
-    objective: MulticlassObjective
-    X: Any
-    codes: NDArray[Any]
-    bound: Array
+    objective: MulticlassObjective  # what is minimised
+    X: Any  # (n_rows, n_features): rows, float32 or float64
+    codes: NDArray[Any]  # (n_rows,): class of each row, from 0
+    bound: Array  # (n_rows,): weight of each row's loss: ``C`` times its weights; not negative
 
     @property
     def n_rows(self) -> int:
@@ -202,31 +177,17 @@ class BlockProblem:
 
 @dataclass(frozen=True)
 class MulticlassProblem:
-    """The problem on all rows, stored in blocks on an engine.
+    """The problem on all rows, stored in blocks on an engine."""
 
-    Attributes
-    ----------
-    objective : MulticlassObjective
-        What is minimised.
-    engine : Engine
-        Keeps the rows.
-    blocks : Parts
-        The engine's parts, of :class:`~widemargin.core.blocks.RowBlock`.
-    n_rows, stored, stored_bytes : int
-        Rows of all blocks, their stored values, and the bytes that these take.
-    class_rows : array of shape (n_classes,)
-        Rows of each class.
-    in_canonical_order : bool
-        Whether the order of the rows depends on their contents alone and no row occurs twice.
-    """
-
-    objective: MulticlassObjective
-    engine: Engine
-    blocks: Any
+    objective: MulticlassObjective  # what is minimised
+    engine: Engine  # keeps the rows
+    blocks: Any  # the engine's parts, of RowBlock
+    # Rows of all blocks, their stored values, and the bytes that these take.
     n_rows: int
     stored: int
     stored_bytes: int
-    class_rows: NDArray[np.int64]
+    class_rows: NDArray[np.int64]  # (n_classes,): rows of each class
+    # Whether the order of the rows depends on their contents alone and no row occurs twice.
     in_canonical_order: bool = False
 
     @classmethod
@@ -252,11 +213,11 @@ class MulticlassProblem:
         )
 
     @cached_property
-    def in_memory(self) -> BlockProblem:
+    def in_memory(self) -> InMemoryProblem:
         """The problem on all rows at once, for an engine that works in this process."""
         return self.engine.together(self.blocks, self._on_all)
 
-    def _on_all(self, blocks: Sequence[RowBlock]) -> BlockProblem:
+    def _on_all(self, blocks: Sequence[RowBlock]) -> InMemoryProblem:
         return self.objective.on(joined(blocks))
 
 

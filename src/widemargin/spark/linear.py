@@ -12,7 +12,6 @@ from pyspark.ml.param import TypeConverters
 
 from ..core.arrays import Array
 from ..core.budget import Budget
-from ..core.resources import memory_bytes
 from ..core.training_set import class_factors
 from ..estimators.linear import LinearODMClassifier, LinearSVMClassifier
 from ..estimators.linear_fit import constant_of, loss_of
@@ -160,14 +159,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
                 problems.n_classes,
                 problems.constant,
             )
-        budget = Budget(
-            tol=local.tol,
-            max_iter=local.max_iter,
-            max_time=local.max_time,
-            memory=memory_bytes(local.memory_limit),
-            threads=rows.engine.share(1).threads,
-            seed=local.random_state,
-        )
+        budget = Budget.of(local, local.random_state, threads=rows.engine.share(1).threads)
 
         def listener(row: Any) -> None:
             log.iteration(row["begun"], row["relative_gap"], row["problem"])

@@ -12,10 +12,10 @@ from pyspark.ml.linalg import DenseMatrix, DenseVector, SparseMatrix
 from pyspark.ml.param import TypeConverters
 
 from ..core.arrays import Array
-from ..estimators.multiclass_svm import MulticlassSVMClassifier, budget_of, objective_of
+from ..core.budget import Budget, seed_of
+from ..estimators.multiclass_svm import MulticlassSVMClassifier, objective_of
 from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
-from ..multiclass.fit import fitted_attributes, multiclass_fit
-from ..multiclass.gather import choose
+from ..multiclass.fit import MulticlassFit, choose
 from ..multiclass.problem import MulticlassProblem
 from .accessors import with_keywords
 from .classifier_stage import ClassifierStage, FitLog
@@ -164,17 +164,16 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
         return columns
 
     def _train(self, local: MulticlassSVMClassifier, rows: PlacedRows, log: FitLog) -> tuple[()]:
-        budget, problem = budget_of(local), _posed(local, rows)
+        budget, problem = Budget.of(local, seed_of(local.random_state)), _posed(local, rows)
         solver = choose(local.solver, problem, budget.memory)
         log.doing(f"training by {solver}")
 
         def listener(row: Mapping[str, Any]) -> None:
             log.iteration(row["iteration"], row["relative_gap"])
 
-        fit = multiclass_fit(type(self).__name__, problem, solver, budget, listener)
+        fit = MulticlassFit(type(self).__name__, problem, solver, budget, listener)
         fit.run()
-        weights = fit.solutions[0].iterate.weights
-        local.__dict__.update(fitted_attributes(fit, weights, problem.objective, solver))
+        local.__dict__.update(fit.attributes())
         log.report(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
         fit.warn()
         return ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parts_to_merge import LOSSES, parts_of, random_duals, training_set
 from widemargin.engines import LocalEngine
-from widemargin.kernel.divide.merge import (
+from widemargin.kernel.divide.methods import (
     Fold,
     block_of_whole,
     every_dual,

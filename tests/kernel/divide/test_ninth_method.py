@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from parts_to_merge import rings
 from widemargin import ODMClassifier, SVMClassifier
 from widemargin.engines import Engine
-from widemargin.kernel.divide.merge import small_copy
-from widemargin.kernel.divide.methods import Method
+from widemargin.kernel.divide.methods import Method, small_copy
 from widemargin.kernel.divide.strategies import Strategy
 from widemargin.kernel.partition import Divided
 from widemargin.kernel.problem import Duals, KernelProblem

@@ -15,7 +15,7 @@ from widemargin import (
     Stratified,
     SVMClassifier,
 )
-from widemargin.kernel.divide.merge import Fold, block_of_whole, small_copy
+from widemargin.kernel.divide.methods import Fold, block_of_whole, small_copy
 from widemargin.kernel.divide.starts import as_carried
 
 STRATEGIES = (Stratified, Clustered, Cascade, Preserving)

@@ -7,8 +7,8 @@ from sklearn.datasets import make_classification
 
 from limits import limits
 from tolerances import TOLERANCES
-from widemargin.core.certificates import certify
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from widemargin.core.outcome import certify
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.problem import Duals, KernelProblem
 from widemargin.kernel.solvers.binary import solve_binary

@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ...core.budget import Budget
-from ...core.certificates import Certificate
 from ...core.fit import Fit, warn
 from ...core.history import History, Listener
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Certificate, Outcome, Solution
 from ...engines import Engine, Report
 from ..partition.kernel_kmeans import LARGEST
 from ..solvers.block_descent import least_memory
@@ -135,6 +134,11 @@ class LevelFit(Fit[SolvedLevels]):
         """The last complete level of every problem that has one, in the order of the problems."""
         found = [self.iterate(k) for k in range(self.n_problems)]
         return [each for each in found if each is not None]
+
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: a complete level of some problem."""
+        return bool(self.reached)
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that describe how the fit went."""

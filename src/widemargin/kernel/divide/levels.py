@@ -45,85 +45,49 @@ class Stop(Enum):
 
 @dataclass(frozen=True)
 class RowSize:
-    """Memory that a row takes.
+    """Memory that a row takes."""
 
-    Attributes
-    ----------
-    itemsize, row_bytes : int
-        Bytes of one value, and of a copy of the row.
-    pairwise : bool
-        Whether its values are kernel values.
-    """
-
+    # Bytes of one value, and of a copy of the row.
     itemsize: int
     row_bytes: int
-    pairwise: bool = False
+    pairwise: bool = False  # whether its values are kernel values
 
 
 @dataclass(frozen=True)
 class Whole:
-    """A training set where the engine has it, not divided yet.
+    """A training set where the engine has it, not divided yet."""
 
-    Attributes
-    ----------
-    parts : the engine's parts
-        Of :class:`.Part`; together they hold rows 0 … n_rows − 1, in this order.
-    n_parts, n_rows : int
-        Number of parts and of rows.
-    weight : float
-        Weight of all rows.
-    row : RowSize
-        Memory that a row takes.
-    """
-
-    parts: Any
+    parts: Any  # of Part; together they hold rows 0 … n_rows − 1, in this order
+    # Number of parts and of rows.
     n_parts: int
     n_rows: int
-    weight: float
-    row: RowSize
+    weight: float  # weight of all rows
+    row: RowSize  # memory that a row takes
 
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """Small numbers that describe one part, or many together.
+    """Small numbers that describe one part, or many together."""
 
-    Attributes
-    ----------
-    parts, rows, largest, support : int
-        Parts, their rows, rows of the largest part, and rows with a dual.
-    primal, dual : float
-        Objectives: of the blocks together, or the mean over small copies of the whole problem.
-    worst_gap : float
-        Largest relative gap of a part's own problem.
-    moved, size : float
-        Sums of |change of a dual| and of |dual|.
-    iterations : int
-        Most iterations of a part.
-    unfinished, failed : int
-        Parts that ran out of time or were interrupted; parts that did not converge, those included.
-    advice : str
-        Name of the outcome of the worst part that failed, or "".
-    solver : str
-        Name of the solver, which all parts share.
-    lowest_eigenvalue : float
-        Lowest of all parts, where kernels are indefinite.
-    """
-
+    # Parts, their rows, rows of the largest part, and rows with a dual.
     parts: int
     rows: int
     largest: int
     support: int
+    # Objectives: of the blocks together, or the mean over small copies of the whole problem.
     primal: float
     dual: float
-    worst_gap: float
+    worst_gap: float  # largest relative gap of a part's own problem
+    # Sums of |change of a dual| and of |dual|.
     moved: float
     size: float
-    iterations: int
+    iterations: int  # most iterations of a part
+    # Parts that ran out of time or were interrupted; parts that did not converge, those included.
     unfinished: int
     failed: int
-    advice: str
-    solver: str
-    lowest_eigenvalue: float
+    advice: str  # name of the outcome of the worst part that failed, or ""
+    solver: str  # name of the solver, which all parts share
+    lowest_eigenvalue: float  # lowest of all parts, where kernels are indefinite
 
     def __add__(self, other: LevelSummary) -> LevelSummary:
         """Combine the numbers of two sets of parts."""
@@ -191,27 +155,13 @@ def summarise(part: Part, total: float, blocks: bool) -> LevelSummary:
 
 @dataclass(frozen=True)
 class Level:
-    """A level whose parts are solved.
+    """A level whose parts are solved."""
 
-    Attributes
-    ----------
-    number : int
-        0 is the root.
-    parts : the engine's parts
-        Solved parts.
-    n_parts : int
-        Number of parts.
-    router : NearestGroup or None
-        Finds the cluster of a row.
-    summary : LevelSummary
-        Summary of all parts.
-    """
-
-    number: int
-    parts: Any
+    number: int  # 0 is the root
+    parts: Any  # solved parts
     n_parts: int
-    router: NearestGroup | None
-    summary: LevelSummary
+    router: NearestGroup | None  # finds the cluster of a row
+    summary: LevelSummary  # summary of all parts
 
 
 def collect(level: Level, engine: Engine) -> list[Part]:
@@ -225,24 +175,12 @@ def _without_rows(part: Part) -> list[Part]:
 
 @dataclass(frozen=True)
 class SolvedLevels:
-    """The iterate of a divided fit: how far it has come.
+    """The iterate of a divided fit: how far it has come."""
 
-    Attributes
-    ----------
-    level : Level
-        The last complete level.
-    plan : Plan
-        The levels planned.
-    rows : int
-        Rows that were divided; copies count once where they were merged.
-    stop : Stop or None
-        Why it is the last level; None while the loop goes on.
-    """
-
-    level: Level
-    plan: Plan
-    rows: int
-    stop: Stop | None = None
+    level: Level  # the last complete level
+    plan: Plan  # the levels planned
+    rows: int  # rows that were divided; copies count once where they were merged
+    stop: Stop | None = None  # why it is the last level; None while the loop goes on
 
     @property
     def converged(self) -> bool:

@@ -27,8 +27,7 @@ from ...engines import Engine, Report
 from ..partition import Divided, together
 from .checkpoints import LevelStore, Records
 from .levels import LEVEL_COLUMNS, Level, LevelSummary, SolvedLevels, Stop, Whole, summarise
-from .merge import every_dual
-from .methods import Method
+from .methods import Method, every_dual
 from .part_solver import level_tol, solve_part
 from .strategies import Plan
 

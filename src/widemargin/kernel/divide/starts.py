@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.certificates import certify
 from ...core.losses import LossTerms
+from ...core.outcome import certify
 from ..problem import Duals, KernelProblem
 
 Start = Callable[[KernelProblem, Array], Duals]

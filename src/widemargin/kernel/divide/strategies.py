@@ -7,16 +7,16 @@ estimators in one respect: their parameters can be searched, as ``strategy__leve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
+from ...core.parameters import with_parameters
 from ..partition import Clusters, InputSpaceStrata, LandmarkStrata, RandomParts
-from .merge import Fold, block_of_whole, small_copy, support_vectors
-from .methods import Method
+from .methods import Fold, Method, block_of_whole, small_copy, support_vectors
 from .starts import as_carried
 
 # Where `levels` is None, leaves have about this many rows at most.
@@ -25,27 +25,18 @@ LEAF_ROWS = 2000
 
 @dataclass(frozen=True)
 class Plan:
-    """Levels to go through.
+    """Levels to go through."""
 
-    Attributes
-    ----------
-    levels : int
-        Level of the leaves; the root is level 0.
-    fan_in : int
-        Parts merged into one.
-    stop_level : int
-        Level whose model is returned.
-    """
-
-    levels: int
-    fan_in: int
-    stop_level: int
+    levels: int  # level of the leaves; the root is level 0
+    fan_in: int  # parts merged into one
+    stop_level: int  # level whose model is returned
 
     def parts(self, level: int) -> int:
         """Return the number of parts of a level."""
         return int(self.fan_in**level)
 
 
+@with_parameters
 class Strategy(BaseEstimator):  # type: ignore[misc]
     """Base of the strategies; a subclass says which method it is.
 
@@ -74,20 +65,13 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         "printed": ["boolean"],
     }
 
-    def __init__(
-        self,
-        levels: int | None = None,
-        fan_in: int = 4,
-        stop_level: int = 0,
-        *,
-        validation_fraction: float | None = None,
-        printed: bool = False,
-    ) -> None:
-        self.levels = levels
-        self.fan_in = fan_in
-        self.stop_level = stop_level
-        self.validation_fraction = validation_fraction
-        self.printed = printed
+    _parameter_order: ClassVar[str] = "n_strata n_sample"
+
+    levels: int | None = field(default=None, kw_only=False)
+    fan_in: int = field(default=4, kw_only=False)
+    stop_level: int = field(default=0, kw_only=False)
+    validation_fraction: float | None = None
+    printed: bool = False
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -128,6 +112,7 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         return Plan(int(levels), int(self.fan_in), int(stop))
 
 
+@with_parameters
 class Stratified(Strategy):
     """SODM and SSVM: landmark strata dealt out, every dual carried towards the root.
 
@@ -136,8 +121,6 @@ class Stratified(Strategy):
 
     Parameters
     ----------
-    levels, fan_in, stop_level, validation_fraction, printed
-        As in all strategies: see :class:`Clustered`.
     n_strata : int, default=32
         Landmarks, hence strata.
 
@@ -152,24 +135,10 @@ class Stratified(Strategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Strategy._parameter_constraints,
         "n_strata": [Interval(Integral, 1, 4096, closed="both")],
     }
 
-    def __init__(
-        self,
-        levels: int | None = None,
-        fan_in: int = 4,
-        stop_level: int = 0,
-        *,
-        n_strata: int = 32,
-        validation_fraction: float | None = None,
-        printed: bool = False,
-    ) -> None:
-        super().__init__(
-            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
-        )
-        self.n_strata = n_strata
+    n_strata: int = 32
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -180,6 +149,7 @@ class Stratified(Strategy):
         return replace(super().printed_method(method, loss), last_level=1)
 
 
+@with_parameters
 class Clustered(Strategy):
     """DC-SVM and DC-ODM: clusters in the kernel's space, with early prediction.
 
@@ -189,21 +159,8 @@ class Clustered(Strategy):
 
     Parameters
     ----------
-    levels : int or None, default=None
-        Times the set is divided: there are ``fan_in ** levels`` leaves. None takes as many as
-        leave at most 2,000 rows in each.
-    fan_in : int, default=4
-        Parts merged into one from level to level.
-    stop_level : int, default=0
-        Stop here; 0 goes on to the whole set and its exact solution.
     n_sample : int, default=500
         Rows that clusters are found on; at least eight per cluster are taken.
-    validation_fraction : float or None, default=None
-        Keep this share of the training rows out, score the model of each level on it, and stop at
-        the first level that is no better than the one before; the better one is returned.
-    printed : bool, default=False
-        Run the method as its paper prints it, for comparison: its weights, duals glued together
-        unchanged and taken as the start whatever they are worth, and its last level.
 
     References
     ----------
@@ -216,24 +173,10 @@ class Clustered(Strategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Strategy._parameter_constraints,
         "n_sample": [Interval(Integral, 16, 4096, closed="both")],
     }
 
-    def __init__(
-        self,
-        levels: int | None = None,
-        fan_in: int = 4,
-        stop_level: int = 0,
-        *,
-        n_sample: int = 500,
-        validation_fraction: float | None = None,
-        printed: bool = False,
-    ) -> None:
-        super().__init__(
-            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
-        )
-        self.n_sample = n_sample
+    n_sample: int = 500
 
     def method(self) -> Method:
         """Return the row of the table."""
@@ -243,15 +186,11 @@ class Clustered(Strategy):
         )
 
 
+@with_parameters
 class Cascade(Strategy):
     """Cascade SVM and ODM: random parts, only support vectors carried towards the root.
 
-    Rows that no part supports are dropped for good, so the root is exact on what is left only.
-
-    Parameters
-    ----------
-    levels, fan_in, stop_level, validation_fraction, printed
-        As in all strategies: see :class:`Clustered`.
+    Rows that no part supports are dropped for good, so the root is exact on the others only.
 
     References
     ----------
@@ -264,13 +203,12 @@ class Cascade(Strategy):
         return Method("cascade", RandomParts(), carry=support_vectors)
 
 
+@with_parameters
 class Preserving(Strategy):
     """DiP-SVM and DiP-ODM: clusters of the features dealt out, support vectors carried on.
 
     Parameters
     ----------
-    levels, fan_in, stop_level, validation_fraction, printed
-        As in all strategies: see :class:`Clustered`.
     n_strata : int, default=32
         Clusters of the features, each dealt out over the parts.
 
@@ -281,24 +219,10 @@ class Preserving(Strategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Strategy._parameter_constraints,
         "n_strata": [Interval(Integral, 1, 4096, closed="both")],
     }
 
-    def __init__(
-        self,
-        levels: int | None = None,
-        fan_in: int = 4,
-        stop_level: int = 0,
-        *,
-        n_strata: int = 32,
-        validation_fraction: float | None = None,
-        printed: bool = False,
-    ) -> None:
-        super().__init__(
-            levels, fan_in, stop_level, validation_fraction=validation_fraction, printed=printed
-        )
-        self.n_strata = n_strata
+    n_strata: int = 32
 
     def method(self) -> Method:
         """Return the row of the table."""

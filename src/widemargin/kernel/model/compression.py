@@ -50,20 +50,11 @@ WORTH_A_WARNING = 0.9
 
 @dataclass(frozen=True)
 class Compressed:
-    """A basis with coefficients, and what was lost.
+    """A basis with coefficients, and what was lost."""
 
-    Attributes
-    ----------
-    basis : array of shape (n_basis,)
-        Positions among the support vectors, ascending.
-    coef : array of shape (n_problems, n_basis)
-        Coefficients.
-    before, after : array of shape (n_problems, n_points)
-        f and g at the points compared.
-    """
-
-    basis: NDArray[np.int64]
-    coef: Array
+    basis: NDArray[np.int64]  # (n_basis,): positions among the support vectors, ascending
+    coef: Array  # (n_problems, n_basis): coefficients
+    # (n_problems, n_points): f and g at the points compared.
     before: Array
     after: Array
 

@@ -25,30 +25,14 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LevelModel:
-    """A kernel expansion, whole or by clusters.
+    """A kernel expansion, whole or by clusters."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel, constant included.
-    basis : array or CSR matrix, or None
-        Rows with a coefficient; None for a precomputed kernel.
-    basis_rows : array of shape (n_basis,)
-        Their numbers in the training set.
-    coef : array of shape (n_basis,)
-        Their coefficients.
-    part : array of shape (n_basis,) or None
-        The part each belongs to.
-    router : NearestGroup or None
-        Finds the part of a row; None uses all parts.
-    """
-
-    kernel: Kernel
-    basis: Any
-    basis_rows: Numbers
-    coef: Array
-    part: NDArray[np.integer[Any]] | None = None
-    router: NearestGroup | None = None
+    kernel: Kernel  # the kernel, constant included
+    basis: Any  # rows with a coefficient; None for a precomputed kernel
+    basis_rows: Numbers  # (n_basis,): their numbers in the training set
+    coef: Array  # (n_basis,): their coefficients
+    part: NDArray[np.integer[Any]] | None = None  # (n_basis,): the part each belongs to
+    router: NearestGroup | None = None  # finds the part of a row; None uses all parts
 
     def decide(self, X: Any, threads: int = 1) -> Array:
         """Evaluate the decision function on rows."""

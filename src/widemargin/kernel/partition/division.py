@@ -123,21 +123,11 @@ def _addressed(target: NDArray[np.int32], number: int, part: Part) -> list[tuple
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows drawn at random from all parts, in ascending order.
+    """Rows drawn at random from all parts, in ascending order."""
 
-    Attributes
-    ----------
-    rows : array of shape (n_drawn,)
-        Row numbers in the whole training set.
-    X : array or CSR matrix
-        The rows; the kernel matrix among them when the kernel is precomputed.
-    pairwise : bool
-        Whether it is the kernel matrix.
-    """
-
-    rows: Numbers
-    X: Any
-    pairwise: bool = False
+    rows: Numbers  # (n_drawn,): row numbers in the whole training set
+    X: Any  # the rows; the kernel matrix among them when the kernel is precomputed
+    pairwise: bool = False  # whether it is the kernel matrix
 
     def only(self, rows: Numbers) -> Drawn:
         """Return some of them, by their numbers in ascending order."""

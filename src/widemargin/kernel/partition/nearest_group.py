@@ -25,30 +25,15 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class NearestGroup:
-    """Groups of basis rows, and the rule above.
+    """Groups of basis rows, and the rule above."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Kernel of the distances; ``precomputed`` takes values instead of rows.
-    basis : array or CSR matrix, or None
-        Basis rows, sorted by group; None for a precomputed kernel.
-    basis_rows : array of shape (n_basis,)
-        Their numbers in the training set.
-    coef : array of shape (n_basis,)
-        Their coefficients.
-    group_start : array of shape (n_groups + 1,)
-        Group g is basis rows ``group_start[g]`` to ``group_start[g + 1]``.
-    offset : array of shape (n_groups,)
-        Constant of each score.
-    """
-
-    kernel: Kernel
-    basis: Any
-    basis_rows: Numbers
-    coef: Array
+    kernel: Kernel  # kernel of the distances; ``precomputed`` takes values instead of rows
+    basis: Any  # basis rows, sorted by group; None for a precomputed kernel
+    basis_rows: Numbers  # (n_basis,): their numbers in the training set
+    coef: Array  # (n_basis,): their coefficients
+    # (n_groups + 1,): group g is basis rows ``group_start[g]`` to ``group_start[g + 1]``.
     group_start: Numbers
-    offset: Array
+    offset: Array  # (n_groups,): constant of each score
 
     @property
     def n_groups(self) -> int:

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.budget import Budget
-from ...core.certificates import Certificate
 from ...core.history import History
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Certificate, Outcome, Solution
 from ...core.resources import single_threaded_blas
 from ..duplicates import merge_duplicates
 from ..problem import Duals, KernelProblem, extreme_eigenvalues

@@ -30,10 +30,9 @@ from ..divide.starts import best_on_ray
 from ..partition import Clusters, Divided
 from ..partition.division import Drawn
 from ..partition.kernel_kmeans import cluster_rows, clustering_kernel
-from ..problem import COLUMNS, Duals, KernelProblem
+from ..problem import COLUMNS, Duals, KernelProblem, KernelProducts
 from ..samples import Part, Samples, whole_set
 from . import block_descent
-from .kernel_products import KernelProducts
 
 # Below the first number of rows the loop is as fast without a start. Clusters hold the second
 # number on average and at most twice that, which is one block.

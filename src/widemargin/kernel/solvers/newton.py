@@ -20,10 +20,9 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.budget import Budget
-from ...core.certificates import certify
 from ...core.history import History
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Outcome, Solution, certify
 from ...core.resources import single_threaded_blas
 from ..cholesky import damped_cholesky
 from ..problem import Duals, KernelProblem, record_iteration

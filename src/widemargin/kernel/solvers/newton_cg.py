@@ -38,13 +38,11 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.budget import Budget
-from ...core.certificates import Certificate, certify
 from ...core.history import History
 from ...core.losses import LossTerms
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Certificate, Outcome, Solution, certify
 from ...core.resources import single_threaded_blas
-from ..problem import Duals, KernelProblem, record_iteration
-from .kernel_products import KernelProducts
+from ..problem import Duals, KernelProblem, KernelProducts, record_iteration
 from .newton import exact_line_search, penalised_side
 from .preconditioner import Preconditioner, build_preconditioner
 

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.certificates import Certificate, certify
 from ...core.losses import LossTerms
+from ...core.outcome import Certificate, certify
 from ...core.resources import single_threaded_blas
 from ...core.rows import as_rows
 from ..kernels import Kernel

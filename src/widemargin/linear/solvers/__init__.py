@@ -49,18 +49,10 @@ ON_BLOCKS = ("newton", "dsvrg")
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Settings that one solver alone has.
+    """Settings that one solver alone has."""
 
-    Attributes
-    ----------
-    n_parts : int
-        Parts of dsvrg.
-    batch_size : int or None
-        Rows per step of pegasos; None means all.
-    """
-
-    n_parts: int = 16
-    batch_size: int | None = 1
+    n_parts: int = 16  # parts of dsvrg
+    batch_size: int | None = 1  # rows per step of pegasos; None means all
 
     def of(self, name: str) -> dict[str, int | None]:
         """Return what the solver of that name takes."""

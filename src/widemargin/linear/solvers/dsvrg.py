@@ -224,36 +224,16 @@ class ImpliedDuals:
 
 @dataclass(frozen=True)
 class Visit:
-    """Steps on the rows of one part.
+    """Steps on the rows of one part."""
 
-    Attributes
-    ----------
-    pose : Pose
-        The problem, but for its rows.
-    start : Point
-        Where the stage started.
-    count : int
-        Number of steps.
-    averaged_from : int
-        Iterates from this step on are summed up.
-    total : float
-        Sum of L over all parts.
-    v : array of shape (size,)
-        Σ γᵢ yᵢ xᵢ over all parts, at the stage's start.
-    step : float
-        Length of the steps.
-    seed : tuple of int
-        Decides which rows are drawn.
-    """
-
-    pose: Pose
-    start: Point
-    count: int
-    averaged_from: int
-    total: float
-    v: Array
-    step: float
-    seed: tuple[int, ...]
+    pose: Pose  # the problem, but for its rows
+    start: Point  # where the stage started
+    count: int  # number of steps
+    averaged_from: int  # iterates from this step on are summed up
+    total: float  # sum of L over all parts
+    v: Array  # (size,): Σ γᵢ yᵢ xᵢ over all parts, at the stage's start
+    step: float  # length of the steps
+    seed: tuple[int, ...]  # decides which rows are drawn
 
     def __call__(self, block: RowBlock, value: tuple[Array, Array]) -> tuple[Array, Array]:
         """Go on from (weights, sum of iterates)."""

@@ -20,8 +20,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.budget import Budget
-from ...core.certificates import Certificate
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Certificate, Outcome, Solution
 from ..history import LinearHistory
 from ..problem import LinearProblem
 from . import newton

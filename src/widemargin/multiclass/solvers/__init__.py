@@ -18,8 +18,8 @@ from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Solution
 from ..problem import ClassWeights, MulticlassProblem
-from . import dealt_bundles, dual_ascent, newton, newton_cost
-from .epochs import AllTogether, Independent, PrintedLeeLinWahba
+from . import dealt_bundles, dual_ascent, newton
+from .dual_ascent import AllTogether, Independent, PrintedLeeLinWahba
 from .tournament import Tournament
 
 __all__ = ["SOLVERS", "choose", "refuse", "solve"]
@@ -31,8 +31,8 @@ def choose(name: str, problem: MulticlassProblem, memory: int = 2**30) -> str:
     """Return the solver that 'auto' means for rows in this process, given the bytes it may use."""
     if name != "auto":
         return name
-    known = problem.objective.formulation in newton_cost.FORMULATIONS
-    return "newton" if known and newton_cost.pays(problem, memory) else "dual"
+    known = problem.objective.formulation in newton.FORMULATIONS
+    return "newton" if known and newton.pays(problem, memory) else "dual"
 
 
 def refuse(name: str, formulation: str) -> None:
@@ -42,7 +42,7 @@ def refuse(name: str, formulation: str) -> None:
             "`solver='tournament'` lets pairs of classes meet, which formulation='ww' allows; got "
             f"formulation={formulation!r}. Use solver='auto'."
         )
-    if name == "newton" and formulation not in newton_cost.FORMULATIONS:
+    if name == "newton" and formulation not in newton.FORMULATIONS:
         raise ValueError(
             "`solver='newton'` is for losses that add up hinges of other classes, formulation='ww' "
             f"or 'llw'; got formulation={formulation!r}. Use solver='auto'."
@@ -64,7 +64,7 @@ def solve(
     """Solve where the rows are, from the multipliers and weights of ``start`` or from zero.
 
     On an engine that works elsewhere, only 'newton' and 'tournament' can do so; see
-    :mod:`widemargin.multiclass.gather` for the others.
+    :mod:`widemargin.multiclass.fit` for the others.
     """
     solution: Solution[ClassWeights]
     if name == "newton":

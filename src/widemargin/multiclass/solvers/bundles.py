@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import _native
 from ...core.arrays import Array
-from ...core.certificates import Certificate
+from ...core.outcome import Certificate
 from ...core.rows import as_rows
 
 # Weights are returned as sparse ones if at least this share of them is zero.
@@ -32,20 +32,12 @@ def shuffle_seed(seed: int, k: int) -> int:
 
 @dataclass(frozen=True)
 class BundleLayout:
-    """The classes of each bundle.
+    """The classes of each bundle."""
 
-    Attributes
-    ----------
-    bundles : tuple of arrays
-        Classes of each bundle. The native core numbers classes in this order.
-    size : int
-        Length of a class's weights.
-    dense : bool
-        Whether every weight has a place from the start, and not only those that are not zero.
-    """
-
+    # Classes of each bundle. The native core numbers classes in this order.
     bundles: tuple[NDArray[np.int64], ...]
-    size: int
+    size: int  # length of a class's weights
+    # Whether every weight has a place from the start, and not only those that are not zero.
     dense: bool
 
     @classmethod
@@ -120,17 +112,10 @@ def best_scale(half_norm: float, losses: Sequence[float], dual: float) -> tuple[
 
 @dataclass(frozen=True)
 class BundleState:
-    """Weights and multipliers of a bundle that travels between processes.
+    """Weights and multipliers of a bundle that travels between processes."""
 
-    Attributes
-    ----------
-    weights : array or CSR array of shape (classes of the bundle, size)
-        Whichever takes less.
-    duals : tuple of arrays
-        Multipliers of the bundle's rows: values, classes, where each row begins.
-    """
-
-    weights: Any
+    weights: Any  # (classes of the bundle, size): whichever takes less
+    # Multipliers of the bundle's rows: values, classes, where each row begins.
     duals: tuple[Array, NDArray[np.int32], NDArray[np.int64]]
 
     @classmethod

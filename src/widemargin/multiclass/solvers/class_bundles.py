@@ -11,32 +11,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ... import _native
-from ...core.certificates import Certificate
+from ...core.outcome import Certificate
 from ...engines import Engine, LocalEngine
-from ..problem import BlockProblem
+from ..problem import InMemoryProblem
 from .bundles import SCALES, BundleLayout, best_scale, shuffle_seed, sparse_weights
 
 
 @dataclass(frozen=True)
 class Pass:
-    """The rows and multipliers that an epoch visits.
+    """The rows and multipliers that an epoch visits."""
 
-    Attributes
-    ----------
-    seed : int
-        Decides the order of rows.
-    stopping : callable
-        Asked now and then; true means give up.
-    active_only : bool
-        Visit only multipliers that are not zero.
-    skip_below : float
-        Skip rows whose last visit gained less than this.
-    """
-
-    seed: int
-    stopping: Callable[[], bool]
-    active_only: bool = False
-    skip_below: float = 0.0
+    seed: int  # decides the order of rows
+    stopping: Callable[[], bool]  # asked now and then; true means give up
+    active_only: bool = False  # visit only multipliers that are not zero
+    skip_below: float = 0.0  # skip rows whose last visit gained less than this
 
 
 class ClassBundles:
@@ -44,7 +32,7 @@ class ClassBundles:
 
     Parameters
     ----------
-    problem : BlockProblem
+    problem : InMemoryProblem
         The problem on all rows.
     bundles : sequence of arrays
         Classes of each bundle.
@@ -70,7 +58,7 @@ class ClassBundles:
 
     def __init__(
         self,
-        problem: BlockProblem,
+        problem: InMemoryProblem,
         bundles: Sequence[NDArray[np.int64]],
         engine: Engine | None = None,
         *,

@@ -24,9 +24,8 @@ from ... import _native
 from ...core.arrays import Array
 from ...core.blocks import RowBlock
 from ...core.budget import Budget
-from ...core.certificates import Certificate
 from ...core.history import History
-from ...core.outcome import Solution
+from ...core.outcome import Certificate, Solution
 from ..problem import ClassWeights, MulticlassProblem
 from .bundles import (
     SCALES,

@@ -11,28 +11,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.blocks import RowBlock
-from ..problem import BlockProblem, MulticlassObjective
+from ..problem import InMemoryProblem, MulticlassObjective
 from .bundles import BundleLayout
 from .tournament import Match
 
 
 @dataclass(frozen=True)
 class BundleRows:
-    """Rows of a bundle's classes.
+    """Rows of a bundle's classes."""
 
-    Attributes
-    ----------
-    problem : BlockProblem
-        The problem on these rows.
-    numbers : array of int64
-        Number of each row among all rows.
-    bundle : int
-        Number of the bundle.
-    """
-
-    problem: BlockProblem
-    numbers: NDArray[np.int64]
-    bundle: int
+    problem: InMemoryProblem  # the problem on these rows
+    numbers: NDArray[np.int64]  # number of each row among all rows
+    bundle: int  # number of the bundle
 
     @property
     def n_rows(self) -> int:
@@ -42,20 +32,12 @@ class BundleRows:
 
 @dataclass(frozen=True)
 class MatchRows:
-    """Rows of the two bundles of a match.
+    """Rows of the two bundles of a match."""
 
-    Attributes
-    ----------
-    problem : BlockProblem
-        The problem on these rows; where weights are sparse, rows keep their numbers among all rows,
-        and the rows between them are empty.
-    home, away : array of int64
-        Rows of the first bundle, and of the second.
-    match : pair of int
-        The bundles.
-    """
-
-    problem: BlockProblem
+    # The problem on these rows; where weights are sparse, rows keep their numbers among all rows,
+    # and the rows between them are empty.
+    problem: InMemoryProblem
+    # Rows of the first bundle, and of the second.
     home: NDArray[np.int64]
     away: NDArray[np.int64]
     match: Match
@@ -63,21 +45,11 @@ class MatchRows:
 
 @dataclass(frozen=True)
 class DealToBundles:
-    """Deals the rows of blocks out to bundles.
+    """Deals the rows of blocks out to bundles."""
 
-    Attributes
-    ----------
-    objective : MulticlassObjective
-        What is minimised.
-    layout : BundleLayout
-        The bundles.
-    starts : tuple of int
-        Number of the first row of each block.
-    """
-
-    objective: MulticlassObjective
+    objective: MulticlassObjective  # what is minimised
     layout: BundleLayout
-    starts: tuple[int, ...]
+    starts: tuple[int, ...]  # number of the first row of each block
 
     def split(self, position: int, block: RowBlock) -> list[tuple[int, BundleRows]]:
         """Divide a block by bundles; the first sends something to each, so that all exist."""
@@ -127,7 +99,7 @@ class PairBundles:
         return MatchRows(spread, home.numbers, away.numbers, match)
 
 
-def _stacked(pieces: Sequence[BundleRows]) -> BlockProblem:
+def _stacked(pieces: Sequence[BundleRows]) -> InMemoryProblem:
     """Put rows of one kind on top of each other."""
     problems = [piece.problem for piece in pieces]
     X: Any = [problem.X for problem in problems]

@@ -34,24 +34,12 @@ RoundEnd: TypeAlias = tuple[Array, float]
 
 @dataclass(frozen=True)
 class NewtonPoint:
-    """Where the solver is.
+    """Where the solver is."""
 
-    Attributes
-    ----------
-    rounds : tuple of (array, float)
-        Weights and widths at which rounds have ended.
-    w : array of shape (n_classes, size)
-        Weights.
-    width : float
-        Width of the current round.
-    direction : array or None
-        Direction from ``w``.
-    """
-
-    rounds: tuple[RoundEnd, ...]
-    w: Array
-    width: float
-    direction: Array | None = None
+    rounds: tuple[RoundEnd, ...]  # weights and widths at which rounds have ended
+    w: Array  # (n_classes, size): weights
+    width: float  # width of the current round
+    direction: Array | None = None  # direction from ``w``
 
 
 class RoundedLosses:
@@ -235,26 +223,13 @@ _process_memory: BlockMemory[BlockLosses] = BlockMemory(
 
 @dataclass(frozen=True)
 class Question:
-    """A question to every block.
+    """A question to every block."""
 
-    Attributes
-    ----------
-    objective : MulticlassObjective
-        What is minimised.
-    point : NewtonPoint
-        Where the solver is.
-    answer : callable
-        Computes the answer from a block's losses.
-    threads : int
-        Threads for each block.
-    memory : BlockMemory or None
-        Losses of blocks in this process. It stays here: elsewhere, each process has its own.
-    """
-
-    objective: MulticlassObjective
-    point: NewtonPoint
-    answer: Answer
-    threads: int
+    objective: MulticlassObjective  # what is minimised
+    point: NewtonPoint  # where the solver is
+    answer: Answer  # computes the answer from a block's losses
+    threads: int  # threads for each block
+    # Losses of blocks in this process. It stays here: elsewhere, each process has its own.
     memory: BlockMemory[BlockLosses] | None
 
     def __call__(self, block: RowBlock) -> Any:

@@ -25,9 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.certificates import Certificate
+from ...core.outcome import Certificate
 from ...engines import LocalEngine
-from ..problem import BlockProblem
+from ..problem import InMemoryProblem
 
 # A slice of rows, or of their scores, has about so many numbers: 2 MB.
 SLICE_NUMBERS = 2**18
@@ -38,17 +38,11 @@ BYTES_PER_LOSS = 5 * 8 + 1
 
 @dataclass(frozen=True)
 class RoundedEvaluation:
-    """The rounded problem at some weights.
+    """The rounded problem at some weights."""
 
-    Attributes
-    ----------
-    gradient : array of shape (n_classes, size)
-        Gradient of the rounded objective, along weights that sum to zero.
-    certificate : Certificate
-        Certificate of the weights and the implied multipliers, for the original problem.
-    """
-
+    # (n_classes, size): gradient of the rounded objective, along weights that sum to zero.
     gradient: Array
+    # Certificate of the weights and the implied multipliers, for the original problem.
     certificate: Certificate
 
     @property
@@ -79,7 +73,7 @@ class SmoothedLosses:
         Whether v is between 0 and 1.
     """
 
-    def __init__(self, problem: BlockProblem, engine: LocalEngine) -> None:
+    def __init__(self, problem: InMemoryProblem, engine: LocalEngine) -> None:
         self.problem, self.engine, objective = problem, engine, problem.objective
         self._against_own = objective.formulation == "ww"
         shape = (problem.n_rows, objective.n_classes)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ... import _native
 from ...engines import Engine
-from ..problem import BlockProblem, NativeProblem
+from ..problem import InMemoryProblem, NativeProblem
 from .bundles import BundleLayout
 from .class_bundles import ClassBundles, Pass
 
@@ -91,25 +91,14 @@ def dealt_classes(class_rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 @dataclass(frozen=True)
 class Round:
-    """What the matches of a round have in common.
+    """What the matches of a round have in common."""
 
-    Attributes
-    ----------
-    seed : int
-        Decides the order of rows.
-    number, of : int
-        Position of the round in its epoch, and rounds of the epoch.
-    active_only : bool
-        Whether only multipliers that are not zero are visited.
-    dense : bool
-        Whether all weights have a place.
-    """
-
-    seed: int
+    seed: int  # decides the order of rows
+    # Position of the round in its epoch, and rounds of the epoch.
     number: int
     of: int
-    active_only: bool = False
-    dense: bool = True
+    active_only: bool = False  # whether only multipliers that are not zero are visited
+    dense: bool = True  # whether all weights have a place
 
     def play(
         self,
@@ -168,7 +157,7 @@ class Players(Protocol):
 class MatchedBundles(ClassBundles):
     """Bundles in this memory that play matches: all read the same rows, and none is copied."""
 
-    def __init__(self, problem: BlockProblem, engine: Engine, memory: int) -> None:
+    def __init__(self, problem: InMemoryProblem, engine: Engine, memory: int) -> None:
         class_rows = np.bincount(problem.codes, minlength=problem.objective.n_classes)
         super().__init__(problem, dealt_classes(class_rows), engine, memory=memory)
         self.schedule = rounds(len(self.parts))
@@ -193,7 +182,7 @@ class Tournament:
     little of the next, and it would have to travel.
     """
 
-    def bundles(self, problem: BlockProblem, engine: Engine, memory: int) -> MatchedBundles:
+    def bundles(self, problem: InMemoryProblem, engine: Engine, memory: int) -> MatchedBundles:
         """Deal the classes out."""
         return MatchedBundles(problem, engine, memory)
 

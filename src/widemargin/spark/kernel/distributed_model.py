@@ -23,9 +23,8 @@ from ...core.arrays import Array
 from ...engines.spark_tasks import arrow_schema
 from ...kernel.kernels import Kernel
 from ...kernel.model.compression import POINTS
-from ...kernel.model.expansion import Expansion, router_of, set_expansion
 from ...kernel.model.level_model import LevelModel
-from ...kernel.model.prediction import fitted_kernel
+from ...kernel.model.prediction import Expansion, fitted_kernel, router_of, set_expansion
 from ..decisions import VectorChecks, appended, listed, schema_with_decisions
 from ..rows.block_tasks import checksum
 from . import support

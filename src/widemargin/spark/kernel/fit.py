@@ -12,15 +12,14 @@ import numpy as np
 from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
-from ...core.resources import memory_bytes
 from ...core.training_set import class_factors
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
 from ...kernel.divide.driver import LevelFit, resolve_strategy
 from ...kernel.divide.levels import Level, SolvedLevels, Whole
 from ...kernel.divide.strategies import Strategy, Stratified
 from ...kernel.kernels import Kernel
-from ...kernel.model.expansion import Expansion, routing_of, routing_or_none, set_expansion
 from ...kernel.model.level_model import LevelModel
+from ...kernel.model.prediction import Expansion, routing_of, routing_or_none, set_expansion
 from ...kernel.partition.division import per_row
 from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
@@ -74,13 +73,7 @@ class KernelFit(LevelFit):
         found = resolve_strategy(local.strategy, self.n_rows, name)
         self.exact = found is None
         strategy = Stratified(levels=0) if found is None else found
-        budget = Budget(
-            tol=local.tol,
-            max_iter=local.max_iter,
-            max_time=local.max_time,
-            memory=memory_bytes(local.memory_limit),
-            seed=seed_of(local.random_state),
-        )
+        budget = Budget.of(local, seed_of(local.random_state), threads=1)
         super().__init__(
             name,
             1 if self.n_classes == 2 else self.n_classes,
@@ -94,6 +87,11 @@ class KernelFit(LevelFit):
             folder=None if checkpoint is None else self._checkpoints(checkpoint, strategy, budget),
             announce=announce,
         )
+
+    @property
+    def usable(self) -> bool:
+        """Whether an interrupt leaves a model: never, as the rows go with the fit."""
+        return False
 
     def _checkpoints(self, folder: str, strategy: Strategy, budget: Budget) -> ClusterCheckpoints:
         """Find the folder by all that shapes the levels: rows, settings, seed."""

@@ -190,7 +190,7 @@ class KernelClassifier(ClassifierStage, KernelParams):
             checkpoint=self._value("checkpointDir"),
         )
         try:
-            train(fit, fit.run, KernelFit.set_fitted, usable=lambda _: False)
+            train(fit, fit.run, KernelFit.set_fitted)
         except BaseException:
             fit.discard()
             raise

@@ -1,4 +1,4 @@
-"""Parameters of the linear classifiers and of the searches for them."""
+"""Linear classifiers but for the fit: parameters and prediction."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..core.arrays import Array
 from ..core.parameters import AT_LEAST_ONE, with_parameters
+from ..core.resources import thread_count
 from ..engines import Engine
+from ..linear.model import decisions_of
 from ..linear.solvers import SOLVERS
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
+from .prediction import Predictor
 
 
 @with_parameters
@@ -100,3 +104,15 @@ class LinearMachineParameters(LinearParameters, WeightedLoss):
     engine: Any = "local"
     warm_start: bool = False
     validation_fraction: float | None = None
+
+
+class LinearPredictor(Predictor):
+    """A classifier that multiplies rows with weights."""
+
+    _fitted = "coef_"
+
+    coef_: Any
+    intercept_: Array
+
+    def _decisions(self, X: Any) -> Array:
+        return decisions_of(X, self.coef_, self.intercept_, thread_count(self.n_jobs))

@@ -1,0 +1,134 @@
+"""Base of all fitted classifiers: checks of rows, decisions, labels and files."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..core.arrays import Array
+from ..core.rows import canonical
+from ..core.training_set import TrainingSet, training_set
+
+
+class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier but for its fit."""
+
+    _fitted: ClassVar[str]  # an attribute that a fit leaves, if it ends only by an interrupt
+
+    n_jobs: int | None
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> Array:
+        """Evaluate the decision function.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify. float32 rows are not copied as a whole.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
+        """
+        decisions = self._decisions(self._checked_rows(X))
+        return np.ravel(decisions) if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        return self._predict(self._checked_rows(X))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one ``.wm`` file.
+
+        The file holds numbers and text only; reading it with
+        :func:`widemargin.load_model` never executes code. An existing file is replaced
+        only once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file.
+        """
+        from ..persistence import save
+
+        save(self, path)
+
+    @abstractmethod
+    def _decisions(self, X: Any) -> Array:
+        """Evaluate every binary problem on checked rows, as (rows, problems)."""
+
+    def _predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels of checked rows."""
+        return self._labels(self._decisions(X))
+
+    def _labels(self, decisions: Array) -> NDArray[Any]:
+        """Return the labels that decisions imply."""
+        if decisions.shape[1] == 1:
+            return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
+        return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
+
+    @property
+    def _pairwise(self) -> bool:
+        """Whether X is a matrix of kernel values."""
+        return False
+
+    @property
+    def _sparse(self) -> bool:
+        """Whether rows may be sparse."""
+        return True
+
+    def _accepted(self) -> dict[str, Any]:
+        """Return the forms of X that are taken, as arguments of the validation."""
+        return {
+            "accept_sparse": "csr" if self._sparse else False,
+            "accept_large_sparse": True,
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+        }
+
+    def _checked_rows(self, X: Any) -> Any:
+        """Return rows to predict, once fitted."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._accepted())
+
+    def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(self, X, y, **self._accepted())
+        check_classification_targets(y)
+        return canonical(X), np.asarray(y)
+
+    def _training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, TrainingSet]:
+        """Return the checked rows, and those of positive weight with labels and weights."""
+        X, y = self._checked_training_data(X, y)
+        name, pairwise = type(self).__name__, self._pairwise
+        return X, training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a fit has left a model."""
+        return hasattr(self, self._fitted)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Describe the estimator to scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.sparse = self._sparse
+        return tags
