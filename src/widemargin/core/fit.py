@@ -150,7 +150,7 @@ class Fit(Generic[Iterate]):
         """Return the fitted attributes that tell how the fit went."""
         solved = self.solved
         certificates = [each.certificate for each in solved]
-        # Problems that an engine solved elsewhere have no history here, interrupted ones no solution.
+        # Problems solved in another process have no history here, interrupted ones no solution.
         iterations = {k: each.iterations for k, each in enumerate(self.histories)}
         iterations |= {k: each.iterations for k, each in self.solutions.items()}
         return {
