@@ -150,17 +150,16 @@ class Fit(Generic[Iterate]):
         """Return the fitted attributes that tell how the fit went."""
         solved = self.solved
         certificates = [each.certificate for each in solved]
-        iterations = [each.iterations for each in solved]
-        iterations += [
-            h.iterations for k, h in enumerate(self.histories) if k not in self.solutions
-        ]
+        # Problems solved in another process have no history here, interrupted ones no solution.
+        iterations = {k: each.iterations for k, each in enumerate(self.histories)}
+        iterations |= {k: each.iterations for k, each in self.solutions.items()}
         return {
             "dual_gap_": float(sum(c.gap for c in certificates)) if self.complete else np.nan,
             "relative_gap_": (
                 float(np.max([c.relative_gap for c in certificates])) if self.complete else np.nan
             ),
             "converged_": self.complete and all(each.outcome.converged for each in solved),
-            "n_iter_": max(iterations, default=0),
+            "n_iter_": max(iterations.values(), default=0),
             "solver_": solved[-1].solver if solved else "",
             "history_": self.history.table(),
         }

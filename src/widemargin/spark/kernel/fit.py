@@ -29,7 +29,7 @@ from .distributed_model import DistributedExpansion
 from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
 from .support import (
     AsTable,
-    CorrectDecisions,
+    CorrectlyDecided,
     Support,
     SupportVectors,
     by_problem,
@@ -189,7 +189,7 @@ class KernelFit(LevelFit):
         model = LevelModel(
             self.kernel, support.vectors, support.rows, support.coef, support.part, level.router
         )
-        question = CorrectDecisions(model, self._positive(k))
+        question = CorrectlyDecided(model, self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
 

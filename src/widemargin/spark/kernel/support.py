@@ -72,7 +72,7 @@ def stacked(blocks: list[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class CorrectDecisions:
+class CorrectlyDecided:
     """Counts the rows of a block that a level's model gets right."""
 
     model: LevelModel
