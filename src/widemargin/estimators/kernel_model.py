@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Array
 from ..core.budget import seed_of
 from ..core.parameters import POSITIVE, with_parameters
-from ..engines import Engine
+from ..engines import ENGINES, Engine
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.compression import compressed
@@ -151,7 +151,7 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
-        "engine": [StrOptions({"local", "spark"}), Engine],
+        "engine": [StrOptions(set(ENGINES)), Engine],
         "checkpoint": [None, str, PathLike],
         "warm_start": ["boolean"],
     }
