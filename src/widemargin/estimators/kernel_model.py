@@ -19,6 +19,7 @@ from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.compression import compressed
 from ..kernel.model.prediction import decisions, labels, votes
+from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
 
@@ -61,7 +62,7 @@ class KernelParameters(FitParameters):
         "degree": [Interval(Integral, 1, 64, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "blocks", "coordinate", "newton"})],
+        "solver": [StrOptions({"auto", *SOLVERS})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }

@@ -46,8 +46,8 @@ from .tournament import dealt_classes
 
 # A certificate is worth its pass when the estimated gap is within this many times `tol`.
 NEAR = 1.3
-# After an epoch over all multipliers, non-zero ones are visited again while that gains this share of
-# the epoch's gain,
+# After an epoch over all multipliers, non-zero ones are visited again while that gains this share
+# of the epoch's gain,
 WORTHWHILE = 0.1
 # at most this often.
 MOST_AGAIN = 10
