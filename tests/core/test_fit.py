@@ -48,6 +48,18 @@ class TestBudget:
         assert budget.share(0, 5).time_left is None
         assert not budget.out_of_time
 
+    def test_a_share_stops_for_its_own_caller_and_for_the_outer_one(self) -> None:
+        asked = {"outer": False, "inner": False}
+        outer = Budget(stopping=lambda: asked["outer"])
+        share = outer.share(stopping=lambda: asked["inner"])
+        assert not share.out_of_time
+        for who in asked:
+            asked[who] = True
+            assert share.out_of_time
+            assert outer.share().out_of_time == asked["outer"]
+            asked[who] = False
+        assert not pickle.loads(pickle.dumps(share)).out_of_time
+
     def test_it_travels(self) -> None:
         budget = Budget(max_time=50.0, stopping=lambda: True)
         there = pickle.loads(pickle.dumps(budget))

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from .arrays import Array
 from .rows import Rows, as_rows
 
-# Rows and bytes of a block that is cut from a larger array: what a task holds at a time.
-BLOCK_ROWS, BLOCK_BYTES = 100_000, 32 * 2**20
+# Largest block that is cut from a larger array, which is what a task holds at a time.
+BLOCK_ROWS = 100_000
+BLOCK_BYTES = 32 * 2**20
 # Bytes of rows that are brought into one task where a solver may choose.
 GATHERED_BYTES = 256 * 2**20
-# Stored values up to which a copy of the rows in an order of their own costs nothing to speak of.
-# Solvers that visit rows in an order drawn at random then depend on the seed alone.
+# Up to this many stored values, rows are copied into canonical order, at negligible cost. Solvers
+# that visit rows in random order then depend on the seed alone.
 CANONICAL_VALUES = 1 << 20
 
 Remembered = TypeVar("Remembered")
@@ -107,7 +108,7 @@ class BlockMemory(Generic[Remembered]):
         self._lock = Lock()
 
     def of(self, key: Any, *made_from: Any) -> Remembered:
-        """Return what is remembered under a key, made from the rest where there is nothing yet."""
+        """Return the value of a key; if there is none yet, make it from ``made_from``."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:

@@ -1,4 +1,4 @@
-"""What a fit may use: precision, iterations, time, memory, threads, chance."""
+"""The limits of a fit: tolerance, iterations, time, memory and threads; and its seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from .resources import memory_bytes, thread_count
 
-# Part of its share of the time that a problem gets even when others have overrun theirs.
+# A problem gets at least this part of an equal share of the time, even if others overran theirs.
 LEAST_SHARE = 0.2
 
 
@@ -54,7 +54,7 @@ class Budget:
 
     @property
     def time_left(self) -> float | None:
-        """Seconds left, a little more than none; None without a time limit."""
+        """Seconds left, at least a millisecond; None without a time limit."""
         if self._deadline is None:
             return None
         return max(1e-3, self._deadline - time.perf_counter())
@@ -90,7 +90,7 @@ class Budget:
         threads : int, optional
             Threads of the piece; those of this budget if None.
         stopping : callable, optional
-            Tells the piece to give up.
+            Tells the piece to stop, in addition to the ``stopping`` of this budget.
         """
         deadline = self._deadline
         if deadline is not None and self.max_time is not None and of > 1:
@@ -101,7 +101,7 @@ class Budget:
             self,
             memory=self.memory // sharers,
             threads=self.threads if threads is None else threads,
-            stopping=stopping or self.stopping,
+            stopping=_either(self.stopping, stopping),
             _deadline=deadline,
         )
 
@@ -119,6 +119,15 @@ class Budget:
         if state["_deadline"] is not None:
             state["_deadline"] += from_wall
         vars(self).update(state)
+
+
+def _either(
+    outer: Callable[[], bool] | None, inner: Callable[[], bool] | None
+) -> Callable[[], bool] | None:
+    """Return a condition that holds if one of the given ones does."""
+    if outer is None or inner is None:
+        return outer or inner
+    return lambda: outer() or inner()
 
 
 def seed_of(random_state: Any) -> int:

@@ -6,7 +6,8 @@
 4. **Solve**: :class:`Fit` solves the problems, divides the budget among them and records them.
 5. **Set**: :func:`train` hands the fit to the estimator, which sets its fitted attributes.
 
-Only :func:`train` catches an interrupt: it keeps what is usable, then lets the interrupt go on.
+Only :func:`train` acts on an interrupt: it keeps a usable model, then re-raises. Others that see
+one clean up and re-raise.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ FEWEST_AT_ONCE = 3
 
 
 class Workers(Protocol):
-    """Who solves several problems at the same time: an engine in this process."""
+    """An engine in this process that solves several problems at the same time."""
 
     def map(self, parts: Any, fn: Callable[[Any], Any], report: Any = None) -> Any:
         """Apply ``fn`` to every part."""
         ...
 
     def stopping(self) -> bool:
-        """Tell work in progress whether to give up."""
+        """Return whether work in progress should stop."""
         ...
 
 
@@ -97,7 +98,7 @@ class Fit(Generic[Iterate]):
         """
         side_by_side = workers is not None and at_once > 1
         self.histories = [
-            # Beside each other they run in threads, which may not draw.
+            # Problems solved in parallel run in threads, where a listener must not print.
             self.history.for_problem(k, quiet=side_by_side)
             for k in range(self.n_problems)
         ]
@@ -165,7 +166,7 @@ class Fit(Generic[Iterate]):
         }
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
-        """Say what did not converge, once for all problems but those left out."""
+        """Warn once about the problems that did not converge, other than those left out."""
         counted = [each for k, each in sorted(self.solutions.items()) if k not in left_out]
         failed = [each for each in counted if not each.outcome.converged]
         if failed:
@@ -184,10 +185,10 @@ AnyFit = TypeVar("AnyFit", bound=Fit[Any])
 
 
 def train(fit: AnyFit, run: Callable[[], None], keep: Callable[[AnyFit], None]) -> None:
-    """Run a fit, keep what came of it, and say what did not converge.
+    """Run a fit, keep its result, and warn about what did not converge.
 
-    An interrupt goes on to the caller; what it leaves is kept first, if it is of any use: an
-    earlier fit, or none, is better than a model that knows nothing of some class.
+    After an interrupt, the partial result is kept if ``fit.usable``, which each family defines;
+    otherwise the estimator stays as it was. The interrupt is then re-raised.
     """
     try:
         run()
@@ -200,7 +201,7 @@ def train(fit: AnyFit, run: Callable[[], None], keep: Callable[[AnyFit], None]) 
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and point at the line of the caller outside this library and those that call it."""
+    """Warn; report the nearest caller outside this library and the frameworks that call it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

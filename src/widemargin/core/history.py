@@ -1,4 +1,4 @@
-"""The record of a fit: one row an iteration, in columns that each family declares."""
+"""The record of a fit: one row per iteration or level, in columns that each family declares."""
 
 from __future__ import annotations
 

@@ -35,16 +35,20 @@ from .arrays import Array
 # Smaller weights are as good as zero, and their reciprocals overflow.
 NO_WEIGHT = 1e-250
 
-# Newton's method for hinges, by their augmented Lagrangian: the first round's width, its factor
-# from round to round, and the least width, as margins are not known more exactly.
-FIRST_WIDTH, NARROWING, LEAST_WIDTH = 2.0, 0.5, 1e-9
-# A round ends when this share of the hinge's gap is left to its smoothed problem.
+# Newton's method solves hinges in rounds, by an augmented Lagrangian that smooths each hinge over
+# an interval of some width: that of the first round,
+FIRST_WIDTH = 2.0
+# its factor from round to round,
+NARROWING = 0.5
+# and the least width, which is the accuracy of the margins.
+LEAST_WIDTH = 1e-9
+# A round ends when the gap of its smoothed problem is this share of the gap of the hinge problem.
 INNER_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class LossTerms:
-    """A loss with its per-row constants filled in: what solvers know of it."""
+    """A loss with its per-row constants filled in: all that solvers use of it."""
 
     # ``a`` and ``b``; ``upper_margin`` is infinite for one-sided losses.
     lower_margin: float

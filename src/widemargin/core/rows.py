@@ -22,7 +22,7 @@ SPARSE_FEATURES = 32
 WIDE = 1 << 15
 # Rows hashed or compared at a time.
 BLOCK = 4096
-# An odd number, as those of the columns, so that rows of several classes differ in their sums.
+# Factor of the label in the hash of a row: an odd number, like the factors of the columns.
 LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -201,7 +201,7 @@ def _sparse_hashes(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the 32-bit words of numbers: as one, those of 64 bits often end in zeros."""
+    """Return the 32-bit halves of numbers; 64-bit words often end in zeros, which hash badly."""
     return (np.ascontiguousarray(values) + 0.0).view(np.uint32).astype(np.uint64)
 
 

@@ -20,9 +20,9 @@ from .rows import copies_in_own_order, take_rows
 
 # What scikit-learn's validation sets before all else has been checked.
 COLUMNS = ("n_features_in_", "feature_names_in_")
-# A feature with this share of the variance is, for a kernel or a penalty, the only one there is.
+# A feature with this share of the variance hides all others from a kernel or a penalty.
 DOMINANT_SHARE = 0.99
-# What comes of it in a linear model.
+# Consequence of a dominant feature in a linear model, for the warning.
 UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 
 
@@ -102,7 +102,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Array) -> Ar
     if isinstance(class_weight, str):  # "balanced", as validated
         present = np.where(totals > 0, totals, 1.0)
         return np.asarray(np.where(totals > 0, totals.sum() / (len(classes) * present), 1.0))
-    # Keys beyond the classes are fine (a fold may miss a class); none that fits is a slip.
+    # Extra keys are allowed, as a fold may lack a class; no matching key at all is a mistake.
     if class_weight and not set(class_weight) & set(classes.tolist()):
         raise ValueError(
             f"`class_weight` names none of the classes in y, {classes.tolist()}; got "

@@ -26,7 +26,10 @@ from typing import Any
 from .contract import Engine, Report, Share
 from .local import LocalEngine
 
-__all__ = ["Engine", "LocalEngine", "Report", "Share", "resolve"]
+__all__ = ["ENGINES", "Engine", "LocalEngine", "Report", "Share", "resolve"]
+
+# Engines that have a name.
+ENGINES = ("local", "spark")
 
 
 def resolve(engine: Any, threads: int) -> Engine:

@@ -26,12 +26,12 @@ from .spark_tasks import partition_keys, require_workers
 
 Value = TypeVar("Value")
 
-# Work on regrouped parts takes long, and not equally long.
+# Regrouped parts take different times; several tasks per core balance them.
 TASKS_PER_CORE = 2
 
 
 class NoParts(LookupError):
-    """Raised when a value of parts is wanted from a frame that has none."""
+    """Raised when a frame without parts is asked for a value of them."""
 
 
 @dataclass

@@ -200,12 +200,12 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         seed: int,
         progress: FitProgress,
     ) -> None:
-        """Take every binary problem through the levels, and set what comes of it."""
+        """Take every binary problem through the levels and set the fitted attributes."""
         name, budget = type(self).__name__, Budget.of(self, seed)
         engine = resolve_engine(self.engine, budget.threads)
         folder = None
         if self.checkpoint is not None:
-            # All that shapes the levels: data, settings, seed.
+            # Everything that the levels depend on: data, settings, seed.
             arrays = [problems.rows, training.codes, problems.weights]
             arrays += [] if problems.previous is None else [problems.previous]
             arrays += [] if validation is None else [validation.X, validation.codes]

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Array
 from ..core.budget import seed_of
 from ..core.parameters import POSITIVE, with_parameters
-from ..engines import Engine
+from ..engines import ENGINES, Engine
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.compression import compressed
 from ..kernel.model.prediction import decisions, labels, votes
+from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
 
@@ -61,7 +62,7 @@ class KernelParameters(FitParameters):
         "degree": [Interval(Integral, 1, 64, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "blocks", "coordinate", "newton"})],
+        "solver": [StrOptions({"auto", *SOLVERS})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }
@@ -151,7 +152,7 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
-        "engine": [StrOptions({"local", "spark"}), Engine],
+        "engine": [StrOptions(set(ENGINES)), Engine],
         "checkpoint": [None, str, PathLike],
         "warm_start": ["boolean"],
     }

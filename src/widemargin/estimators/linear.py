@@ -17,7 +17,7 @@ from ..core.rows import canonical
 from ..core.training_set import TrainingSet, earlier_fit_kept
 from ..linear.model import Validation
 from ..linear.solvers import refuse
-from .linear_fit import constant_of, fit_path, posed, train_linear
+from .linear_fit import fit_path, posed, train_linear
 from .linear_model import LinearMachineParameters, LinearPredictor
 from .linear_streaming import fit_stream, partial_fit
 from .parameters import SquaredHingeLoss, WeightedMarginDistributionLoss
@@ -215,7 +215,7 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
             X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted())
             codes = codes_of(y_val, training)
         return training, Validation.in_memory(
-            canonical(X_val), codes, len(training.classes), constant_of(self)
+            canonical(X_val), codes, len(training.classes), self._constant
         )
 
     def _previous_weights(self, classes: NDArray[Any]) -> Array | None:

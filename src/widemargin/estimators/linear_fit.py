@@ -40,11 +40,6 @@ def loss_of(estimator: Any, total_weight: float) -> LossConstants:
     return LossConstants.of(estimator._loss(), estimator._row_weight(total_weight))
 
 
-def constant_of(estimator: Any) -> float:
-    """Return the value of the constant feature; 0 without an intercept."""
-    return float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0
-
-
 def row_weights(estimator: Any, training: TrainingSet) -> Array | None:
     """Return the weights of rows beside ``C``; None means 1."""
     weights: Array = training.weights * class_weights(estimator.class_weight, training)
@@ -61,7 +56,7 @@ def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblem
         uuid.uuid4().hex, X, training.codes.astype(np.int32), row_weights(estimator, training)
     )
     threads = thread_count(estimator.n_jobs)
-    n_classes, constant = len(training.classes), constant_of(estimator)
+    n_classes, constant = len(training.classes), estimator._constant
     if isinstance(estimator.engine, str) and estimator.engine == "local":
         engine: Engine = LocalEngine(threads)
         return LinearProblems.of_blocks(engine, [whole], n_classes, constants, constant)

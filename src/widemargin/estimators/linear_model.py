@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..core.arrays import Array
 from ..core.parameters import AT_LEAST_ONE, with_parameters
 from ..core.resources import thread_count
-from ..engines import Engine
+from ..engines import ENGINES, Engine
 from ..linear.model import decisions_of
 from ..linear.solvers import SOLVERS
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
@@ -96,7 +96,7 @@ class LinearMachineParameters(LinearParameters, WeightedLoss):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "engine": [StrOptions({"local", "spark"}), Engine],
+        "engine": [StrOptions(set(ENGINES)), Engine],
         "warm_start": ["boolean"],
         "validation_fraction": [None, Interval(Real, 0.0, 1.0, closed="neither")],
     }

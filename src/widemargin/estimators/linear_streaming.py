@@ -23,7 +23,7 @@ from ..linear.history import LinearHistory
 from ..linear.model import split_weights
 from ..linear.online import absorb
 from ..linear.problems import LinearProblems
-from .linear_fit import constant_of, loss_of, train_linear
+from .linear_fit import loss_of, train_linear
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
@@ -61,7 +61,7 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
         [RowBlock("spooled", rows.X, rows.codes.astype(np.int32), weights)],
         len(rows.classes),
         loss_of(estimator, float(rows.class_totals.sum())),
-        constant_of(estimator),
+        estimator._constant,
         on_disk=True,
     )
     estimator.n_features_in_ = rows.n_features
@@ -113,7 +113,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         [RowBlock("batch", canonical(X), codes, None if np.all(weights == 1.0) else weights)],
         len(labels),
         LossConstants.of(estimator._loss(), estimator.C),
-        constant_of(estimator),
+        estimator._constant,
     )
     if not first:
         _refuse_other_constant(estimator, problems.constant)

@@ -26,7 +26,7 @@ from ..core.training_set import (
     earlier_fit_kept,
     warn_if_one_feature_dominates,
 )
-from ..engines import Engine, resolve
+from ..engines import ENGINES, Engine, resolve
 from ..multiclass.fit import (
     MulticlassFit,
     choose,
@@ -132,7 +132,7 @@ class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameter
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "formulation": [StrOptions(set(FORMULATIONS))],
         "solver": [StrOptions({"auto", *SOLVERS})],
-        "engine": [StrOptions({"local", "spark"}), Engine],
+        "engine": [StrOptions(set(ENGINES)), Engine],
         "warm_start": ["boolean"],
     }
 

@@ -141,7 +141,7 @@ class ParameterSearch:
         return self
 
     def _own(self: Any) -> list[str]:
-        """Return the parameters of the search that its classifier does not have."""
+        """Return the names of the parameters that only the search has, not its classifier."""
         of_classifier = self._classifier._get_param_names()
         return [name for name in self._get_param_names() if name not in of_classifier]
 

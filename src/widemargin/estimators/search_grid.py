@@ -20,8 +20,10 @@ from .path import positive_values
 
 # Range of the values of C that an integer stands for.
 SMALLEST_C, LARGEST_C = 1e-2, 1e3
-# Values of gamma, and the ratio of neighbouring ones, around "scale".
-GAMMAS, GAMMA_RATIO = 5, 4.0
+# Number of values of gamma around "scale".
+GAMMAS = 5
+# Ratio of neighbouring values of gamma.
+GAMMA_RATIO = 4.0
 # Kernels that have a width.
 WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 # Scores that differ by less than this differ by the rounding of their means only.

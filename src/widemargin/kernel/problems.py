@@ -1,4 +1,4 @@
-"""The binary problems that a kernel machine is trained on, and their solution as wholes."""
+"""The binary problems of a kernel machine, and the fit that solves them undivided."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class ExactFit(Fit[Duals]):
         return bool(np.all(np.any(self.coefficients(), axis=1)))
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
-        """Say what did not converge, or carries no certificate; once for all problems."""
+        """Warn once about problems that did not converge or have no certificate."""
         lowest = min(each.iterate.lowest_eigenvalue for each in self.solved)
         if lowest < 0:
             warn(

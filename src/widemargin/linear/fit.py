@@ -156,7 +156,7 @@ class LinearFit(Fit[Array]):
         problems = self.problems
         posed = replace(problems, engine=LocalEngine(self.budget.threads), blocks=None)
         options, start = self.solving.options, self.solving.start
-        task = SolvedTogether(self.name, posed, self.solver, self.budget, options, start)
+        task = SolveAllProblems(self.name, posed, self.solver, self.budget, options, start)
         self.solutions, rows = problems.engine.together(problems.blocks, task)
         self.history.extend(rows)
 
@@ -195,8 +195,8 @@ class LinearFit(Fit[Array]):
 
 
 @dataclass(frozen=True)
-class SolvedTogether:
-    """All problems, solved by a task that is given all blocks."""
+class SolveAllProblems:
+    """Solves all problems in one task, on all blocks together."""
 
     name: str
     problems: LinearProblems

@@ -79,7 +79,7 @@ def solve(
             problem = _canonical_if_small(problem)
         return solvers.solve(name, problem, budget, history)
     share = budget.share(threads=engine.share(1).threads)
-    task = SolveTogether(problem.objective, name, share, problem.in_canonical_order)
+    task = SolveAllClasses(problem.objective, name, share, problem.in_canonical_order)
     solution, rows = engine.together(problem.blocks, task)
     history.extend(rows)
     history.iterations = solution.iterations
@@ -88,8 +88,8 @@ def solve(
 
 
 @dataclass(frozen=True)
-class SolveTogether:
-    """Solves a problem in one task, on all blocks together."""
+class SolveAllClasses:
+    """Solves the problem of all classes in one task, on all blocks together."""
 
     objective: MulticlassObjective
     name: str

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from ..data import FORMATS
+
 __all__ = [
     "REQUIRED",
     "SECTIONS",
@@ -129,7 +131,7 @@ SETTINGS = (
     Setting(
         "format",
         "data",
-        _one_of("libsvm", "csv", "tsv", "parquet", "npz"),
+        _one_of(*FORMATS),
         None,
         "Left out: found from the file's name.",
         "csv",

@@ -12,9 +12,10 @@ from pyspark.ml.param import TypeConverters
 
 from ..core.arrays import Array
 from ..core.budget import Budget
+from ..core.fit import train
 from ..core.training_set import class_factors
 from ..estimators.linear import LinearODMClassifier, LinearSVMClassifier
-from ..estimators.linear_fit import constant_of, loss_of
+from ..estimators.linear_fit import loss_of
 from ..linear.fit import LinearFit
 from ..linear.history import LinearHistory
 from ..linear.model import Validation, decisions_of
@@ -137,10 +138,9 @@ class LinearClassifier(ClassifierStage, LinearParams):
     def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[()]:
         fit = self._posed(local, rows, log)
         log.doing(f"training by {fit.solver}")
-        fit.solve_all()
-        local.__dict__.update(fit.attributes())
+        # An interrupt discards the local estimator, and so the attributes kept in it.
+        train(fit, fit.solve_all, lambda fit: local.__dict__.update(fit.attributes()))
         log.report(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
-        fit.warn()
         return ()
 
     def _posed(self, local: Any, rows: PlacedRows, log: FitLog) -> LinearFit:
@@ -179,7 +179,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
             n_classes=len(totals),
             stored_bytes=rows.summary.stored,
             constants=loss_of(local, float(totals.sum())),
-            constant=constant_of(local),
+            constant=local._constant,
             factors=None if np.all(factors == 1.0) else tuple(factors.tolist()),
         )
 

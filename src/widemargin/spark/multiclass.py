@@ -13,6 +13,7 @@ from pyspark.ml.param import TypeConverters
 
 from ..core.arrays import Array
 from ..core.budget import Budget, seed_of
+from ..core.fit import train
 from ..estimators.multiclass_svm import MulticlassSVMClassifier, objective_of
 from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
 from ..multiclass.fit import MulticlassFit, choose
@@ -172,10 +173,9 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
             log.iteration(row["iteration"], row["relative_gap"])
 
         fit = MulticlassFit(type(self).__name__, problem, solver, budget, listener)
-        fit.run()
-        local.__dict__.update(fit.attributes())
+        # An interrupt discards the local estimator, and so the attributes kept in it.
+        train(fit, fit.run, lambda fit: local.__dict__.update(fit.attributes()))
         log.report(f"relative gap {local.relative_gap_:.2e} after {local.n_iter_} iterations")
-        fit.warn()
         return ()
 
 

@@ -21,9 +21,10 @@ from .loop import DivideAndConquer
 from .part_solver import level_tol
 from .strategies import STRATEGIES, Clustered, Plan, Strategy
 
-# Up to this many rows strategy="auto" solves the whole set. Beyond, it uses clusters of at most
-# the second number of rows each, whose cost grows with the rows and not with their square.
-EXACT_ROWS, PART_ROWS = 100_000, 8_000
+# Up to this many rows, strategy="auto" solves the whole set.
+EXACT_ROWS = 100_000
+# Beyond, it uses clusters of at most this many rows, whose cost is linear in the number of rows.
+PART_ROWS = 8_000
 # Copies of a part's rows that a task in another process has at the same time: as they come, as an
 # object, and as the result goes back.
 COPIES_IN_A_TASK = 3
@@ -159,7 +160,7 @@ class LevelFit(Fit[SolvedLevels]):
         }
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
-        """Say what time ended early, or did not converge; once for all problems."""
+        """Warn once about problems that ran out of time or did not converge."""
         done = self.reached
         late = [each for each in done if each.stop is Stop.TIME]
         if late:

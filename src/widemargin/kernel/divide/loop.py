@@ -214,5 +214,5 @@ class DivideAndConquer:
         return self.judge is None or not score <= before  # NaN: nothing to judge by
 
     def _random(self, level: int) -> np.random.Generator:
-        """Return chance that depends on the seed and the level only, so that runs can resume."""
+        """Return a generator that depends on seed and level only, so that a fit can resume."""
         return np.random.default_rng([self.budget.seed, level])

@@ -55,7 +55,7 @@ def every_dual(part: Part) -> Part:
 
 
 def support_vectors(part: Part) -> Part:
-    """Carry only the rows whose dual is not zero; one row at the least, to stay a part."""
+    """Carry only rows with a non-zero dual, but at least one row, as a part may not be empty."""
     kept = part.net_dual != 0
     if not kept.any():
         kept[0] = True

@@ -16,15 +16,17 @@ from ..samples import Part, PartReport
 from ..solvers.binary import solve_binary
 from .methods import Method
 
-# What descent has not solved in the first number of working sets Newton solves sooner, up to the
-# second number of rows. ODM, 1,500 rows and 32 times their weight: cod-rna 100 ms against 302 by
-# descent alone, ijcnn1 81 against 107.
-STEPS_BEFORE_NEWTON, NEWTON_PART_ROWS = 40, 2000
+# Descent gets this many working sets; Newton's method then finishes sooner. ODM, 1,500 rows and 32
+# times their weight: cod-rna 100 ms against 302 by descent alone, ijcnn1 81 against 107.
+STEPS_BEFORE_NEWTON = 40
+# Parts with more rows are left to descent.
+NEWTON_PART_ROWS = 2000
 
-# Levels other than the root are solved to the first number times `tol`, at most to the second. At
-# 1e-3 and at 1e-2 accuracies differed by at most .001, up or down (ijcnn1, cod-rna, skin_nonskin,
-# a9a and susy_30k); the former took up to 1.5 times the time.
-TIMES_TOL, MOST_TOL = 10.0, 1e-2
+# Levels other than the root are solved to this multiple of `tol`.
+TIMES_TOL = 10.0
+# That tolerance is at most this. With 1e-3 instead, accuracies differed by at most .001 in either
+# direction (ijcnn1, cod-rna, skin_nonskin, a9a and susy_30k), in up to 1.5 times the time.
+MOST_TOL = 1e-2
 
 
 def level_tol(tol: float, root: bool) -> float:

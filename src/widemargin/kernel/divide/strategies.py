@@ -1,8 +1,7 @@
 """Strategies to divide and merge a training set: what users pass as ``strategy``.
 
-Each class makes its row of the table in :mod:`widemargin.kernel.divide.methods`. They are
-scikit-learn
-estimators in one respect: their parameters can be searched, as ``strategy__levels``.
+Each class makes its row of the table in :mod:`widemargin.kernel.divide.methods`. Strategies have
+the parameter interface of scikit-learn, so that ``strategy__levels`` can be searched.
 """
 
 from __future__ import annotations

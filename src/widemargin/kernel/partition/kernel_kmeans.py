@@ -42,8 +42,10 @@ from .division import (
 )
 from .nearest_group import NearestGroup, Numbers, group_sums, nearest_mean
 
-# A cluster of the sample may hold this many times its share, a part of the rows the second.
-SLACK, LARGEST = 1.5, 2.0
+# Largest cluster of the sample, as a multiple of the mean.
+SLACK = 1.5
+# Largest part of the rows, as a multiple of the mean.
+LARGEST = 2.0
 STEPS = 30
 ROWS_PER_CLUSTER, LARGEST_SAMPLE = 8, 4096
 # Rounds of splitting clusters that turned out too large.

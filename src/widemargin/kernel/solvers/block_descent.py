@@ -39,22 +39,28 @@ from ...core.history import History
 from ...core.outcome import Outcome, Solution
 from ..problem import Duals, KernelProblem, record_iteration
 
-# Rows per block and per working set: 4,096 and 256 to 512 were fastest on 20,000 to 50,000 rows.
-# Problems up to the third number are one working set.
-BLOCK, WORKING_SET, WHOLE_SET = 4096, 384, 256
-# Rows per working set of problems that would fit into one block: on parts of 700 to 2,100 rows of
-# ijcnn1, cod-rna and skin_nonskin, 0.5 to 1 times the time of sets twice as large. Few rows have a
-# dual under the hinge, and a block of all of them would evaluate the others' kernel values in vain:
-# blocks of the second number took 0.1 to 0.9 times the time.
-WORKING_SET_OF_FEW_ROWS, HINGE_BLOCK_OF_FEW_ROWS = 160, 256
-# Where kernel rows are kept a block fetches whole ones, so it takes only rows that surely count.
+# Rows per block; the fastest on 20,000 to 50,000 rows.
+BLOCK = 4096
+# Rows per working set; 256 to 512 were fastest on the same problems.
+WORKING_SET = 384
+# Problems with at most this many rows are one working set.
+WHOLE_SET = 256
+# Rows per working set of problems that fit into one block: on parts of 700 to 2,100 rows of ijcnn1,
+# cod-rna and skin_nonskin, 0.5 to 1 times the time of sets twice as large.
+WORKING_SET_OF_FEW_ROWS = 160
+# Rows per block of such problems with the hinge. Few rows then have a dual, and one block of all
+# rows would compute kernel values that are never used: 0.1 to 0.9 times its time.
+HINGE_BLOCK_OF_FEW_ROWS = 256
+# Rows per block where whole kernel rows are kept; each is costly, so only the worst rows are taken.
 BLOCK_OF_KEPT_ROWS = 1024
-# Blocks smaller than this would undo each other's work.
+# Blocks of fewer rows would undo each other's work.
 FEWEST_BLOCK_ROWS = 32
-# From this many stored values a row, reading a kernel value back is cheaper than computing it.
+# From this many stored values per row, reading a kernel value is cheaper than computing it.
 EXPENSIVE_ROW = 64
-# Kernel rows a cache must hold to be worth having, and the fewest where there is no other way.
-FEWEST_CACHED_ROWS, FEWEST_COPIED_ROWS = 1024, 16
+# A cache is used if it can hold this many kernel rows.
+FEWEST_CACHED_ROWS = 1024
+# Where kernel rows must be kept, the cache holds at least this many.
+FEWEST_COPIED_ROWS = 16
 # The native loop stops a little below `tol`, so that the certificate seldom fails.
 SAFETY = 0.9
 

@@ -9,9 +9,9 @@ done only if the kernel's mass lies within clusters,
 .. math:: \sum_{i \ne j \text{ in one cluster}} |\kappa(x_i, x_j)| \;\ge\;
           \mathrm{LOCAL} \sum_{i \ne j} |\kappa(x_i, x_j)|
 
-on a sample. Measured in processor time, hinge at C = 32: covtype, 20,000
-rows (1.00 of the mass within clusters) 2.9 s with such a start against 11.6 s without; ijcnn1 (.6)
-1.5 against 1.3 s; cod-rna (.2) 1.7 against 2.0 s.
+on a sample. Processor time with and without such a start, hinge at C = 32: covtype, 20,000 rows
+(1.00 of the mass within clusters) 2.9 and 11.6 s; ijcnn1 (.6) 1.5 and 1.3 s; cod-rna (.2) 1.7 and
+2.0 s.
 """
 
 from __future__ import annotations
@@ -34,11 +34,15 @@ from ..problem import COLUMNS, Duals, KernelProblem, KernelProducts
 from ..samples import Part, Samples, whole_set
 from . import block_descent
 
-# Below the first number of rows the loop is as fast without a start. Clusters hold the second
-# number on average and at most twice that, which is one block.
-FEWEST_ROWS, CLUSTER_ROWS, MOST_CLUSTERS = 10_000, 2_048, 512
-# Share of the kernel's mass within clusters that makes it local, estimated on so many rows.
-LOCAL, SAMPLED_ROWS = 0.8, 500
+# With fewer rows, block descent is as fast from zero.
+FEWEST_ROWS = 10_000
+# Mean number of rows in a cluster. The largest has at most twice as many, which is one block.
+CLUSTER_ROWS = 2_048
+MOST_CLUSTERS = 512
+# A kernel is local if this share of its mass lies within clusters.
+LOCAL = 0.8
+# Rows on which that share is estimated.
+SAMPLED_ROWS = 500
 
 
 def solve(

@@ -46,9 +46,11 @@ from ..problem import Duals, KernelProblem, KernelProducts, record_iteration
 from .newton import exact_line_search, penalised_side
 from .preconditioner import Preconditioner, build_preconditioner
 
-# Of rᵀP⁻¹r, relative to its start: for the first system from zero duals, and for the others. With
-# 1e-2 for all, twice the steps are needed.
-FIRST_REDUCTION, REDUCTION = 1e-1, 1e-4
+# Conjugate gradients end when rᵀP⁻¹r is this share of its initial value. With 1e-2 for all systems,
+# twice the steps are needed.
+REDUCTION = 1e-4
+# The same for the first system, if the duals are zero.
+FIRST_REDUCTION = 1e-1
 # Products allowed for one system; an inexact step is still a step.
 MOST_PRODUCTS = 300
 # Steps in a row that may fail to lower the primal, each solved further than the one before.

@@ -89,7 +89,7 @@ def _move(
     free: NDArray[np.bool_],
     ridge: float,
 ) -> NDArray[np.bool_]:
-    """Step towards the free rows' solution, as far as the box allows; return who is free now."""
+    """Step towards the free rows' solution within the box; return the rows that are still free."""
     rows = np.flatnonzero(free)
     factor = damped_cholesky(q[np.ix_(rows, rows)], curvature[rows] + ridge)
     step = factor.solve(-gradient[rows])

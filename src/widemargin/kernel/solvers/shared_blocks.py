@@ -34,21 +34,27 @@ from ...core.resources import single_threaded_blas
 from ...core.rows import as_rows
 from ..kernels import Kernel
 
-# Rows of a block and of a working set within it; blocks of fewer rows than the last number would
-# undo each other's work.
-BLOCK, WORKING_SET, FEWEST_BLOCK_ROWS = 4096, 384, 256
-# Part of the memory that a block's matrix may take.
+# Rows of a block.
+BLOCK = 4096
+# Rows of a working set within a block.
+WORKING_SET = 384
+# Blocks of fewer rows would undo each other's work.
+FEWEST_BLOCK_ROWS = 256
+# A block's matrix may take the memory divided by this.
 SHARE_OF_MEMORY = 4
-# A problem is solved on a block until its gap there is the first fraction of what it was, or what
-# would leave the second fraction of the target gap.
-REDUCTION, ENOUGH = 0.1, 0.3
+# A problem is solved on a block until its gap there has fallen to this fraction,
+REDUCTION = 0.1
+# or far enough to leave this fraction of the target gap,
+ENOUGH = 0.3
+# or for this many working sets.
 SETS_PER_BLOCK = 400
-# Part of a block that stays for the next one, so that the effects of two blocks on each other fade.
+# Share of a block's rows that stay in the next block, which damps oscillation between blocks.
 KEPT = 0.5
-# A problem has stalled whose dual rises by less than the second number times its gap in so many
-# blocks.
-PATIENCE, LEAST_PROGRESS = 50, 1e-3
-# Curvature of a row that is left out: the square of the step it wants is zero in any precision.
+# A problem has stalled if, over this many blocks,
+PATIENCE = 50
+# its dual rises by less than this multiple of its gap.
+LEAST_PROGRESS = 1e-3
+# Curvature of a row that is left out, so large that the row's step is zero in any precision.
 LEFT_OUT = 1e300
 # The descent stops a little below `tol`, so that the certificate seldom fails.
 SAFETY = 0.9

@@ -32,7 +32,8 @@ from ..problem import Evaluation, RowMultipliers
 from .newton import FIRST_DAMPING, Hessian, descend
 from .starts import from_sample, untouched
 
-# Where weights are known, a sample's or a neighbour's, so is the place of most rows.
+# First width when starting from weights of a sample or a neighbouring C, near which most rows
+# already are on their final side of the hinge.
 KNOWN_WIDTH = 0.3
 
 

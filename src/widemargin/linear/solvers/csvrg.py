@@ -31,10 +31,13 @@ from ..history import LinearHistory
 from ..problem import LinearProblem
 from .svrg import STEPS_PER_ROW, WholeSet, descend, improved, safe_step
 
-# The first coreset, as a share of the rows, and the fewest rows worth one.
-FIRST_SHARE, LEAST_ROWS = 1 / 8, 1000
+# Size of the first coreset, as a share of the rows.
+FIRST_SHARE = 1 / 8
+# A coreset has at least this many rows.
+LEAST_ROWS = 1000
+# Factor by which a coreset grows.
 GROWTH = 8
-# The coreset's own gap, as a share of the whole set's, at which its answer is looked at.
+# A coreset is solved until its gap is this share of the gap of the whole set.
 INNER_SHARE = 0.1
 MOST_STAGES = 20
 

@@ -40,10 +40,14 @@ from ..history import LinearHistory
 from ..problem import Curvature, Evaluation
 from .starts import from_sample, untouched
 
-# Share of the decrease that the quadratic model promises which a step must bring.
+# A step must achieve this share of the decrease that the quadratic model predicts.
 SUFFICIENT = 1e-2
-# The damping after a first step that failed, when to forget it, and when to give up.
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-4, 1e4
+# Damping after the first step that failed.
+FIRST_DAMPING = 1e-2
+# Less damping is dropped.
+LEAST_DAMPING = 1e-4
+# With more damping the solver gives up.
+MOST_DAMPING = 1e4
 QUARTERS: Array = np.exp2(-np.arange(1.0, 21.0, 2.0))
 BETWEEN: Array = np.exp2(np.linspace(-1.0, 1.0, 9))
 # A shorter step than this means that the direction is poor.

@@ -29,12 +29,17 @@ from ..blocks import Pose
 from ..history import LinearHistory
 from ..problem import LinearProblem
 
-# One row in so many. Drawn, not every eighth: files have an order (ijcnn1 needs twice the passes).
+# A sample has one row in this many, drawn at random: with every eighth row of the ordered ijcnn1,
+# twice the passes are needed.
 ONE_IN = 8
-# Samples of fewer rows, or fewer per weight, are not worth solving.
-LEAST_ROWS, ROWS_PER_WEIGHT = 5000, 20
-# Most rows of a sample from blocks, and most bytes of any sample.
-SAMPLE_ROWS, SAMPLE_BYTES = 100_000, 64 * 2**20
+# Samples of fewer rows are not worth solving,
+LEAST_ROWS = 5000
+# nor are those of fewer rows per weight.
+ROWS_PER_WEIGHT = 20
+# Most rows of a sample from blocks.
+SAMPLE_ROWS = 100_000
+# Most bytes of any sample.
+SAMPLE_BYTES = 64 * 2**20
 # Closer than this a sample's solution is no nearer to the whole set's.
 SAMPLE_TOL = 1e-2
 # Newton steps on a sample from blocks.

@@ -21,8 +21,10 @@ SPARSE_SHARE = 0.75
 # On the way to the solution the weights are too short more often than too long, and the objective
 # of slightly longer ones is known for little more.
 SCALES = (1.0, 1.003, 1.01, 1.03)
-# Bytes of a weight with its feature in a sparse matrix, and of a weight in a dense one.
-SPARSE_BYTES, DENSE_BYTES = 12, 8
+# Bytes of a weight with its feature number in a sparse matrix.
+SPARSE_BYTES = 12
+# Bytes of a weight in a dense matrix.
+DENSE_BYTES = 8
 
 
 def shuffle_seed(seed: int, k: int) -> int:

@@ -46,14 +46,17 @@ from .tournament import dealt_classes
 
 # A certificate is worth its pass when the estimated gap is within this many times `tol`.
 NEAR = 1.3
-# After an epoch over all multipliers, those that are not zero are visited again, while that gains
-# this share of what the epoch gained, and this often at most.
-WORTHWHILE, MOST_AGAIN = 0.1, 10
+# After an epoch over all multipliers, non-zero ones are visited again while that gains this share
+# of the epoch's gain,
+WORTHWHILE = 0.1
+# at most this often.
+MOST_AGAIN = 10
 # They are visited in rows that gained this share of the mean when they were last visited.
 SKIPPED_SHARE = 0.8
-# A visit takes up this many new classes at most, or as many as can hold this mass of multipliers
-# (of what one row needs) at their bounds: weights stay sparse on the way to a sparse solution.
-FEWEST_NEW, NEW_MASS = 16, 2.0
+# Most new classes that a visit adds, so that weights stay sparse on the way to a sparse solution;
+FEWEST_NEW = 16
+# more are allowed if it takes them to hold, at their bounds, this multiple of a row's total.
+NEW_MASS = 2.0
 # Parts of an epoch, after each of which the printed algorithm updates the mean of all classes.
 PRINTED_PARTS = 10
 

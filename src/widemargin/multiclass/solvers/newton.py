@@ -42,7 +42,7 @@ from .newton_directions import PRODUCTS_BYTES, centred, keeps_products
 from .newton_losses import BYTES_PER_LOSS, RoundedEvaluation
 
 FORMULATIONS = ("llw", "ww")
-# Weights that one Hessian is of: `ww` couples all classes, and has just one.
+# Largest Hessian, in weights. `llw` has one per class; `ww` couples all classes in a single one.
 MOST_WEIGHTS = {"llw": DIRECT_SIZE, "ww": 3 * DIRECT_SIZE}
 # The number of epochs of ascent grows with the mean of C‖x‖², that of Newton steps hardly; but a
 # step costs more, as a Hessian has more numbers than a row stores. Means of equal time for llw:
@@ -52,23 +52,25 @@ MOST_WEIGHTS = {"llw": DIRECT_SIZE, "ww": 3 * DIRECT_SIZE}
 # satimage below 6.
 LEAST_MEAN, LEAST_MEAN_PER_COST = 10.0, 0.1
 LEAST_MEAN_COUPLED, LEAST_MEAN_PER_SQUARED_COST = 3.0, 0.02
-# Where rows are few for the weights, classes are mostly separable and ascent ends soon for any
-# C: digits (3 rows per weight) takes it .7 s with C = 10, Newton 3.0 s. Small ones cost little.
-ROWS_PER_WEIGHT, FEW_WEIGHTS = 5, 100
-# Losses of a row that are curved, over the steps of a solve.
+# With fewer rows per weight, classes are mostly separable and ascent ends soon for any C: digits (3
+# rows per weight, C = 10) takes .7 s by ascent and 3.0 s by Newton's method.
+ROWS_PER_WEIGHT = 5
+# Up to this many weights the ratio is ignored, as both are fast.
+FEW_WEIGHTS = 100
+# Typical number of losses of a row that are curved, over the steps of a solve.
 CURVED = 3
-# Steps without a better objective, primal or dual, after which there is none to be found.
+# The solve ends after this many steps that improved neither the primal nor the dual objective.
 MOST_QUIET_STEPS = 100
-# Share of the first slope that may be left at the end of a step.
+# A step ends where the slope is this share of its first value.
 SLOPE_LEFT = 0.1
 # Newton's steps are rarely too short by more than this, in powers of two.
 MOST_DOUBLINGS = 10
-# Rounding is all that is left of an interval that was cut so often.
+# An interval that was cut this often is as small as rounding errors.
 MOST_CUTS = 60
 
 
 def weights_together(objective: MulticlassObjective) -> int:
-    """Return the number of weights that a Hessian is of."""
+    """Return the number of weights that share one Hessian."""
     return objective.size * (objective.n_classes if objective.formulation == "ww" else 1)
 
 

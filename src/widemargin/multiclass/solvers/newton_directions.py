@@ -32,11 +32,12 @@ from ..problem import MulticlassObjective
 from . import newton_losses
 from .newton_losses import SmoothedLosses
 
-# Up to so many bytes, all products of two features are kept and multiplied by which losses are
-# curved, for all classes at once; rows of few features are not worth choosing one class at a time.
+# Products of all pairs of features are kept if they take at most this many bytes. One matrix
+# product with the indicators of curved losses then gives the Hessians of all classes.
 PRODUCTS_BYTES = 64 * 2**20
+# Products are kept only up to this many weights per class.
 SMALL_SIZE = 32
-# Multiplications below which handing classes to threads takes longer than to do them.
+# With fewer multiplications, distributing classes over threads takes longer than the work itself.
 THREADED_WORK = 2**20
 
 
@@ -116,12 +117,12 @@ def _hessian(gram: Array) -> Array:
 
 
 class ClassSums:
-    """Sums over a block's rows by the class that they are curved for: ``llw``."""
+    """Sums over the rows of a block that are curved for a class; for ``llw``."""
 
     def __init__(self, losses: SmoothedLosses) -> None:
         self.losses = losses
         self._root = np.sqrt(losses.problem.bound)
-        # Where most rows are curved, those that are not are taken off all.
+        # If most rows are curved, the sum over the others is subtracted from the sum over all rows.
         (self._all,) = losses.total(lambda part: (self._gram_of(part),))
 
     def grams(self) -> Array:

@@ -32,9 +32,10 @@ from .class_bundles import ClassBundles, Pass
 # Parts of a match: short ones mix the classes better than long ones. To a gap of 1e-2 with C = 1,
 # letter takes 120 to 142 epochs with ten parts and 406 with one.
 PARTS = 10
-# A visit takes up this many new classes at most, or as many as can hold this mass of multipliers
-# (of what one row needs) at their bounds: weights stay sparse on the way to a sparse solution.
-FEWEST_NEW, NEW_MASS = 4, 2.0
+# Most new classes that a visit adds, so that weights stay sparse on the way to a sparse solution;
+FEWEST_NEW = 4
+# more are allowed if it takes them to hold, at their bounds, this multiple of a row's total.
+NEW_MASS = 2.0
 
 Match: TypeAlias = tuple[int, int]
 
