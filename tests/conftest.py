@@ -18,7 +18,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests on Spark together: they share one session, which one process has."""
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+    """Keep the tests on Spark together, and begin with them.
+
+    They share one session, which one process has. Begun last, they would keep one process busy
+    for minutes while the other has nothing left to do.
+    """
+    on_spark = [item for item in items if item.get_closest_marker("spark") is not None]
+    for item in on_spark:
+        item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
