@@ -17,14 +17,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests on Spark together, and begin with them.
-
-    They share one session, which one process has. Begun last, they would keep one process busy
-    for minutes while the other has nothing left to do.
-    """
-    on_spark = [item for item in items if item.get_closest_marker("spark") is not None]
-    for item in on_spark:
-        item.add_marker(pytest.mark.xdist_group("spark"))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    """Keep the tests on Spark together: they share one session, which one process has."""
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
