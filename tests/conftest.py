@@ -18,7 +18,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests on Spark together: they share one session, which one process has."""
+    """Mark the tests on Spark as one group, as they could share one session.
+
+    pytest-xdist has been seen to spread them all the same, with one session in each process.
+    """
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
