@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
-# The fast tests run in two processes; each that is given tests on Spark starts a session.
+# The fast tests run in two processes; those on Spark share one session, hence one process.
 PROCESSES ?= 2
 IN_PROCESSES = -n $(PROCESSES) --dist loadgroup
 SANITIZE_TESTS ?= tests/native

@@ -17,11 +17,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests on Spark as one group, as they could share one session.
-
-    pytest-xdist has been seen to spread them all the same, with one session in each process.
-    """
+    """Keep the tests on Spark together: they share one session, which one process has."""
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
