@@ -7,6 +7,7 @@ with its width, is that of the whole training set. Problems on the same rows als
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,9 @@ def decisions_on_shared_blocks(
     schemes = {"binary": "ovr", "rest": "ovr", "pairs": "ovo"}
     tasks = binary_tasks(training.codes, n_classes, schemes[scheme_of(problems)])
     rows = take_rows(problems.rows, folded.first, pairwise=False)
+    # "scale" depends on the order of the rows by rounding, and a descent that stops early could
+    # show it.
+    kernel = replace(problems.kernel, gamma=float(np.float32(problems.kernel.gamma)))
     decisions = np.zeros((n, len(tasks)))
     gaps: list[float] = []
     shared: SharedBlocks | None = None
@@ -86,7 +90,7 @@ def decisions_on_shared_blocks(
         if shared is None or task.rows is not None:
             mine = take_rows(rows, task.rows, pairwise=False)
             shared = SharedBlocks(
-                mine, problems.kernel, task.label, budget.threads, budget.memory, budget.seed
+                mine, kernel, task.label, budget.threads, budget.memory, budget.seed
             )
         else:
             shared.label = task.label
