@@ -147,10 +147,19 @@ class SearchDisplay(Display):
         rows, row = np.unique(y, return_inverse=True)
         values = np.full((len(rows), len(columns)), np.nan)
         values[row, column] = score
-        self.mesh_ = ax.pcolormesh(columns, rows, values, shading="nearest", cmap="viridis")
+        self.mesh_ = ax.pcolormesh(_edges(columns), _edges(rows), values, cmap="viridis")
         for axis, at in ((ax.set_xscale, columns), (ax.set_yscale, rows)):
             axis("log" if np.all(at > 0) else "linear")
         self.figure_.colorbar(self.mesh_, ax=ax, label="mean score")
+
+
+def _edges(values: Array) -> Array:
+    """Return the borders of cells around values, in the middle between them as they are drawn."""
+    at = np.log(values) if np.all(values > 0) else values
+    between = (at[1:] + at[:-1]) / 2
+    first, last = 2 * at[0] - between[0], 2 * at[-1] - between[-1]
+    edges = np.concatenate([[first], between, [last]])
+    return np.asarray(np.exp(edges) if np.all(values > 0) else edges)
 
 
 def _varies(values: Any) -> bool:
