@@ -46,6 +46,7 @@ from ..kernel.model.prediction import (
 from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
+from ..kernel.small_fit import SmallFit, is_small
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
@@ -182,7 +183,11 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
         budget = Budget.of(self, seed)
         history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
-        fit = ExactFit(name, problems, self.solver, budget, history, neighbours)
+        fit = (
+            SmallFit(name, problems, self.solver, budget, history)
+            if neighbours is None and is_small(problems, self.solver, budget)
+            else ExactFit(name, problems, self.solver, budget, history, neighbours)
+        )
 
         def keep(fit: ExactFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}

@@ -1,0 +1,140 @@
+"""The fit of a small training set: its binary problems share a kernel matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.history import History
+from ..core.outcome import Solution
+from ..core.rows import as_rows
+from .problem import Duals, KernelProblem
+from .problems import ExactFit, KernelProblems
+from .solvers.small_problems import LEAST_GAP, MOST_ROWS, SmallProblems, least_memory
+
+# Training sets of at most this many rows are solved to rounding, problem by problem.
+EXACT_ROWS = 200
+
+
+def is_small(problems: KernelProblems, solver: str, budget: Budget) -> bool:
+    """Whether :class:`SmallFit` is for these problems.
+
+    They must have more rows than are solved to rounding, and a positive semi-definite kernel whose
+    matrix fits into memory. Smooth losses with a linear kernel are for Newton's method, which makes
+    use of its low rank.
+    """
+    n, kernel = problems.n_rows, problems.kernel
+    return (
+        solver == "auto"
+        and EXACT_ROWS < n <= MOST_ROWS
+        and kernel.positive_semidefinite
+        and (kernel.name != "linear" or problems.loss.name == "hinge")
+        and budget.tol >= LEAST_GAP
+        and least_memory(n, budget.threads) <= budget.memory
+    )
+
+
+class SmallFit(ExactFit):
+    """An exact fit that solves all problems in one call, to ``tol`` and no further.
+
+    Problems that are not solved by that are solved one by one, from where it left them.
+    """
+
+    def __init__(
+        self, name: str, problems: KernelProblems, solver: str, budget: Budget, history: History
+    ) -> None:
+        super().__init__(name, problems, solver, budget, history)
+        shape = len(problems), problems.n_rows
+        start = np.zeros(shape) if problems.previous is None else problems.previous.copy()
+        tasks = problems.tasks
+        self.small = SmallProblems(
+            as_rows(problems.rows, np.float64),
+            problems.kernel,
+            tasks.codes,
+            problems.loss.terms(problems.weights),
+            tasks.positive,
+            tasks.negative,
+            np.ascontiguousarray(start),
+        )
+        self._finished = False
+
+    def run_all(self) -> None:
+        """Solve all problems."""
+        self.small.solve(self.budget)
+        self._finished = bool(np.all(self.small.relative_gap <= self.budget.tol))
+        if self._finished:
+            self.small.record(self.history)
+            self.history.report(
+                counted="binary problems", done=self.n_problems, of=self.n_problems
+            )
+        else:
+            super().run_all()
+
+    def _solve(self, k: int, budget: Budget, history: History) -> Solution[Duals]:
+        solution = self._solution(k)
+        if solution.outcome.converged:
+            return solution
+        return super()._solve(k, budget, history)
+
+    def _start(self, k: int, problem: KernelProblem) -> Duals:
+        return self._duals(k)
+
+    def _solution(self, k: int) -> Solution[Duals]:
+        return Solution(
+            self._duals(k),
+            self.small.certificate(k),
+            self.small.outcome(k, self.budget),
+            int(self.small.sets[k]),
+            "blocks",
+        )
+
+    def _duals(self, k: int) -> Duals:
+        task = self.problems.tasks[k]
+        coef = self.small.coef[k] if task.rows is None else self.small.coef[k, task.rows]
+        return Duals(coef * task.label)
+
+    # What follows says the same as the methods of the base class, without a Python object for each
+    # of many problems that one call has solved.
+
+    @property
+    def complete(self) -> bool:
+        """Whether every problem is solved."""
+        return self._finished or super().complete
+
+    @property
+    def solved(self) -> list[Solution[Duals]]:
+        """The solutions so far, in the order of the problems."""
+        if self._finished:
+            return [self._solution(k) for k in range(self.n_problems)]
+        return super().solved
+
+    def iterate(self, k: int) -> Duals | None:
+        """Return the solution of a problem, or where an interrupt left it."""
+        found = super().iterate(k)
+        return self._duals(k) if found is None else found
+
+    def coefficients(self) -> Array:
+        """Return the coefficients as (problems, rows); where an interrupt left them, if one did."""
+        return super().coefficients() if self.histories else self.small.coef
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that describe how the fit went."""
+        if not self._finished:
+            return super().attributes()
+        return {
+            "dual_gap_": float(self.small.gap.sum()),
+            "relative_gap_": float(self.small.relative_gap.max()),
+            "converged_": True,
+            "n_iter_": int(self.small.sets.max()),
+            "solver_": "blocks",
+            "history_": self.history.table(),
+        }
+
+    def warn(self, left_out: Sequence[int] = ()) -> None:
+        """Warn once about problems that did not converge or have no certificate."""
+        if not self._finished:
+            super().warn(left_out)
