@@ -2,8 +2,9 @@
 //
 //     minimise  1/2 g'Qg + sum_i phi_i(g_i),   Q_ij = y_i y_j k_ij         (phi: loss_terms.hpp)
 //
-// over the rows of two classes, or of one class against all others. Each problem is one block of
-// block_solver.hpp: coordinate descent on working sets of its rows. What small problems add to it:
+// over the rows of two classes, or of one class against all others, by coordinate descent. A problem
+// of few rows is one working set (working_set.hpp), a larger one a block (block_solver.hpp). What
+// small problems add to that:
 //
 //  1. Every kernel value is computed once, by the caller. A problem on some of the rows copies its
 //     own matrix out of the shared one, so that its lines are contiguous.
@@ -12,6 +13,9 @@
 //  3. Kernel values, duals and margins are float64 throughout: the margins that the descent keeps
 //     up to date differ from Q g by rounding only, and the primal and dual it returns are a
 //     certificate for gaps well above rounding.
+//  4. Where the last digits are asked for, the descent of a working set goes on until no margin is
+//     off by more than rounding. Its convergence is linear, so that they cost as much as four or
+//     five times the first three.
 //
 // Problems are independent of each other: results do not depend on the number of threads.
 #pragma once
@@ -41,6 +45,7 @@ struct SmallProblems {
 
 struct SmallLimits {
     double relative_gap;       // stop once (P - D) / P is this
+    bool last_digits;          // go on to rounding in problems that are one working set
     std::int64_t sets;         // working sets allowed to each problem
     std::int64_t working_set;  // rows of each,
     std::int64_t whole_set;    // in problems of more rows than this; others are one working set
@@ -51,6 +56,7 @@ struct SmallLimits {
 struct SmallResult {
     double primal = 0.0, dual = 0.0;
     std::int64_t sets = 0, rows = 0;  // working sets taken; rows of the problem
+    bool solved = false;              // as far as the limits ask
 };
 
 // Improves the coefficients y_i g_i of every problem in place: `coef` has a line of all rows per

@@ -145,13 +145,14 @@ def solve_small_problems(
     coef: _Floats,
     *,
     relative_gap: float,
+    last_digits: bool,
     sets: int,
     working_set: int,
     whole_set: int,
     threads: int,
     seed: int,
     stop: Callable[[], bool],
-) -> tuple[_Floats, _Floats, NDArray[np.int64], NDArray[np.int64]]: ...
+) -> tuple[_Floats, _Floats, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]: ...
 
 class _LinearProblem:
     def __init__(

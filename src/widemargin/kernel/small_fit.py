@@ -16,21 +16,17 @@ from .problem import Duals, KernelProblem
 from .problems import ExactFit, KernelProblems
 from .solvers.small_problems import LEAST_GAP, MOST_ROWS, SmallProblems, least_memory
 
-# Training sets of at most this many rows are solved to rounding, problem by problem.
-EXACT_ROWS = 200
-
 
 def is_small(problems: KernelProblems, solver: str, budget: Budget) -> bool:
     """Whether :class:`SmallFit` is for these problems.
 
-    They must have more rows than are solved to rounding, and a positive semi-definite kernel whose
-    matrix fits into memory. Smooth losses with a linear kernel are for Newton's method, which makes
-    use of its low rank.
+    Their kernel must be positive semi-definite, and its matrix fit into memory. Smooth losses with
+    a linear kernel are for Newton's method, which makes use of its low rank.
     """
     n, kernel = problems.n_rows, problems.kernel
     return (
         solver == "auto"
-        and EXACT_ROWS < n <= MOST_ROWS
+        and n <= MOST_ROWS
         and kernel.positive_semidefinite
         and (kernel.name != "linear" or problems.loss.name == "hinge")
         and budget.tol >= LEAST_GAP
@@ -65,7 +61,7 @@ class SmallFit(ExactFit):
     def run_all(self) -> None:
         """Solve all problems."""
         self.small.solve(self.budget)
-        self._finished = bool(np.all(self.small.relative_gap <= self.budget.tol))
+        self._finished = bool(self.small.finished.all())
         if self._finished:
             self.small.record(self.history)
             self.history.report(
@@ -75,9 +71,8 @@ class SmallFit(ExactFit):
             super().run_all()
 
     def _solve(self, k: int, budget: Budget, history: History) -> Solution[Duals]:
-        solution = self._solution(k)
-        if solution.outcome.converged:
-            return solution
+        if self.small.finished[k]:
+            return self._solution(k)
         return super()._solve(k, budget, history)
 
     def _start(self, k: int, problem: KernelProblem) -> Duals:

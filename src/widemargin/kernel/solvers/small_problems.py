@@ -35,6 +35,9 @@ from .block_descent import WHOLE_SET, WORKING_SET_OF_FEW_ROWS
 # Beyond this many rows the matrix no longer fits into the processor's cache, and a hinge needs few
 # of its rows.
 MOST_ROWS = 2048
+# Training sets of at most this many rows are solved to rounding, so that equal problems written
+# differently (a weight of two, or the row twice) give equal models.
+EXACT_ROWS = 99
 # Working sets for each problem; usual are 2 to 30. One that needs more is ill-conditioned.
 SETS = 100
 # A gap that is asked for must be larger than the rounding of margins that were kept up to date.
@@ -64,17 +67,20 @@ class SmallProblems:
     dual: Array = field(init=False)
     sets: NDArray[np.int64] = field(init=False)
     sizes: NDArray[np.int64] = field(init=False)
+    # (n_problems,): whether they are solved to ``tol``, or to rounding if there are few rows.
+    finished: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         count = len(self.positive)
         self.primal, self.dual = np.full(count, np.nan), np.full(count, np.nan)
         self.sets = self.sizes = np.zeros(count, dtype=np.int64)
+        self.finished = np.zeros(count, dtype=np.bool_)
 
     def solve(self, budget: Budget) -> None:
         """Solve all problems; an interrupt leaves in ``coef`` what was found by then."""
         threads = budget.threads if len(self.codes) >= FEWEST_ROWS_FOR_THREADS else 1
         terms = self.terms
-        self.primal, self.dual, self.sets, self.sizes = _native.solve_small_problems(
+        self.primal, self.dual, self.sets, self.sizes, self.finished = _native.solve_small_problems(
             self.kernel.block(self.rows, self.rows, threads=threads),
             self.kernel.diagonal(self.rows),
             self.codes,
@@ -87,6 +93,7 @@ class SmallProblems:
             self.negative,
             self.coef,
             relative_gap=budget.tol,
+            last_digits=len(self.codes) <= EXACT_ROWS,
             sets=min(SETS, budget.max_iter),
             working_set=WORKING_SET_OF_FEW_ROWS,
             whole_set=WHOLE_SET,
