@@ -130,7 +130,6 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
-
 def solve_small_problems(
     kernel: _Floats,
     diagonal: _Floats,

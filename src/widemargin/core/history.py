@@ -80,15 +80,6 @@ class History:
         if self.listener is not None:
             self.listener(row)
 
-    def record_all(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Add rows of several problems, each of which names its own, as of now."""
-        seconds = time.perf_counter() - self._started
-        for row in rows:
-            row["seconds"] = seconds
-            self._rows.append(row)
-            if self.listener is not None:
-                self.listener(row)
-
     def report(self, iterate: Any = None, **values: Any) -> None:
         """Pass values to the listener without adding a row; ``iterate`` is the latest state."""
         if iterate is not None:

@@ -183,11 +183,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
         budget = Budget.of(self, seed)
         history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
-        fit = (
-            SmallFit(name, problems, self.solver, budget, history)
-            if neighbours is None and is_small(problems, self.solver, budget)
-            else ExactFit(name, problems, self.solver, budget, history, neighbours)
-        )
+        kind = SmallFit if is_small(problems, self.solver, budget) else ExactFit
+        fit = kind(name, problems, self.solver, budget, history, neighbours)
 
         def keep(fit: ExactFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}

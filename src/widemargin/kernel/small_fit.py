@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,11 +42,15 @@ class SmallFit(ExactFit):
     """
 
     def __init__(
-        self, name: str, problems: KernelProblems, solver: str, budget: Budget, history: History
+        self,
+        name: str,
+        problems: KernelProblems,
+        solver: str,
+        budget: Budget,
+        history: History,
+        neighbours: Sequence[Duals] | None = None,
     ) -> None:
-        super().__init__(name, problems, solver, budget, history)
-        shape = len(problems), problems.n_rows
-        start = np.zeros(shape) if problems.previous is None else problems.previous.copy()
+        super().__init__(name, problems, solver, budget, history, neighbours)
         tasks = problems.tasks
         self.small = SmallProblems(
             as_rows(problems.rows, np.float64),
@@ -54,21 +59,34 @@ class SmallFit(ExactFit):
             problems.loss.terms(problems.weights),
             tasks.positive,
             tasks.negative,
-            np.ascontiguousarray(start),
+            self._coefficients_to_start_from(),
         )
         self._finished = False
+
+    def _coefficients_to_start_from(self) -> Array:
+        if self.neighbours is not None:
+            duals = enumerate(self.neighbours)
+            return np.array([self.problems.coefficients(k, each.net_dual) for k, each in duals])
+        if self.problems.previous is not None:
+            return np.array(self.problems.previous, order="C")
+        return np.zeros((self.n_problems, self.problems.n_rows))
 
     def run_all(self) -> None:
         """Solve all problems."""
         self.small.solve(self.budget)
         self._finished = bool(self.small.finished.all())
         if self._finished:
-            self.small.record(self.history)
-            self.history.report(
-                counted="binary problems", done=self.n_problems, of=self.n_problems
-            )
+            self._record()
         else:
             super().run_all()
+
+    def _record(self) -> None:
+        rows = self.small.record(time.perf_counter() - self.budget.started)
+        self.history.extend(rows)
+        if len(rows) == 1:
+            self.history.report(**rows[0])
+        else:
+            self.history.report(counted="binary problems", done=len(rows), of=len(rows))
 
     def _solve(self, k: int, budget: Budget, history: History) -> Solution[Duals]:
         if self.small.finished[k]:

@@ -18,6 +18,7 @@ own. For :math:`M = 1000` rows of 20 features the matrix takes 0.9 ms, a problem
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from numpy.typing import NDArray
 from ... import _native
 from ...core.arrays import Array
 from ...core.budget import Budget
-from ...core.history import History
 from ...core.losses import LossTerms
 from ...core.outcome import Certificate, Outcome
 from ...core.rows import Rows
@@ -124,13 +124,12 @@ class SmallProblems:
             return Outcome.ITERATIONS
         return Outcome.TIME if budget.out_of_time else Outcome.STALLED
 
-    def record(self, history: History) -> None:
-        """Record one state of every problem: its solution."""
+    def record(self, seconds: float) -> list[dict[str, Any]]:
+        """Return one row of the history for every problem, about its solution."""
         names = ("problem", "iteration", "primal", "dual", "relative_gap", "active_rows")
         columns = (self.sets, self.primal, self.dual, self.relative_gap, self.sizes)
         values = (range(len(self.sets)), *(column.tolist() for column in columns))
-        rows = [
-            dict(zip(names, row, strict=True), passes=1.0, rows=row[-1])
+        return [
+            dict(zip(names, row, strict=True), seconds=seconds, passes=1.0, rows=row[-1])
             for row in zip(*values, strict=True)
         ]
-        history.record_all(rows)
