@@ -31,6 +31,7 @@ _PUBLIC = {
     "PerformanceProfileDisplay": "inspection",
     "load_model": "persistence",
     "show_versions": "core.versions",
+    "to_onnx": "export",
 }
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "load_model",
     "show_versions",
+    "to_onnx",
 ]
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
         SVMClassifier,
         SVMClassifierCV,
     )
+    from .export import to_onnx
     from .inspection import (
         LevelsDisplay,
         MarginDistributionDisplay,
