@@ -58,13 +58,8 @@ def _matches(graph: Graph, column: str, categories: NDArray[Any], text: bool) ->
 
 
 def _written(value: Any) -> str:
-    missing = value is None or (isinstance(value, float) and np.isnan(value))
-    if not missing and not isinstance(value, str):
-        raise ValueError(
-            "Categories of one column must be all text or all numbers to be exported; got "
-            f"{value!r} among texts."
-        )
-    return "" if missing else str(value)
+    """Return a category as text; the empty one stands for a missing value."""
+    return value if isinstance(value, str) else ""
 
 
 def _places(
@@ -74,8 +69,7 @@ def _places(
     n = len(categories)
     joint = np.zeros(n, dtype=bool)
     if infrequent is not None:
-        marks = [_written(v) if isinstance(v, str) or v is None else v for v in infrequent]
-        joint = np.array([_among(value, marks) for value in categories], dtype=bool)
+        joint = np.array([_among(value, infrequent) for value in categories], dtype=bool)
     frequent = np.flatnonzero(~joint)
     places = np.zeros((n, len(frequent) + bool(joint.any())))
     places[frequent, np.arange(len(frequent))] = 1.0
@@ -91,7 +85,7 @@ def _places(
     return places, unknown
 
 
-def _among(value: Any, marks: list[Any]) -> bool:
+def _among(value: Any, marks: Any) -> bool:
     if isinstance(value, float) and np.isnan(value):
         return any(isinstance(mark, float) and np.isnan(mark) for mark in marks)
-    return value in marks
+    return any(mark is value or mark == value for mark in marks)

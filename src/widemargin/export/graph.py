@@ -96,22 +96,24 @@ class Graph:
         self._constants.append(tensor)
         return name if narrow is None else self.cast(name, np.float64)
 
-    def scan(
-        self, rows: str, dtype: Any, shapes: tuple[int, int], body: Callable[[str], str]
-    ) -> str:
-        """Apply ``body`` to one row after another; ``shapes`` are widths of rows and results."""
+    def for_each_row(self, rows: str, dtype: Any, width: int, body: Callable[[str], str]) -> str:
+        """Apply ``body`` to one row after another; ``width`` is that of its results."""
+        first = self.constant(np.array([0]))
+        count = self.op("Squeeze", self.op("Gather", self.op("Shape", rows), first), first)
         outer, self._nodes = self._nodes, []
-        row = self._new("row")
-        result = body(row)
+        number, before, after = (self._new(name) for name in ("row", "before", "after"))
+        result = body(self.op("Gather", rows, number, axis=0))
         make = self._onnx.helper
+        self._nodes.append(make.make_node("Identity", [before], [after]))
         subgraph = make.make_graph(
             self._nodes,
             self._new("body"),
-            [self._info(row, dtype, [shapes[0]])],
-            [self._info(result, dtype, [shapes[1]])],
+            [self._info(number, np.int64, []), self._info(before, np.bool_, [])],
+            [self._info(after, np.bool_, []), self._info(result, dtype, [width])],
         )
         self._nodes = outer
-        return self.op("Scan", rows, body=subgraph, num_scan_inputs=1)
+        # Not a Scan, which onnxruntime refuses to run on no rows.
+        return self.op("Loop", count, "", body=subgraph)
 
     def affine(self, x: str, weights: NDArray[Any], constant: NDArray[Any]) -> str:
         """Multiply rows with weights of shape (features, outputs) and add constants."""

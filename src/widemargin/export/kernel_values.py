@@ -90,8 +90,7 @@ class Vectors:
             distance = graph.op("ReduceL1", graph.op("Sub", z, row), axis, keepdims=0)
             return graph.op("Exp", graph.op("Mul", distance, gamma))
 
-        n_vectors, n_features = self.z.shape
-        return graph.scan(x, self.dtype, (n_features, n_vectors), values_of_row)
+        return graph.for_each_row(x, self.dtype, len(self.z), values_of_row)
 
     def _of_products(self, graph: Graph, x: str) -> str:
         kernel = self.kernel

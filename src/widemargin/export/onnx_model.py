@@ -93,11 +93,6 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
     """Return the preprocessing steps of a fitted model, and its classifier."""
     check_is_fitted(model)
     if isinstance(model, Predictor):
-        if not hasattr(model, model._fitted):
-            raise ValueError(
-                f"This {type(model).__name__} has results of its search but no model; fit it with "
-                "`refit=True` to export it."
-            )
         return [], model
     if type(model) is Pipeline:
         steps, classifier = _taken_apart(model.steps[-1][1])

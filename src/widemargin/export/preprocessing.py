@@ -41,11 +41,9 @@ def preprocess(graph: Graph, step: Any, table: Table) -> Table:
         return table
     if type(step) is ColumnTransformer:
         blocks = []
-        for _, each, chosen in step.transformers_:
-            numbers = column_numbers(step, chosen)
-            if numbers and not (isinstance(each, str) and each == "drop"):
-                selected = Table(graph, [table.select(numbers)])
-                blocks.append(preprocess(graph, each, selected).whole())
+        for each, numbers in _parts(step):
+            selected = Table(graph, [table.select(numbers)])
+            blocks.append(preprocess(graph, each, selected).whole())
         return Table(graph, [joined(graph, [block for block in blocks if block.width])])
     return Table(graph, [_writer(step)(graph, step, table.whole())])
 
@@ -57,10 +55,7 @@ def column_kinds(step: Any, n_columns: int) -> list[str | None]:
         return column_kinds(effective[0], n_columns) if effective else [NUMBER] * n_columns
     if type(step) is ColumnTransformer:
         kinds: list[str | None] = [None] * n_columns
-        for _, each, chosen in step.transformers_:
-            numbers = column_numbers(step, chosen)
-            if isinstance(each, str) and each == "drop":
-                continue
+        for each, numbers in _parts(step):
             for number, kind in zip(numbers, column_kinds(each, len(numbers)), strict=True):
                 if kinds[number] not in (None, kind):
                     name = _name_of(step, number)
@@ -72,13 +67,22 @@ def column_kinds(step: Any, n_columns: int) -> list[str | None]:
         return kinds
     if type(step) is OneHotEncoder:
         return [TEXT if is_text_category(values) else NUMBER for values in step.categories_]
-    if type(step) is SimpleImputer and step.statistics_.dtype.kind in "OU":
+    if type(step) is SimpleImputer and any(isinstance(v, str) for v in step.statistics_):
         return [TEXT] * n_columns
     return [NUMBER] * n_columns
 
 
-def column_numbers(step: Any, chosen: Any) -> list[int]:
-    """Return the numbers of the columns that a ColumnTransformer selects for one of its parts."""
+def _parts(step: Any) -> list[tuple[Any, list[int]]]:
+    """Return the steps of a ColumnTransformer that have columns, with the numbers of these."""
+    parts = [(each, _column_numbers(step, chosen)) for _, each, chosen in step.transformers_]
+    return [
+        (each, numbers)
+        for each, numbers in parts
+        if numbers and not (isinstance(each, str) and each == "drop")
+    ]
+
+
+def _column_numbers(step: Any, chosen: Any) -> list[int]:
     everything = np.arange(step.n_features_in_)
     if isinstance(chosen, slice) and isinstance(chosen.start or chosen.stop, str):
         names = list(step.feature_names_in_)
