@@ -79,8 +79,7 @@ class Vectors:
         # Squared in float64, so that rounding is that of the product alone.
         squares = np.einsum("ij,ij->i", self.z, self.z, dtype=np.float64)
         added = graph.constant((-gamma * squares).astype(self.dtype))
-        exponent = graph.op("Gemm", left, right, added, transB=1)
-        return graph.op("Exp", graph.op("Min", exponent, self._number(graph, 0.0)))
+        return graph.op("Exp", graph.op("Gemm", left, right, added, transB=1))
 
     def _laplacian(self, graph: Graph, x: str) -> str:
         z = graph.constant(self.z)
