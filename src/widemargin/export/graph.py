@@ -120,6 +120,13 @@ class Graph:
         product = self.op("MatMul", x, self.constant(np.asarray(weights, dtype=np.float64)))
         return self.op("Add", product, self.constant(np.asarray(constant, dtype=np.float64)))
 
+    def largest(self, value: str, count: int) -> str:
+        """Return the largest entries of each row, in descending order."""
+        name, places = self._new("TopK"), self._new("places")
+        inputs = [value, self.constant(np.array([count]))]
+        self._nodes.append(self._onnx.helper.make_node("TopK", inputs, [name, places], axis=1))
+        return name
+
     def columns(self, value: str, numbers: Any) -> str:
         """Select columns of a matrix."""
         return self.op("Gather", value, self.constant(np.asarray(numbers, dtype=np.int64)), axis=1)
