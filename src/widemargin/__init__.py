@@ -31,6 +31,7 @@ _PUBLIC = {
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
     "SearchDisplay": "inspection",
+    "TablePreprocessor": "tables",
     "load_model": "persistence",
     "show_versions": "core.versions",
     "to_onnx": "export",
@@ -58,6 +59,7 @@ __all__ = [
     "SVMClassifierCV",
     "SearchDisplay",
     "Stratified",
+    "TablePreprocessor",
     "__version__",
     "load_model",
     "show_versions",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model
+    from .tables import TablePreprocessor
 
 
 def __getattr__(name: str) -> Any:
