@@ -1,8 +1,8 @@
 """The columns that flow through a graph, and the inputs that they come from.
 
-Rows of numbers are one input, ``X``. A table with text has an input of one column for every column
-that is used, named like it. A missing number is NaN, a missing text the empty one: ONNX knows no
-other.
+Rows of numbers are one input, ``X``. A table with text or dates has an input of one column for
+every column that is used, named like it. A missing number is NaN, a missing text the empty one:
+ONNX knows no other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from .graph import Graph
 
-NUMBER, TEXT = "number", "text"
+# What a column holds. Days are float64 in any case: float32 would round them to minutes.
+NUMBER, DAY, TEXT = "number", "day", "text"
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ def add_inputs(
 ) -> tuple[Table, list[str]]:
     """Make the inputs of a model; return them and their names.
 
-    ``kinds`` says of every column whether it holds numbers, text, or is not used.
+    ``kinds`` says of every column what it holds; None, that it is not used.
     """
-    if TEXT not in kinds:
+    if not {TEXT, DAY} & set(kinds):
         rows = graph.input("X", dtype, len(kinds))
         return Table(graph, [Columns(_double(graph, rows, dtype), len(kinds))]), ["X"]
     named = [f"x{i}" for i in range(len(kinds))] if names is None else names
@@ -78,10 +79,13 @@ def add_inputs(
         if kind is None:
             blocks.append(None)
             continue
-        value = graph.input(name, str if kind == TEXT else dtype, 1)
         used.append(name)
-        text = kind == TEXT
-        blocks.append(Columns(value if text else _double(graph, value, dtype), 1, text))
+        if kind == TEXT:
+            blocks.append(Columns(graph.input(name, str, 1), 1, text=True))
+        else:
+            given = np.float64 if kind == DAY else dtype
+            value = graph.input(name, given, 1)
+            blocks.append(Columns(_double(graph, value, given), 1))
     return Table(graph, blocks), used
 
 

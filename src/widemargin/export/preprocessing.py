@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -24,9 +23,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ..tables import TablePreprocessor
 from .columns import NUMBER, TEXT, Columns, Table, joined
 from .encoding import encode, is_text_category
 from .graph import Graph
+from .scaling import by_largest, by_quantiles, impute, standardise, to_range
+from .tables import kinds_of_plans, preprocess_table
 
 Step = Callable[[Graph, Any, Columns], Columns]
 
@@ -45,6 +47,8 @@ def preprocess(graph: Graph, step: Any, table: Table) -> Table:
             selected = Table(graph, [table.select(numbers)])
             blocks.append(preprocess(graph, each, selected).whole())
         return Table(graph, [joined(graph, [block for block in blocks if block.width])])
+    if type(step) is TablePreprocessor:
+        return Table(graph, [preprocess_table(graph, step, table)])
     return Table(graph, [_writer(step)(graph, step, table.whole())])
 
 
@@ -65,6 +69,8 @@ def column_kinds(step: Any, n_columns: int) -> list[str | None]:
                     )
                 kinds[number] = kind
         return kinds
+    if type(step) is TablePreprocessor:
+        return kinds_of_plans(step)
     if type(step) is OneHotEncoder:
         return [TEXT if is_text_category(values) else NUMBER for values in step.categories_]
     if type(step) is SimpleImputer and any(isinstance(v, str) for v in step.statistics_):
@@ -114,91 +120,24 @@ def is_identity(step: Any) -> bool:
     return type(step) is FunctionTransformer and step.func is None
 
 
-def _standardise(graph: Graph, step: Any, x: Columns) -> Columns:
-    value = _shifted(graph, x.name, step.mean_ if step.with_mean else None)
-    return Columns(_divided(graph, value, step.scale_), x.width)
-
-
-def _to_range(graph: Graph, step: Any, x: Columns) -> Columns:
-    value = graph.op("Mul", x.name, graph.constant(step.scale_))
-    value = graph.op("Add", value, graph.constant(step.min_))
-    if step.clip:
-        value = _clipped(graph, value, *step.feature_range)
-    return Columns(value, x.width)
-
-
-def _by_largest(graph: Graph, step: Any, x: Columns) -> Columns:
-    value = _divided(graph, x.name, step.scale_)
-    if getattr(step, "clip", False):
-        value = _clipped(graph, value, -1.0, 1.0)
-    return Columns(value, x.width)
-
-
-def _by_quantiles(graph: Graph, step: Any, x: Columns) -> Columns:
-    value = _shifted(graph, x.name, step.center_ if step.with_centering else None)
-    return Columns(_divided(graph, value, step.scale_ if step.with_scaling else None), x.width)
-
-
-def _impute(graph: Graph, step: Any, x: Columns) -> Columns:
-    missing = _missing(graph, step.missing_values, x)
-    fill = np.asarray(step.statistics_)
-    kept = np.array([not _is_nan(value) for value in fill], dtype=bool)
-    if x.text:
-        filling = graph.constant(np.array([str(value) for value in fill], dtype=object)[None, :])
-    else:
-        filling = graph.constant(np.asarray(fill, dtype=np.float64)[None, :])
-    filled = graph.op("Where", missing, filling, x.name)
-    if not kept.all():  # columns without any value in the training set are left out
-        filled = graph.columns(filled, np.flatnonzero(kept))
-    result = Columns(filled, int(kept.sum()), x.text)
-    if not step.add_indicator:
-        return result
-    features = step.indicator_.features_
-    shown = graph.cast(graph.columns(missing, features), np.float64)
-    return joined(graph, [result, Columns(shown, len(features))])
-
-
-def _missing(graph: Graph, mark: Any, x: Columns) -> str:
-    """Find missing values: those equal to the mark, NaN or the empty text."""
-    if x.text:
-        wanted = mark if isinstance(mark, str) else ""
-        return graph.op("Equal", x.name, graph.constant(np.array(wanted, dtype=object)))
-    if mark is None or _is_nan(mark):
-        return graph.op("IsNaN", x.name)
-    return graph.op("Equal", x.name, graph.constant(np.array(float(mark))))
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
-def _shifted(graph: Graph, value: str, by: NDArray[Any] | None) -> str:
-    return value if by is None else graph.op("Sub", value, graph.constant(by))
-
-
-def _divided(graph: Graph, value: str, by: NDArray[Any] | None) -> str:
-    return value if by is None else graph.op("Div", value, graph.constant(by))
-
-
-def _clipped(graph: Graph, value: str, low: float, high: float) -> str:
-    bounds = (graph.constant(np.array(float(bound))) for bound in (low, high))
-    return graph.op("Clip", value, *bounds)
-
-
 STEPS: dict[type[Any], Step] = {
-    StandardScaler: _standardise,
-    MinMaxScaler: _to_range,
-    MaxAbsScaler: _by_largest,
-    RobustScaler: _by_quantiles,
-    SimpleImputer: _impute,
+    StandardScaler: standardise,
+    MinMaxScaler: to_range,
+    MaxAbsScaler: by_largest,
+    RobustScaler: by_quantiles,
+    SimpleImputer: impute,
     OneHotEncoder: encode,
 }
+
+
+# Steps that take a table apart themselves.
+CONTAINERS = (ColumnTransformer, Pipeline, TablePreprocessor)
 
 
 def _writer(step: Any) -> Step:
     writer = STEPS.get(type(step))
     if writer is None:
-        known = sorted({*(each.__name__ for each in STEPS), "ColumnTransformer", "Pipeline"})
+        known = sorted({each.__name__ for each in (*STEPS, *CONTAINERS)})
         raise ValueError(
             f"A step of class {type(step).__name__} cannot be exported; those that can are "
             f"{', '.join(known)}. Apply it before the exported model, or replace it."
