@@ -16,6 +16,7 @@ from .columns import Columns, add_inputs
 from .decisions import by_pairs, decide, exported_labels, votes, winner
 from .graph import Graph
 from .preprocessing import column_kinds, is_identity, preprocess
+from .probabilities import agreeing, class_probabilities
 
 OUTPUTS = ("label", "decision", "probabilities")
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -29,8 +30,8 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     model : estimator or Pipeline
         A fitted classifier of this library, alone, as the last step of a
         :class:`sklearn.pipeline.Pipeline`, or as the ``best_estimator_`` of a search. Steps before
-        it may be StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer,
-        OneHotEncoder, ColumnTransformer and Pipeline.
+        it may be TablePreprocessor, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler,
+        SimpleImputer, OneHotEncoder, ColumnTransformer and Pipeline.
     path : str or path-like, default=None
         File to write. An existing one is replaced only once the new one is complete.
     dtype : {'float32', 'float64'}, default='float32'
@@ -43,8 +44,9 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     onnx.ModelProto
         The graph. Its input is ``X`` of shape (rows, features); or, where some columns hold text,
         one input of shape (rows, 1) per column that is used, named like the column, in which an
-        empty text is a missing one. Outputs are ``label``, of shape (rows,), and ``decision``, as
-        ``decision_function`` returns it. Properties of the model name the class (``estimator``),
+        empty text is a missing one. Outputs are ``label``, of shape (rows,); ``decision``, as
+        ``decision_function`` returns it; and, if ``calibrate`` is set, ``probabilities``, as
+        ``predict_proba`` returns them. Properties of the model name the class (``estimator``),
         the labels (``classes``) and the columns (``feature_names``), as JSON.
 
     Raises
@@ -114,7 +116,10 @@ def _classify(graph: Graph, model: Any, rows: Columns, dtype: Any) -> None:
             f"give {rows.width} {'texts' if rows.text else 'numbers'}. Encode text first."
         )
     n_classes = len(model.classes_)
-    scores = decide(graph, model, rows.name, single=dtype == np.float32)
+    calibration = _calibration(model)
+    # Steps of an isotonic calibration may be steep, and would multiply the rounding of float32.
+    steep = calibration is not None and calibration["method"] == "isotonic"
+    scores = decide(graph, model, rows.name, single=dtype == np.float32 and not steep)
     width = len(model.intercept_)
     best = voted = scores
     if by_pairs(model, width):
@@ -130,6 +135,23 @@ def _classify(graph: Graph, model: Any, rows: Columns, dtype: Any) -> None:
         graph.output("decision", flat, dtype, None)
     else:
         graph.output("decision", voted, dtype, width if voted == scores else n_classes)
+    if calibration is not None:
+        found = class_probabilities(graph, calibration, scores, n_classes)
+        agreed = agreeing(graph, found, position, n_classes, dtype)
+        graph.output("probabilities", agreed, dtype, n_classes)
+
+
+def _calibration(model: Any) -> dict[str, Any] | None:
+    """Return what turns decisions into probabilities, if the model has such."""
+    if getattr(model, "calibrate", None) is None:
+        return None
+    if not hasattr(model, "calibration_"):
+        raise ValueError(
+            "`calibrate` is set, but the model was fitted without it, or its fit was interrupted. "
+            "Fit it again, or set `calibrate=None` to export it without probabilities."
+        )
+    calibration: dict[str, Any] = model.calibration_
+    return calibration
 
 
 def _finished(graph: Graph, model: Any, columns: list[str] | None) -> Any:

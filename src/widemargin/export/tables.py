@@ -74,9 +74,7 @@ def _date_part(graph: Graph, column: Columns, part: str) -> Columns:
     within = column.name if cycle == "hour" else graph.op("Floor", column.name)
     turns = graph.op("Div", within, graph.constant(np.array(PERIODS[cycle])))
     angle = graph.op("Mul", turns, graph.constant(np.array(2.0 * np.pi)))
-    if function == "cos":  # of which onnxruntime has none in float64
-        angle = graph.op("Add", angle, graph.constant(np.array(0.5 * np.pi)))
-    return Columns(graph.op("Sin", angle), 1)
+    return Columns(graph.op("Sin" if function == "sin" else "Cos", angle), 1)
 
 
 def _marked(graph: Graph, step: TablePreprocessor, column: Columns) -> Columns:
