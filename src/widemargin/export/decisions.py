@@ -84,7 +84,10 @@ def _routed(graph: Graph, model: Any, x: str, single: bool) -> str:
 
 def by_pairs(model: Any, n_problems: int) -> bool:
     """Whether problems are pairs of classes, which vote."""
-    return n_problems > 1 and isinstance(model, KernelPredictor) and model.multi_class == "ovo"
+    if n_problems == 1 or not isinstance(model, KernelPredictor):
+        return False
+    scheme = getattr(model, "multi_class_", model.multi_class)  # what 'auto' chose, if it did
+    return bool(scheme == "ovo")
 
 
 def votes(graph: Graph, pairwise: str, n_classes: int) -> str:

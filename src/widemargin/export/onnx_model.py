@@ -100,6 +100,9 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
         steps, classifier = _taken_apart(model.steps[-1][1])
         before = [step for _, step in model.steps[:-1] if not is_identity(step)]
         return before + steps, classifier
+    if hasattr(model, "preprocessor_") and hasattr(model, "model_"):  # AutoClassifier
+        steps, classifier = _taken_apart(model.model_)
+        return [model.preprocessor_, *steps], classifier
     if hasattr(model, "best_estimator_"):
         return _taken_apart(model.best_estimator_)
     raise ValueError(
