@@ -133,6 +133,16 @@ def test_compressed_models_are_smaller():
     assert small.ByteSize() < whole.ByteSize() / 4
 
 
+def test_float32_vectors_are_stored_as_such():
+    X, y = labelled(2, 400)
+    rounded = X.astype(np.float32)
+    single, double = (
+        to_onnx(SVMClassifier().fit(rows, y), dtype="float64") for rows in (rounded, X)
+    )
+    assert single.ByteSize() < 0.7 * double.ByteSize()
+    assert_same_predictions(SVMClassifier().fit(rounded, y), QUERIES, "float64")
+
+
 @pytest.mark.parametrize(
     "labels",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,10 +47,7 @@ def export(
 
         estimator: Any = load_model(model)
         if compress is not None:
-            if not hasattr(estimator, "compress"):
-                name = type(estimator).__name__
-                raise usage_error(f"--compress: a {name} has no support vectors to choose from.")
-            estimator = estimator.compress(compress)
+            estimator = _compressed(estimator, compress)
         try:
             graph = to_onnx(estimator, output, dtype=str(dtype)).graph
         except ImportError as error:
@@ -68,3 +66,18 @@ def export(
         ("outputs", ", ".join(summary["outputs"])),
     ]
     print_summary(summary, lines, as_json)
+
+
+def _compressed(estimator: Any, n_basis: int) -> Any:
+    """Return an estimator, or a pipeline that ends with one, on fewer points."""
+    if hasattr(estimator, "compress"):
+        return estimator.compress(n_basis)
+    if hasattr(estimator, "steps"):
+        *before, (name, last) = estimator.steps
+        return type(estimator)([*before, (name, _compressed(last, n_basis))])
+    if hasattr(estimator, "model_"):  # AutoClassifier
+        small = copy(estimator)
+        small.model_ = _compressed(estimator.model_, n_basis)
+        return small
+    name = type(estimator).__name__
+    raise usage_error(f"--compress: a {name} has no support vectors to choose from.")

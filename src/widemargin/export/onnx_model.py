@@ -29,9 +29,10 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     ----------
     model : estimator or Pipeline
         A fitted classifier of this library, alone, as the last step of a
-        :class:`sklearn.pipeline.Pipeline`, or as the ``best_estimator_`` of a search. Steps before
-        it may be TablePreprocessor, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler,
-        SimpleImputer, OneHotEncoder, ColumnTransformer and Pipeline.
+        :class:`sklearn.pipeline.Pipeline`, as the ``best_estimator_`` of a search, or with a
+        ``preprocessor_`` (AutoClassifier). Steps before it may be TablePreprocessor,
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, OneHotEncoder,
+        ColumnTransformer and Pipeline.
     path : str or path-like, default=None
         File to write. An existing one is replaced only once the new one is complete.
     dtype : {'float32', 'float64'}, default='float32'
@@ -42,12 +43,12 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     Returns
     -------
     onnx.ModelProto
-        The graph. Its input is ``X`` of shape (rows, features); or, where some columns hold text,
-        one input of shape (rows, 1) per column that is used, named like the column, in which an
-        empty text is a missing one. Outputs are ``label``, of shape (rows,); ``decision``, as
-        ``decision_function`` returns it; and, if ``calibrate`` is set, ``probabilities``, as
-        ``predict_proba`` returns them. Properties of the model name the class (``estimator``),
-        the labels (``classes``) and the columns (``feature_names``), as JSON.
+        The graph. Its input is ``X`` of shape (rows, features); or, where some columns hold text or
+        dates, one input of shape (rows, 1) per column that is used, named like the column. Outputs
+        are ``label``, of shape (rows,); ``decision``, as ``decision_function`` returns it; and, if
+        ``calibrate`` is set, ``probabilities``, as ``predict_proba`` returns them. Properties of
+        the model name the class (``estimator``), the labels (``classes``) and the columns
+        (``feature_names``), as JSON.
 
     Raises
     ------
