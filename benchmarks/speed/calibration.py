@@ -3,10 +3,10 @@
 WIDEMARGIN_DATA=folder python -m benchmarks.speed.calibration [--only SET ...] [--quick]
 python -m benchmarks.speed.calibration render
 
-All have their default parameters, and pairs of classes as SVC has, on the same standardised rows: at
-most 5,000 to train on and
-5,000 to test on. Each fits in turn in this process, after a warm-up on 200 rows; BLAS has one
-thread, as waiting threads of it would count. The least CPU seconds of all rounds count.
+All have their default parameters, and pairs of classes as SVC has, on the same standardised rows:
+at most 5,000 to train on and 5,000 to test on. Each fits in turn in this process, after a warm-up
+on 200 rows; BLAS has one thread, as waiting threads of it would count. The least CPU seconds of all
+rounds count.
 """
 
 from __future__ import annotations
