@@ -35,6 +35,8 @@ FOLD_GAP = 1e-2
 # From this many rows on, folds start from the solution of the whole set; below, from zero, so that
 # rounding in that solution cannot show.
 WARM_ROWS = 1000
+# Starting threads costs more than problems of fewer rows.
+THREADED_ROWS = 500
 
 
 def scheme_of(problems: KernelProblems) -> str:
@@ -89,9 +91,8 @@ def decisions_on_shared_blocks(
     for k, task in enumerate(tasks):
         if shared is None or task.rows is not None:
             mine = take_rows(rows, task.rows, pairwise=False)
-            shared = SharedBlocks(
-                mine, kernel, task.label, budget.threads, budget.memory, budget.seed
-            )
+            threads = 1 if mine.shape[0] < THREADED_ROWS else budget.threads
+            shared = SharedBlocks(mine, kernel, task.label, threads, budget.memory, budget.seed)
         else:
             shared.label = task.label
         among = np.arange(n) if task.rows is None else task.rows
