@@ -33,7 +33,7 @@ FROM_FOLDER = {
     for name in ("satimage", "usps", "letter")
     for rows in (500, 2000)
 }
-# Fits of a set: at least so many, and more until the seconds are over; slower ones are not repeated.
+# Fits of a set: at least so many, and more until the seconds are over; slow ones are not repeated.
 FEWEST_FITS, SECONDS = 5, 0.5
 
 
