@@ -30,6 +30,7 @@ _PUBLIC = {
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
     "load_model": "persistence",
+    "save": "persistence",
     "show_versions": "core.versions",
 }
 
@@ -55,6 +56,7 @@ __all__ = [
     "Stratified",
     "__version__",
     "load_model",
+    "save",
     "show_versions",
 ]
 
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
         PerformanceProfileDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
-    from .persistence import load_model
+    from .persistence import load_model, save
 
 
 def __getattr__(name: str) -> Any:
