@@ -44,7 +44,7 @@ def examine(request: Request, delimiter: str | None) -> DelimitedLayout:
         written = (line for line in _decoded_lines(request, stream) if line.strip("\r\n"))
         first_line = next(written, None)
     if first_line is None:
-        raise request.error("the file has no rows. Was it written completely?")
+        raise request.error("the file has no rows, only blank lines. Was it written completely?")
     if delimiter is None:
         delimiter = next((mark for mark in ",;\t" if mark in first_line), ",")
 
