@@ -30,6 +30,7 @@ _PUBLIC = {
     "NetworkDisplay": "inspection",
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
+    "TablePreprocessor": "tables",
     "load_model": "persistence",
     "show_versions": "core.versions",
 }
@@ -55,6 +56,7 @@ __all__ = [
     "SVMClassifier",
     "SVMClassifierCV",
     "Stratified",
+    "TablePreprocessor",
     "__version__",
     "load_model",
     "show_versions",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model
+    from .tables import TablePreprocessor
 
 
 def __getattr__(name: str) -> Any:
