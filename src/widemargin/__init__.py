@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "AutoClassifier": "estimators",
     "GossipClassifier": "estimators",
     "LinearODMClassifier": "estimators",
     "LinearODMClassifierCV": "estimators",
@@ -35,6 +36,7 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "AutoClassifier",
     "Cascade",
     "Clustered",
     "GossipClassifier",
@@ -63,6 +65,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .core.versions import show_versions
     from .estimators import (
+        AutoClassifier,
         GossipClassifier,
         LinearODMClassifier,
         LinearODMClassifierCV,

@@ -1,0 +1,273 @@
+"""The classifier that chooses a classifier."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.arrays import Array
+from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
+from ..core.progress import FitProgress
+from ..core.training_set import COLUMNS
+from .auto_candidates import FAMILIES, grid
+from .auto_final import LastFit
+from .auto_leaderboard import leaderboard
+from .auto_search import Problem, Search
+from .auto_splits import splits_of
+from .auto_table import Table, single, table_of
+
+
+@with_parameters
+class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier that prepares a table, and chooses and tunes a margin classifier by itself.
+
+    ``fit`` turns columns into features, races support vector machines and optimal margin
+    distribution machines with and without kernels on few rows, goes on with the better ones on
+    more, tunes the best, and trains it on all rows, within ``max_time``. Every candidate is scored
+    on rows that it was not trained on.
+
+    Parameters
+    ----------
+    max_time : float or None, default=120.0
+        Seconds allowed for all of it; None sets no limit. Small sets take less: the search ends
+        when nothing is left to win.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How candidates are scored. None takes five stratified folds up to 10,000 rows, drawn three
+        times up to 600, and holds a fifth of the rows out beyond, at most 10,000; an integer is
+        the number of stratified folds.
+    scoring : str, callable or None, default=None
+        Score to maximise: a name or a function ``scorer(model, X, y)`` of scikit-learn, which
+        receives preprocessed rows. None is the accuracy, weighted by ``sample_weight``; other
+        scores are not weighted.
+    class_weight : dict or 'balanced', default=None
+        Factors of ``C`` by class, for all candidates.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of splits. None draws the same ones every time.
+    n_jobs : int, default=None
+        Number of threads. None uses all cores available to this process (one inside a worker
+        process).
+    memory_limit : int or str, default='1GiB'
+        Bytes for kernel values, or a size such as '500MB'.
+    verbose : int, default=0
+        Print what is tried. A terminal shows a progress line in any case.
+
+    Attributes
+    ----------
+    preprocessor_ : TablePreprocessor
+        Turns columns into features; ``notes_`` says what it did.
+    model_ : estimator
+        The chosen classifier, trained on the features.
+    best_score_ : float
+        Mean score of the chosen parameters on rows that were not trained on; NaN if there was no
+        time to score any.
+    leaderboard_ : dict of arrays
+        All that was tried, as rows of equal-length columns: rank, name, params, rows (of training),
+        splits, score, std_score, seconds, converged. Rank 1 was chosen.
+    n_rows_fit_ : int
+        Rows that ``model_`` was trained on: all, unless the time was too short. Equal rows count
+        once.
+    fit_seconds_ : float
+        Time of the whole fit.
+    classes_ : array of shape (n_classes,)
+        Labels.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, if X has them.
+
+    See Also
+    --------
+    ODMClassifierCV : Searches the parameters of one classifier on a grid.
+    widemargin.inspection.LeaderboardDisplay : Draws what was tried.
+
+    Notes
+    -----
+    As long as the time suffices, two fits with the same ``random_state`` give the same model, on
+    any number of threads. If it does not, what can still be tried depends on the speed of the
+    machine.
+
+    An interrupt leaves the best model so far, trained on some of the rows, and is re-raised.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import AutoClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AutoClassifier().fit(X, y)
+    >>> model.best_score_ > 0.94
+    True
+    """
+
+    _parameter_order: ClassVar[str] = (
+        "max_time cv scoring class_weight random_state n_jobs memory_limit verbose"
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_time": [None, POSITIVE],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "memory_limit": [str, AT_LEAST_ONE],
+        "verbose": ["verbose"],
+    }
+
+    max_time: float | None = 120.0
+    cv: Any = None
+    scoring: Any = None
+    class_weight: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    memory_limit: int | str = "1GiB"
+    verbose: int = 0
+
+    preprocessor_: Any
+    model_: Any
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Prepare the table, choose a classifier, and train it on all rows.
+
+        Parameters
+        ----------
+        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
+            The table: numbers, text, categories, dates and missing values in a data frame or an
+            array of objects; numbers in a sparse matrix.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, in training and in scores; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        began = time.perf_counter()
+        self._validate_params()
+        table = table_of(self, X, y, sample_weight)
+        problem = self._problem(table)
+        splits = splits_of(self.cv, table.X, table.y, table.codes, table.seed)
+        candidates = grid(list(FAMILIES), table.scale)
+        last = LastFit(problem, self.max_time, began)
+        name = type(self).__name__
+        with FitProgress(name, 1e-3) as progress:
+
+            def report(what: str, done: int, of: int) -> None:
+                progress.report_count(what, done, of)
+                if self.verbose and done == of:
+                    best = search.best
+                    assert best is not None
+                    print(f"[{name}] {what}: {of}; best {best.candidate}: {best.score:.4f}")
+
+            def time_left() -> float:
+                return last.time_left - last.set_aside(search)
+
+            search = Search(problem, splits, time_left, report)
+            try:
+                search.run(candidates)
+                best = search.best
+                last.run(search, candidates[0] if best is None else best.candidate)
+            except KeyboardInterrupt:
+                if last.model is None:
+                    last.take(search)
+                if last.model is not None:
+                    self._set(table, search, last)
+                raise
+        self._set(table, search, last)
+        last.warn(name)
+        return self
+
+    def _problem(self, table: Table) -> Problem:
+        settings = {
+            "class_weight": self.class_weight,
+            "random_state": table.seed,
+            "n_jobs": self.n_jobs,
+            "memory_limit": self.memory_limit,
+        }
+        scorer = None if self.scoring is None else get_scorer(self.scoring)
+        return Problem(table.X, table.y, table.weight, scorer, settings)
+
+    def _set(self, table: Table, search: Search, last: LastFit) -> None:
+        for name in COLUMNS:
+            vars(self).pop(name, None)
+        vars(self).update(table.columns)
+        best = search.best
+        self.preprocessor_, self.model_, self.classes_ = table.preprocessor, last.model, table.classes
+        self.leaderboard_ = leaderboard(search.trials, best)
+        self.best_score_ = np.nan if best is None else best.score
+        self.n_rows_fit_ = int(last.n_rows)
+        self.fit_seconds_ = time.perf_counter() - last.began
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        return np.asarray(self.model_.predict(self._features(X)))
+
+    def decision_function(self, X: Any) -> Array:
+        """Evaluate the decision function of the chosen classifier.
+
+        Parameters
+        ----------
+        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
+        """
+        return np.asarray(self.model_.decision_function(self._features(X)))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write preprocessing and model to one ``.wm`` file.
+
+        The file holds numbers and text only; reading it with :func:`widemargin.load_model` never
+        executes code.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file.
+        """
+        from ..persistence import save
+
+        save(self, path)
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return single(self.preprocessor_.transform(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a fit has left a model."""
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Describe the estimator to scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags
