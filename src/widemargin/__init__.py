@@ -32,6 +32,7 @@ _PUBLIC = {
     "PerformanceProfileDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
+    "save": "persistence",
     "show_versions": "core.versions",
 }
 
@@ -59,6 +60,7 @@ __all__ = [
     "TablePreprocessor",
     "__version__",
     "load_model",
+    "save",
     "show_versions",
 ]
 
@@ -85,7 +87,7 @@ if TYPE_CHECKING:
         PerformanceProfileDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
-    from .persistence import load_model
+    from .persistence import load_model, save
     from .tables import TablePreprocessor
 
 

@@ -328,7 +328,8 @@ def test_a_model_that_could_not_be_loaded_is_not_saved():
         (1j, "of type complex"),
         (np.array([1j]), "dtype complex128"),
         (np.array(["2020"], dtype="M8[D]"), "dtype datetime64"),
-        (np.array(["a", None], dtype=object), "NoneType as objects"),
+        (np.array(["a", object()], dtype=object), r"`x\.1` is of type object"),
+        (np.dtype("M8[D]"), "the dtype datetime64"),
         (np.longdouble(1), r"`x` is of dtype"),
         ({(1, 2): 3}, "key of type tuple"),
         (sparse.csc_array(np.eye(2)), "csc_array"),
@@ -569,11 +570,11 @@ def test_foreign_files(content, message, tmp_path):
 
 
 def test_newer_files(fitted):
-    data = edited(fitted, lambda header, arrays: header.update(format_version=2, new={"$new": 1}))
+    data = edited(fitted, lambda header, arrays: header.update(format_version=3, new={"$new": 1}))
     refuse(
         data,
-        r"written by a newer widemargin \(format 2\); this is \d.*, "
-        r"which reads up to format 1: upgrade widemargin",
+        r"written by a newer widemargin \(format 3\); this is \d.*, "
+        r"which reads up to format 2: upgrade widemargin",
     )
 
 
