@@ -140,6 +140,7 @@ class LastFit:
         try:
             self.problem.fit(model, rows)
         finally:  # an interrupt may leave a model
+            model.set_params(max_time=None)  # what was left then means nothing later
             if hasattr(model, "classes_"):
                 self.model, self.n_rows = model, len(rows)
         return model

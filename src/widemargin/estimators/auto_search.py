@@ -179,7 +179,8 @@ class Search:
                 self._try(chosen, rung, f"rung {k + 1} of {len(ladder)}, fits", [])
             for step in REFINEMENTS:
                 best = self.best
-                assert best is not None
+                if best is None:
+                    break  # no row could be held out
                 if best.score >= 1.0 - SAME_SCORE and self.problem.scorer is None:
                     break
                 tried = {each.candidate for each in self.finalists}
