@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils._param_validation import StrOptions
 
+from ..core.calibrators import METHODS
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.training_set import COLUMNS
@@ -40,6 +41,9 @@ class AutoClassifier(AutoPredictor):
         How candidates are scored. None takes five stratified folds up to 10,000 rows, drawn three
         times up to 600, and holds a fifth of the rows out beyond, at most 10,000; an integer is
         the number of stratified folds.
+    calibrate : {'sigmoid', 'isotonic'} or None, default='sigmoid'
+        How decisions are turned into probabilities; None gives none. Calibrators are fitted to
+        the decisions by which the search scored the chosen parameters.
     families : list of str or None, default=None
         Families of candidates to choose from: 'SVM, rbf', 'ODM, rbf', 'SVM, laplacian', 'ODM,
         laplacian', 'linear SVM' and 'linear ODM'; None is all of them.
@@ -107,10 +111,12 @@ class AutoClassifier(AutoPredictor):
     """
 
     _parameter_order: ClassVar[str] = (
-        "max_time families cv scoring class_weight random_state n_jobs memory_limit verbose"
+        "max_time calibrate families cv scoring class_weight random_state n_jobs memory_limit "
+        "verbose"
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_time": [None, POSITIVE],
+        "calibrate": [StrOptions(set(METHODS)), None],
         "families": [None, list, tuple],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
@@ -122,6 +128,7 @@ class AutoClassifier(AutoPredictor):
     }
 
     max_time: float | None = 120.0
+    calibrate: str | None = "sigmoid"
     families: Any = None
     cv: Any = None
     scoring: Any = None
@@ -156,7 +163,7 @@ class AutoClassifier(AutoPredictor):
         problem = self._problem(table)
         splits = splits_of(self.cv, table.given, table.row_of, table.codes, table.seed)
         candidates = grid(names, table.scale)
-        last = LastFit(problem, self.max_time, began)
+        last = LastFit(problem, self.calibrate, self.max_time, began)
         name = type(self).__name__
         with FitProgress(name, 1e-3) as progress:
 
@@ -202,14 +209,15 @@ class AutoClassifier(AutoPredictor):
             "memory_limit": self.memory_limit,
         }
         scorer = None if self.scoring is None else get_scorer(self.scoring)
-        return Problem(table.X, table.y, table.weight, scorer, settings)
+        return Problem(table.X, table.classes, table.codes, table.weight, scorer, settings)
 
     def _set(self, table: Table, search: Search, last: LastFit) -> None:
         for name in COLUMNS:
-            vars(self).pop(name, None)
-        vars(self).update(table.columns)
+            self.__dict__.pop(name, None)
+        self.__dict__.update(table.columns)
         best = search.best
-        self.preprocessor_, self.model_, self.classes_ = table.preprocessor, last.model, table.classes
+        self.preprocessor_, self.model_ = table.preprocessor, last.calibrated()
+        self.classes_ = table.classes
         self.leaderboard_ = leaderboard(search.trials, best)
         self.best_score_ = np.nan if best is None else best.score
         self.n_rows_fit_ = int(last.n_rows)

@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from .auto_table import single
+from .probabilities import calibrates
 
 
 class AutoPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A preprocessor with a model, but for their fit."""
 
+    calibrate: str | None
     preprocessor_: Any
     model_: Any
     classes_: NDArray[Any]
@@ -54,6 +57,45 @@ class AutoPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X = self._features(X)
         return np.asarray(self.model_.decision_function(X))
+
+    @available_if(calibrates)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Predict the probabilities of the classes.
+
+        Available unless ``calibrate`` is None. The most probable class is always the one that
+        :meth:`predict` returns.
+
+        Parameters
+        ----------
+        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        X = self._features(X)
+        return np.asarray(self.model_.predict_proba(X))
+
+    @available_if(calibrates)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Predict the logarithms of the probabilities of the classes.
+
+        Available unless ``calibrate`` is None.
+
+        Parameters
+        ----------
+        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
+            A table with the columns of ``fit``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Logarithms of what :meth:`predict_proba` returns.
+        """
+        X = self._features(X)
+        return np.asarray(self.model_.predict_log_proba(X))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write preprocessing and model to one ``.wm`` file.

@@ -30,8 +30,8 @@ class Table:
 
     Attributes
     ----------
-    X, y : array or CSR matrix, array
-        Features and labels.
+    X : array or CSR matrix
+        Features.
     classes, codes : array
         Sorted labels, and the position of each row's label among them.
     weight : array
@@ -51,7 +51,6 @@ class Table:
     """
 
     X: Any
-    y: NDArray[Any]
     classes: NDArray[Any]
     codes: Indices
     weight: Array
@@ -98,7 +97,6 @@ def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     seed = 0 if estimator.random_state is None else seed_of(estimator.random_state)
     return Table(
         features,
-        training.classes[codes],
         training.classes,
         codes,
         weight,
