@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import time
 from numbers import Integral
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Array
+from ..core.calibrators import METHODS
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.training_set import COLUMNS
 from .auto_candidates import FAMILIES, grid
 from .auto_final import LastFit
 from .auto_leaderboard import leaderboard
+from .auto_prediction import AutoPredictor
 from .auto_search import Problem, Search
 from .auto_splits import splits_of
-from .auto_table import Table, single, table_of
+from .auto_table import Table, table_of
 
 
 @with_parameters
-class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class AutoClassifier(AutoPredictor):
     """Classifier that prepares a table, and chooses and tunes a margin classifier by itself.
 
     ``fit`` turns columns into features, races support vector machines and optimal margin
@@ -45,6 +41,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How candidates are scored. None takes five stratified folds up to 10,000 rows, drawn three
         times up to 600, and holds a fifth of the rows out beyond, at most 10,000; an integer is
         the number of stratified folds.
+    calibrate : {'sigmoid', 'isotonic'} or None, default='sigmoid'
+        How decisions are turned into probabilities; None gives none. Calibrators are fitted to
+        the decisions by which the search scored the chosen parameters.
+    families : list of str or None, default=None
+        Families of candidates to choose from: 'SVM, rbf', 'ODM, rbf', 'SVM, laplacian', 'ODM,
+        laplacian', 'linear SVM' and 'linear ODM'; None is all of them.
     scoring : str, callable or None, default=None
         Score to maximise: a name or a function ``scorer(model, X, y)`` of scikit-learn, which
         receives preprocessed rows. None is the accuracy, weighted by ``sample_weight``; other
@@ -109,10 +111,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_order: ClassVar[str] = (
-        "max_time cv scoring class_weight random_state n_jobs memory_limit verbose"
+        "max_time calibrate families cv scoring class_weight random_state n_jobs memory_limit "
+        "verbose"
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_time": [None, POSITIVE],
+        "calibrate": [StrOptions(set(METHODS)), None],
+        "families": [None, list, tuple],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
@@ -123,6 +128,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     }
 
     max_time: float | None = 120.0
+    calibrate: str | None = "sigmoid"
+    families: Any = None
     cv: Any = None
     scoring: Any = None
     class_weight: Any = None
@@ -130,11 +137,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
     memory_limit: int | str = "1GiB"
     verbose: int = 0
-
-    preprocessor_: Any
-    model_: Any
-    classes_: NDArray[Any]
-    n_features_in_: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Prepare the table, choose a classifier, and train it on all rows.
@@ -156,11 +158,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self._validate_params()
+        names = self._families()
         table = table_of(self, X, y, sample_weight)
         problem = self._problem(table)
-        splits = splits_of(self.cv, table.X, table.y, table.codes, table.seed)
-        candidates = grid(list(FAMILIES), table.scale)
-        last = LastFit(problem, self.max_time, began)
+        splits = splits_of(self.cv, table.given, table.row_of, table.codes, table.seed)
+        candidates = grid(names, table.scale)
+        last = LastFit(problem, self.calibrate, self.max_time, began)
         name = type(self).__name__
         with FitProgress(name, 1e-3) as progress:
 
@@ -189,6 +192,15 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         last.warn(name)
         return self
 
+    def _families(self) -> list[str]:
+        names = list(FAMILIES) if self.families is None else list(self.families)
+        if not names or any(name not in FAMILIES for name in names):
+            raise ValueError(
+                f"`families` must be some of {', '.join(map(repr, FAMILIES))}; got "
+                f"{self.families!r}."
+            )
+        return names
+
     def _problem(self, table: Table) -> Problem:
         settings = {
             "class_weight": self.class_weight,
@@ -197,77 +209,16 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "memory_limit": self.memory_limit,
         }
         scorer = None if self.scoring is None else get_scorer(self.scoring)
-        return Problem(table.X, table.y, table.weight, scorer, settings)
+        return Problem(table.X, table.classes, table.codes, table.weight, scorer, settings)
 
     def _set(self, table: Table, search: Search, last: LastFit) -> None:
         for name in COLUMNS:
-            vars(self).pop(name, None)
-        vars(self).update(table.columns)
+            self.__dict__.pop(name, None)
+        self.__dict__.update(table.columns)
         best = search.best
-        self.preprocessor_, self.model_, self.classes_ = table.preprocessor, last.model, table.classes
+        self.preprocessor_, self.model_ = table.preprocessor, last.calibrated()
+        self.classes_ = table.classes
         self.leaderboard_ = leaderboard(search.trials, best)
         self.best_score_ = np.nan if best is None else best.score
         self.n_rows_fit_ = int(last.n_rows)
         self.fit_seconds_ = time.perf_counter() - last.began
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
-            A table with the columns of ``fit``.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        return np.asarray(self.model_.predict(self._features(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Evaluate the decision function of the chosen classifier.
-
-        Parameters
-        ----------
-        X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
-            A table with the columns of ``fit``.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]`` with two classes; with more, the largest column wins.
-        """
-        return np.asarray(self.model_.decision_function(self._features(X)))
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write preprocessing and model to one ``.wm`` file.
-
-        The file holds numbers and text only; reading it with :func:`widemargin.load_model` never
-        executes code.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path of the file.
-        """
-        from ..persistence import save
-
-        save(self, path)
-
-    def _features(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return single(self.preprocessor_.transform(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a fit has left a model."""
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Tags:
-        """Describe the estimator to scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.allow_nan = True
-        return tags

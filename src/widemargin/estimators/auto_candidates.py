@@ -1,4 +1,4 @@
-"""The candidates of :class:`AutoClassifier`: families of classifiers and values of their parameters.
+"""The candidates of :class:`AutoClassifier`: families of classifiers, values of parameters.
 
 Kernel families have a grid of C and gamma, linear ones of C. Grids are coarse; the search looks
 between their values once it knows where. ODM's θ and υ begin at their defaults, and change only
@@ -142,7 +142,7 @@ def grid(names: list[str], scale: float) -> list[Candidate]:
         start = Candidate(name, 1.0)
         if family.margin_distribution:
             start = start.with_value("theta", 0.2).with_value("upsilon", 0.5)
-        for factor in sorted(family.gammas, key=lambda each: (max(each, 1 / each), each)) or [None]:
-            each = start if factor is None else start.with_value("gamma", factor * scale)
-            found += [each.with_value("C", C) for C in family.Cs]
+        near_first = sorted(family.gammas, key=lambda each: (max(each, 1 / each), each))
+        starts = [start.with_value("gamma", each * scale) for each in near_first] or [start]
+        found += [each.with_value("C", C) for each in starts for C in family.Cs]
     return found

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..core.fit import warn
+from ..core.training_set import TrainingSet
 from ..kernel.divide.driver import PART_ROWS
 from ..kernel.divide.strategies import Clustered
 from .auto_candidates import Candidate
 from .auto_search import Problem, Search, Tested
 from .auto_splits import Indices
+from .held_out import HeldOut
 
 # The last fit has a smaller gap than those of the search, which takes about twice as long.
 PRECISE = 2.0
@@ -38,6 +40,8 @@ class LastFit:
     ----------
     problem : Problem
         The rows.
+    calibrate : str or None
+        How decisions become probabilities.
     max_time : float or None
         Seconds for search and last fit together.
     began : float
@@ -54,8 +58,11 @@ class LastFit:
         trained on.
     """
 
-    def __init__(self, problem: Problem, max_time: float | None, began: float) -> None:
-        self.problem, self.max_time, self.began = problem, max_time, began
+    def __init__(
+        self, problem: Problem, calibrate: str | None, max_time: float | None, began: float
+    ) -> None:
+        self.problem, self.calibrate = problem, calibrate
+        self.max_time, self.began = max_time, began
         self.model: Any = None
         self.n_rows = 0
         self.tested: list[Tested] = []
@@ -67,13 +74,17 @@ class LastFit:
             return float("inf")
         return self.began + float(self.max_time) - time.perf_counter()
 
+    @property
+    def _limit(self) -> float | None:
+        return None if self.max_time is None else max(self.time_left, 1e-3)
+
     def set_aside(self, search: Search) -> float:
         """Return the seconds that the search must leave."""
         if self.max_time is None:
             return 0.0
         best, expected = search.best, 0.0
         if best is not None:
-            expected = self._expected(search, best.candidate, len(self.problem.y)) / EXPECTED_SHARE
+            expected = self._expected(search, best.candidate, self.problem.n_rows) / EXPECTED_SHARE
         return float(np.clip(expected, LEAST_LEFT * self.max_time, MOST_LEFT * self.max_time))
 
     def take(self, search: Search) -> None:
@@ -85,7 +96,7 @@ class LastFit:
     def run(self, search: Search, candidate: Candidate) -> None:
         """Train a candidate: the best of the search, or any if none was tried."""
         self.take(search)
-        n_rows = len(self.problem.y)
+        n_rows = self.problem.n_rows
         enough = EXPECTED_SHARE * self.time_left
         if not candidate.family.kernel or self._expected(search, candidate, n_rows) <= enough:
             self._train(candidate, np.arange(n_rows))
@@ -95,11 +106,35 @@ class LastFit:
             if affordable > self.n_rows:
                 self._train(candidate, train[:affordable])
 
+    def calibrated(self) -> Any:
+        """Return the model, calibrated by decisions on rows that were not trained on."""
+        model, problem = self.model, self.problem
+        if self.calibrate is None:
+            return model
+        model.set_params(calibrate=self.calibrate)
+        alike = [
+            each for each in self.tested if np.array_equal(each.model.classes_, model.classes_)
+        ]
+        if alike:
+            rows = np.concatenate([each.held_out for each in alike])
+            decisions = np.concatenate([each.decisions for each in alike])
+            held = HeldOut(problem.codes[rows], problem.weight[rows], decisions)
+            n_rows = problem.n_rows
+            training = TrainingSet(
+                None, problem.classes, problem.codes, problem.weight, None, n_rows
+            )
+            model._set_calibration(_scheme(model, decisions.shape[1]), held, training)
+        else:  # no row could be held out of a class, or there was no time for it
+            model.set_params(max_time=self._limit)
+            model.fit(*problem.some(np.arange(problem.n_rows)))
+            model.set_params(max_time=None)
+        return model
+
     def warn(self, name: str) -> None:
         """Warn if the model was not trained on all rows."""
-        if self.n_rows < len(self.problem.y):
+        if self.n_rows < self.problem.n_rows:
             warn(
-                f"{name} trained on {self.n_rows:,} of {len(self.problem.y):,} rows, as many as "
+                f"{name} trained on {self.n_rows:,} of {self.problem.n_rows:,} rows, as many as "
                 f"max_time={self.max_time:g} allows. Raise `max_time` to use all of them."
             )
 
@@ -134,12 +169,19 @@ class LastFit:
         return True
 
     def _train(self, candidate: Candidate, rows: Indices, **settings: Any) -> Any:
-        limit = None if self.max_time is None else max(self.time_left, 1e-3)
-        given = {**self.problem.settings, "max_time": limit, **settings}
+        given = {**self.problem.settings, "max_time": self._limit, **settings}
         model = candidate.estimator(**given)
         try:
-            self.problem.fit(model, rows)
+            model.fit(*self.problem.some(rows))
         finally:  # an interrupt may leave a model
+            model.set_params(max_time=None)  # what was left then means nothing later
             if hasattr(model, "classes_"):
                 self.model, self.n_rows = model, len(rows)
         return model
+
+
+def _scheme(model: Any, n_columns: int) -> str:
+    """Return what the columns of a model's decisions are."""
+    if n_columns == 1:
+        return "binary"
+    return "pairs" if getattr(model, "multi_class", "ovr") == "ovo" else "rest"

@@ -47,8 +47,8 @@ class Problem:
     ----------
     X : array or CSR matrix
         Rows, preprocessed.
-    y : array
-        Their labels.
+    classes, codes : array
+        Sorted labels, and the position of each row's label among them.
     weight : array
         Sample weights, all positive.
     scorer : callable or None
@@ -58,23 +58,29 @@ class Problem:
     """
 
     X: Any
-    y: NDArray[Any]
+    classes: NDArray[Any]
+    codes: Indices
     weight: Array
     scorer: Scorer | None
     settings: dict[str, Any]
 
-    def fit(self, estimator: Any, rows: Indices) -> Any:
-        """Train on some rows."""
-        return estimator.fit(self.X[rows], self.y[rows], self.weight[rows])
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    def some(self, rows: Indices) -> tuple[Any, NDArray[Any], Array]:
+        """Return some rows, their labels and their weights."""
+        return self.X[rows], self.classes[self.codes[rows]], self.weight[rows]
 
     def tested(self, model: Any, rows: Indices) -> tuple[float, Array]:
         """Return the score of a model on some rows, and its decisions on them."""
-        X, y = self.X[rows], self.y[rows]
+        X, y, weight = self.some(rows)
         decisions: Array = model._decisions(X)
         if self.scorer is not None:
             return float(self.scorer(model, X, y)), decisions
         right = model._labels(decisions) == y
-        return float(np.average(right, weights=self.weight[rows])), decisions
+        return float(np.average(right, weights=weight)), decisions
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +123,7 @@ class Tested:
     decisions: Array  # of these rows
 
 
-class OutOfTime(Exception):  # noqa: N818 -- no error: it ends the search
+class OutOfTime(Exception):
     """The time that the search may take is over."""
 
 
@@ -179,7 +185,8 @@ class Search:
                 self._try(chosen, rung, f"rung {k + 1} of {len(ladder)}, fits", [])
             for step in REFINEMENTS:
                 best = self.best
-                assert best is not None
+                if best is None:
+                    break  # no row could be held out
                 if best.score >= 1.0 - SAME_SCORE and self.problem.scorer is None:
                     break
                 tried = {each.candidate for each in self.finalists}
@@ -231,9 +238,8 @@ class Search:
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what does not converge here is in the leaderboard
-            models = estimator.fit_path(
-                problem.X[train], problem.y[train], [each.C for each in path], problem.weight[train]
-            )
+            X, y, weight = problem.some(train)
+            models = estimator.fit_path(X, y, [each.C for each in path], weight)
             results = [problem.tested(model, test) for model in models]
         seconds = (time.perf_counter() - began) / len(path)
         for each, model, (score, decisions) in zip(path, models, results, strict=True):

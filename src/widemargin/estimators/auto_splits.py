@@ -57,41 +57,56 @@ class Splits:
         return float(np.mean([len(test) for _, test in self.parts]))
 
 
-def splits_of(cv: Any, X: Any, y: NDArray[Any], codes: Indices, seed: int) -> Splits:
+def splits_of(cv: Any, y: NDArray[Any], row_of: Indices, codes: Indices, seed: int) -> Splits:
     """Split the rows.
 
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
-        How to; None decides by the number of rows.
-    X, y : array or sparse matrix, array
-        The rows and their labels, for a generator.
+        How to split them; None decides by the number of rows.
+    y : array of shape (n_given,)
+        Labels as they were given, for a generator.
+    row_of : array of shape (n_given,)
+        The row that each row given has become; -1 for none.
     codes : array of shape (n_rows,)
         Number of the class of each row.
     seed : int
         Decides what is drawn.
     """
     random = np.random.default_rng([seed, 0xA070])
-    repeats = 1
+    rows = np.arange(len(codes))
+    repeats, given = 1, []
     if cv is None and len(codes) > FOLDED_ROWS:
-        tests = [_held_out(codes, random)]
+        given = [_held_out(codes, random)]
     elif cv is None or isinstance(cv, int):
-        n_folds = FOLDS if cv is None else cv
         repeats = REPEATS if cv is None and len(codes) <= REPEATED_ROWS else 1
-        tests = [test for _ in range(repeats) for test in _folds(codes, n_folds, random)]
-    else:
-        given = check_cv(cv, y, classifier=True).split(X, y)
-        parts = [(stratified_order(np.asarray(a), codes, random), np.asarray(b)) for a, b in given]
-        return Splits(parts, ladder_of(_smallest(parts), len(parts)))
-    parts = [
-        (stratified_order(np.setdiff1d(np.arange(len(codes)), test), codes, random), test)
-        for test in tests
-    ]
-    return Splits(parts, ladder_of(_smallest(parts), len(parts) // repeats, repeats))
+        n_folds = FOLDS if cv is None else cv
+        given = [test for _ in range(repeats) for test in _folds(codes, n_folds, random)]
+    pairs = [(np.setdiff1d(rows, test), test) for test in given]
+    if not (cv is None or isinstance(cv, int)):
+        chosen = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)
+        pairs = [(_became(train, row_of), _became(test, row_of)) for train, test in chosen]
+        _check(pairs, codes)
+    parts = [(stratified_order(train, codes, random), test) for train, test in pairs]
+    smallest = min((len(train) for train, _ in parts), default=0)
+    return Splits(parts, ladder_of(smallest, len(parts) // repeats, repeats) if parts else [])
 
 
-def _smallest(parts: list[tuple[Indices, Indices]]) -> int:
-    return min(len(train) for train, _ in parts)
+def _became(given: NDArray[Any], row_of: Indices) -> Indices:
+    """Return what rows given have become, each once."""
+    rows = np.unique(row_of[given])
+    return rows[rows >= 0]
+
+
+def _check(pairs: list[tuple[Indices, Indices]], codes: Indices) -> None:
+    """Raise ValueError if a split cannot be trained on or scored."""
+    for k, (train, test) in enumerate(pairs):
+        if len(np.unique(codes[train])) < 2 or len(test) == 0:
+            raise ValueError(
+                "`cv` must leave training rows of two classes or more, and a row to score on, of "
+                f"positive weight; split {k} has {len(np.unique(codes[train]))} classes and "
+                f"{len(test)} rows to score on. Use fewer folds, or stratified ones."
+            )
 
 
 def ladder_of(n_rows: int, n_splits: int, repeats: int = 1) -> list[Rung]:

@@ -30,14 +30,16 @@ class Table:
 
     Attributes
     ----------
-    X, y : array or CSR matrix, array
-        Features and labels.
+    X : array or CSR matrix
+        Features.
     classes, codes : array
         Sorted labels, and the position of each row's label among them.
     weight : array
         Sample weights; those of merged rows are added.
-    n_rows : int
-        Rows of positive weight before equal ones were merged.
+    given : array
+        Labels as they were given.
+    row_of : array
+        The row that each row given has become; -1 for rows of weight zero.
     scale : float
         What gamma="scale" stands for.
     seed : int
@@ -49,11 +51,11 @@ class Table:
     """
 
     X: Any
-    y: NDArray[Any]
     classes: NDArray[Any]
     codes: Indices
     weight: Array
-    n_rows: int
+    given: NDArray[Any]
+    row_of: Indices
     scale: float
     seed: int
     preprocessor: Any
@@ -77,23 +79,29 @@ def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     codes, weight = training.codes, training.weights
     if training.kept is not None:
         X = _safe_indexing(X, training.kept)
-    n_rows = len(codes)
+    steps = []
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and X.size <= CANONICAL_VALUES:
         # Before the preprocessor counts and measures rows.
-        X, codes, weight = _merged(X.astype(np.float64, copy=False), codes, weight)
+        X, codes, weight, group = _merged(X.astype(np.float64, copy=False), codes, weight)
+        steps.append(group)
     elif sp.issparse(X) and X.nnz <= CANONICAL_VALUES:
-        X, codes, weight = _merged(canonical(X.tocsr()), codes, weight)
+        X, codes, weight, group = _merged(canonical(X.tocsr()), codes, weight)
+        steps.append(group)
     preprocessor = TablePreprocessor()
     features = single(preprocessor.fit_transform(X))
-    features, codes, weight = _merged(features, codes, weight)
+    features, codes, weight, group = _merged(features, codes, weight)
+    for earlier in steps:
+        group = group[earlier]
+    row_of = np.full(len(y), -1, dtype=np.int64)
+    row_of[slice(None) if training.kept is None else training.kept] = group
     seed = 0 if estimator.random_state is None else seed_of(estimator.random_state)
     return Table(
         features,
-        training.classes[codes],
         training.classes,
         codes,
         weight,
-        n_rows,
+        y,
+        row_of,
         resolve_gamma("scale", features, weight),
         seed,
         preprocessor,
@@ -121,7 +129,7 @@ def _checked(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     return X, np.asarray(y)
 
 
-def _merged(X: Any, codes: Indices, weight: Array) -> tuple[Any, Indices, Array]:
-    """Merge equal rows of a class."""
+def _merged(X: Any, codes: Indices, weight: Array) -> tuple[Any, Indices, Array, Indices]:
+    """Merge equal rows of a class; return also the row that each has become."""
     group, first = copies_in_own_order(X, codes)
-    return X[first], codes[first], np.bincount(group, weight).astype(np.float64)
+    return X[first], codes[first], np.bincount(group, weight).astype(np.float64), group
