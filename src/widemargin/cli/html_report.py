@@ -10,7 +10,7 @@ from typing import Any
 from .files import check_output, write_output
 from .measures import Verdict, measured_lines
 from .messages import usage_error
-from .parts import preparation_notes
+from .trials import preparation_notes, trial_rows
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -114,22 +114,7 @@ def _classes(measured: dict[str, Any]) -> str:
 
 
 def _leaderboard(board: dict[str, Any]) -> str:
-    rows = []
-    for i in range(min(len(board["rank"]), LISTED)):
-        params = ", ".join(f"{name}={_short(value)}" for name, value in board["params"][i].items())
-        rows.append(
-            [
-                str(board["name"][i]),
-                params,
-                f"{board['rows'][i]:,}",
-                f"{board['score'][i]:.4f}",
-                f"{board['seconds'][i]:.2f}",
-            ]
-        )
+    rows = trial_rows(board, LISTED)
     listed = _rows(rows, ("classifier", "settings", "rows", "score", "seconds"), numbers_from=2)
     more = len(board["rank"]) - len(rows)
     return listed + (f"<p>and {more:,} more</p>" if more else "")
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

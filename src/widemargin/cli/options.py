@@ -17,8 +17,9 @@ OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_str
 
 
 # Headings of `--help`.
-DATA, RESULT, CHOICE, KERNEL = "Data", "Result", "Choose the classifier yourself", "Kernel"
-DIVISION, SOLVING = "Divide the rows (kernel classifiers)", "Resources and accuracy of the fit"
+DATA, RESULT, CHOICE, KERNEL = "Data", "Result", "Choose the classifier yourself", "Its kernel"
+DIVISION = "Divide the rows (of a kernel classifier of your choice)"
+SOLVING, SOLVER = "Resources and weights", "Solver (of a classifier of your choice)"
 
 
 def option(help: str, *names: str, group: str | None = None, default: str | None = None) -> Any:

@@ -13,7 +13,7 @@ from .html_report import check_report_output, write_report
 from .info import describe, described_lines
 from .measures import judge, measure, measured_text
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
-from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVING, option
+from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
 from .training import HOLDOUT, Source, begun, save_model, train_in_memory, train_linear
 
 # Options that choose a classifier, or a way to train one, and so leave nothing to choose.
@@ -85,10 +85,10 @@ def train(
     random_state: options.Seed = None,
     class_weight: options.ClassWeight = None,
     tol: Annotated[
-        float | None, option("Relative duality gap to reach.", group=SOLVING, default="0.001")
+        float | None, option("Relative duality gap to reach.", group=SOLVER, default="0.001")
     ] = None,
     max_iter: Annotated[
-        int | None, option("Iterations allowed (for each binary problem).", group=SOLVING)
+        int | None, option("Iterations allowed (for each binary problem).", group=SOLVER)
     ] = None,
     solver: Annotated[
         str | None,
@@ -96,7 +96,7 @@ def train(
             "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
             "tournament (ww), newton (ww, llw) or printed (llw).",
-            group=SOLVING,
+            group=SOLVER,
             default="auto",
         ),
     ] = None,
@@ -299,7 +299,7 @@ def train(
 
 def _chosen(given: dict[str, Any]) -> bool:
     """Return whether the options choose a classifier."""
-    return any(given[name] not in (None, False) for name in CHOOSING)
+    return any(given[name] is not None and given[name] is not False for name in CHOOSING)
 
 
 def _estimator(given: dict[str, Any]) -> Any:
