@@ -10,11 +10,12 @@ Step = dict[str, Any]
 
 def classifier_of(estimator: Any) -> Any | None:
     """Return the classifier of this library that decides in the end; None if there is none."""
-    if hasattr(estimator, "steps"):
-        return classifier_of(estimator.steps[-1][1])
-    if hasattr(estimator, "preprocessor_") and hasattr(estimator, "model_"):
-        return classifier_of(estimator.model_)
-    return estimator if hasattr(estimator, "relative_gap_") else None
+    match type(estimator).__name__:
+        case "Pipeline":
+            return classifier_of(estimator.steps[-1][1])
+        case "AutoClassifier":
+            return classifier_of(estimator.model_)
+    return estimator if hasattr(estimator, "classes_") else None
 
 
 def describe_steps(estimator: Any) -> dict[str, Any]:
@@ -26,8 +27,8 @@ def describe_steps(estimator: Any) -> dict[str, Any]:
 
 
 def _step(name: str, step: Any) -> Step:
-    if isinstance(step, str):
-        return {"name": name, "estimator": step}
+    if step is None or isinstance(step, str):
+        return {"name": name, "estimator": step or "passthrough"}
     described: Step = {
         "name": name,
         "estimator": type(step).__name__,
@@ -36,22 +37,23 @@ def _step(name: str, step: Any) -> Step:
     parts = _parts_of(step)
     if parts:
         described["parts"] = [_step(part, inner) for part, inner in parts]
-    notes = getattr(step, "notes_", None)
-    if notes:
-        described["notes"] = notes
+    if type(step).__name__ == "TablePreprocessor" and step.notes_:
+        described["notes"] = step.notes_
     return described
 
 
 def _parts_of(step: Any) -> list[tuple[str, Any]]:
     """Return the steps of a step that is made of others."""
-    if hasattr(step, "steps"):
-        return list(step.steps)
-    if hasattr(step, "transformer_list"):
-        return list(step.transformer_list)
-    if hasattr(step, "transformers_"):
-        return [(name, inner) for name, inner, _ in step.transformers_]
-    if hasattr(step, "preprocessor_") and hasattr(step, "model_"):
-        return [("preprocessor", step.preprocessor_), ("model", step.model_)]
+    # By its class: a file may hold attributes of another one.
+    match type(step).__name__:
+        case "Pipeline":
+            return list(step.steps)
+        case "FeatureUnion":
+            return list(step.transformer_list)
+        case "ColumnTransformer":
+            return [(name, inner) for name, inner, _ in step.transformers_]
+        case "AutoClassifier":
+            return [("preprocessor", step.preprocessor_), ("model", step.model_)]
     return []
 
 

@@ -7,7 +7,6 @@ Either way an estimator is checked before it is written and after it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,16 +63,29 @@ def built_estimator(name: str, params: dict[str, Any], fitted: dict[str, Any]) -
     Raises ValueError, TypeError or AttributeError if they do not fit the class or each other.
     """
     if name in known_steps.STEPS:
-        estimator = known_steps.named(name)(**known_steps.without_places(name, params))
-        admit: Callable[[Any, str], None] = known_steps.check_state_name
-    else:
-        estimator = registry.estimator_class(name)(**_without_locations(params))
-        admit = _check_saved
+        return _built_step(name, params, fitted)
+    estimator = registry.estimator_class(name)(**_without_locations(params))
     for key, value in fitted.items():
-        admit(estimator, key)
+        if not _is_saved(key, estimator):
+            raise ValueError(f"`{key}` is no fitted attribute")
         setattr(estimator, key, value)
     check_estimator_state(estimator, name)
     return estimator
+
+
+def _built_step(name: str, params: dict[str, Any], fitted: dict[str, Any]) -> Any:
+    try:
+        step = known_steps.named(name)(**known_steps.without_places(name, params))
+        for key, value in fitted.items():
+            known_steps.check_state_name(step, key)
+            setattr(step, key, value)
+        check_estimator_state(step, name)
+    except ValueError:
+        raise
+    except Exception as error:
+        # What a parameter of a wrong kind leads to depends on where scikit-learn uses it.
+        raise ValueError(f"{error} ({type(error).__name__})") from error
+    return step
 
 
 def check_estimator_state(estimator: Any, name: str) -> None:
@@ -109,11 +121,6 @@ def version_note(header: dict[str, Any]) -> str:
         f". The file was written with scikit-learn {written}, this is {sklearn.__version__}: load "
         "it with that version, or fit and save the model again"
     )
-
-
-def _check_saved(estimator: Any, key: str) -> None:
-    if not _is_saved(key, estimator):
-        raise ValueError(f"`{key}` is no fitted attribute")
 
 
 def _is_saved(name: str, estimator: Any) -> bool:

@@ -23,6 +23,10 @@ def width_of(step: Any) -> int:
 def inner_steps(step: Any) -> list[Any]:
     """Return the steps of a pipeline or of a union that do something."""
     pairs = step.steps if type(step).__name__ == "Pipeline" else step.transformer_list
+    for _, inner in pairs:
+        idle = inner is None or isinstance(inner, str)
+        if idle and inner not in (None, "passthrough", "drop"):
+            raise ValueError(f"{inner!r} is no step")
     return [inner for _, inner in pairs if inner is not None and not isinstance(inner, str)]
 
 

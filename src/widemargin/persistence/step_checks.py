@@ -37,6 +37,7 @@ _BY_FEATURE = {
     "QuantileTransformer": "quantiles_",
     "TruncatedSVD": "components_",
 }
+_RARE = "_infrequent_indices"
 
 
 def check_step(step: Any) -> None:
@@ -89,7 +90,7 @@ def _check_encoder(step: Any) -> None:
     demand(listed, "categories_", f"a list of {n_features}")
     mappings = _mappings(step, n_features)
     counts = []
-    for values, mapping in zip(categories, mappings, strict=True):
+    for values, (mapping, rare) in zip(categories, mappings, strict=True):
         vector = isinstance(values, np.ndarray) and values.ndim == 1 and values.size > 0
         demand(vector and values.dtype.kind in "biufUO", "categories_", "arrays of categories")
         if values.dtype.kind in "biuf":
@@ -98,28 +99,34 @@ def _check_encoder(step: Any) -> None:
             ascending = bool(np.all(known[1:] > known[:-1])) and values.size - known.size <= 1
             last = known.size == values.size or bool(np.isnan(values[-1]))
             demand(ascending and last, "categories_", "in ascending order")
-        counts.append(values.size if mapping is None else _check_mapping(mapping, values.size))
+        counts.append(values.size)
+        if mapping is not None or rare is not None:
+            for codes, name in ((mapping, "_default_to_infrequent_mappings"), (rare, _RARE)):
+                _check_codes(codes, name, values.size)
+            demand(mapping.shape == values.shape, "_default_to_infrequent_mappings", "whole")
+            counts[-1] = int(mapping.max()) + 1
     if type(step).__name__ == "OneHotEncoder":
         _check_columns(step, counts)
 
 
-def _mappings(step: Any, n_features: int) -> list[Any]:
-    """Return the codes after rare categories are joined, or None, for every feature."""
+def _mappings(step: Any, n_features: int) -> list[tuple[Any, Any]]:
+    """Return for every feature the codes after rare categories are joined, and these; or None."""
     if not vars(step).get("_infrequent_enabled", False):
-        return [None] * n_features
-    mappings = required(step, "_default_to_infrequent_mappings")
-    listed = isinstance(mappings, list) and len(mappings) == n_features
-    demand(listed, "_default_to_infrequent_mappings", f"a list of {n_features}")
-    return list(mappings)
+        return [(None, None)] * n_features
+    lists = []
+    for name in ("_default_to_infrequent_mappings", _RARE):
+        values = required(step, name)
+        listed = isinstance(values, list) and len(values) == n_features
+        demand(listed, name, f"a list of {n_features}")
+        lists.append(values)
+    return list(zip(*lists, strict=True))
 
 
-def _check_mapping(mapping: Any, n_categories: int) -> int:
-    """Demand a code for every category, and return the number of codes."""
-    integers = isinstance(mapping, np.ndarray) and mapping.dtype.kind == "i"
-    right = integers and mapping.shape == (n_categories,)
-    within = right and bool((mapping >= 0).all()) and bool((mapping < n_categories).all())
-    demand(within, "_default_to_infrequent_mappings", "codes of the categories")
-    return int(mapping.max()) + 1
+def _check_codes(codes: Any, name: str, n_categories: int) -> None:
+    """Demand positions of categories."""
+    integers = isinstance(codes, np.ndarray) and codes.dtype.kind == "i" and codes.ndim == 1
+    inside = integers and codes.size > 0 and 0 <= codes.min() <= codes.max() < n_categories
+    demand(inside, name, "codes of the categories")
 
 
 def _check_columns(step: Any, counts: list[int]) -> None:
