@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "AutoClassifier": "estimators",
     "GossipClassifier": "estimators",
     "LinearODMClassifier": "estimators",
     "LinearODMClassifierCV": "estimators",
@@ -31,12 +32,14 @@ _PUBLIC = {
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
     "SearchDisplay": "inspection",
+    "TablePreprocessor": "tables",
     "load_model": "persistence",
     "save": "persistence",
     "show_versions": "core.versions",
 }
 
 __all__ = [
+    "AutoClassifier",
     "Cascade",
     "Clustered",
     "ConvergenceDisplay",
@@ -58,6 +61,7 @@ __all__ = [
     "SVMClassifierCV",
     "SearchDisplay",
     "Stratified",
+    "TablePreprocessor",
     "__version__",
     "load_model",
     "save",
@@ -67,6 +71,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .core.versions import show_versions
     from .estimators import (
+        AutoClassifier,
         GossipClassifier,
         LinearODMClassifier,
         LinearODMClassifierCV,
@@ -89,6 +94,7 @@ if TYPE_CHECKING:
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model, save
+    from .tables import TablePreprocessor
 
 
 def __getattr__(name: str) -> Any:

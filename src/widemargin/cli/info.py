@@ -10,6 +10,7 @@ from . import options
 from .messages import faults_reported, plain, print_summary, warnings_shown
 from .network import describe_network, network_lines, network_parameters
 from .steps import classifier_of, describe_steps, step_lines
+from .trials import describe_trials, trial_lines
 
 
 def info(
@@ -18,7 +19,8 @@ def info(
 ) -> None:
     """Describe a model.
 
-    Prints its settings, classes, support vectors and certified gap.
+    Prints its settings, classes, support vectors and certified gap; of a model that prepares a
+    table, also its steps, what became of the columns, and what was tried.
     """
     with faults_reported(), warnings_shown():
         from ..persistence import load_model
@@ -39,6 +41,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     described = {"estimator": type(estimator).__name__, **describe_steps(estimator)}
     if classifier is not None:
         described = {**_of_classifier(classifier), **described}
+    described.update(describe_trials(estimator))
     described["features"] = getattr(estimator, "n_features_in_", None)
     described["feature_names"] = getattr(estimator, "feature_names_in_", None)
     return {key: plain(value) for key, value in described.items()}
@@ -111,7 +114,7 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if "model" in summary:
         lines.append(("model", f"{summary['model']} ({size(summary['file_bytes'])})"))
     lines.append(("estimator", summary["estimator"]))
-    lines += step_lines(summary)
+    lines += [*step_lines(summary), *trial_lines(summary)]
     if "classes" not in summary:  # steps without a classifier
         return lines
     classes = summary["classes"]

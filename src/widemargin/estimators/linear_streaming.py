@@ -23,7 +23,7 @@ from ..linear.history import LinearHistory
 from ..linear.model import split_weights
 from ..linear.online import absorb
 from ..linear.problems import LinearProblems
-from .linear_fit import loss_of, train_linear
+from .linear_fit import budget_of, loss_of, train_linear
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
@@ -67,7 +67,8 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     estimator.n_features_in_ = rows.n_features
     _set_names(estimator, rows.feature_names)
     start = estimator._previous_weights(rows.classes) if estimator.warm_start else None
-    train_linear(estimator, problems, rows.classes, estimator._seed(), start=start)
+    budget = budget_of(estimator, problems, estimator._seed())
+    train_linear(estimator, problems, rows.classes, budget, start=start)
 
 
 def _refuse_validation(estimator: Any) -> None:
@@ -124,6 +125,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     if n_rows:
         w, past = _absorbed(problems, budget, w, past)
     estimator.classes_ = labels
+    vars(estimator).pop("calibration_", None)  # of an earlier fit
     estimator._learnt_constant = problems.constant
     estimator.curvature_ = past
     estimator.coef_, estimator.intercept_ = split_weights(w, problems.constant)
