@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "AutoClassifier": "estimators",
     "GossipClassifier": "estimators",
     "LinearODMClassifier": "estimators",
     "LinearODMClassifierCV": "estimators",
@@ -33,11 +34,13 @@ _PUBLIC = {
     "SearchDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
+    "save": "persistence",
     "show_versions": "core.versions",
     "to_onnx": "export",
 }
 
 __all__ = [
+    "AutoClassifier",
     "Cascade",
     "Clustered",
     "ConvergenceDisplay",
@@ -62,6 +65,7 @@ __all__ = [
     "TablePreprocessor",
     "__version__",
     "load_model",
+    "save",
     "show_versions",
     "to_onnx",
 ]
@@ -69,6 +73,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .core.versions import show_versions
     from .estimators import (
+        AutoClassifier,
         GossipClassifier,
         LinearODMClassifier,
         LinearODMClassifierCV,
@@ -91,7 +96,7 @@ if TYPE_CHECKING:
         SearchDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
-    from .persistence import load_model
+    from .persistence import load_model, save
     from .tables import TablePreprocessor
 
 
