@@ -39,7 +39,7 @@ MOST_FEATURES, FEWEST_ROWS = 1_000, 200
 
 def has_relevance(X: Any) -> bool:
     """Return whether weights can be found for these rows."""
-    return 2 <= X.shape[1] <= MOST_FEATURES and X.shape[0] >= FEWEST_ROWS
+    return bool(2 <= X.shape[1] <= MOST_FEATURES and X.shape[0] >= FEWEST_ROWS)
 
 
 def weighted(X: Any, features: Array | None) -> Any:
