@@ -25,11 +25,13 @@ _PUBLIC = {
     "Clustered": "kernel.divide.strategies",
     "Preserving": "kernel.divide.strategies",
     "Stratified": "kernel.divide.strategies",
+    "ConvergenceDisplay": "inspection",
     "LevelsDisplay": "inspection",
     "MarginDistributionDisplay": "inspection",
     "NetworkDisplay": "inspection",
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
+    "SearchDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
     "show_versions": "core.versions",
@@ -39,6 +41,7 @@ __all__ = [
     "AutoClassifier",
     "Cascade",
     "Clustered",
+    "ConvergenceDisplay",
     "GossipClassifier",
     "LevelsDisplay",
     "LinearODMClassifier",
@@ -55,6 +58,7 @@ __all__ = [
     "Preserving",
     "SVMClassifier",
     "SVMClassifierCV",
+    "SearchDisplay",
     "Stratified",
     "TablePreprocessor",
     "__version__",
@@ -78,11 +82,13 @@ if TYPE_CHECKING:
         SVMClassifierCV,
     )
     from .inspection import (
+        ConvergenceDisplay,
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,
         PartitionDisplay,
         PerformanceProfileDisplay,
+        SearchDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model
