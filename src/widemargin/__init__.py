@@ -34,6 +34,7 @@ _PUBLIC = {
     "SearchDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
+    "save": "persistence",
     "show_versions": "core.versions",
 }
 
@@ -63,6 +64,7 @@ __all__ = [
     "TablePreprocessor",
     "__version__",
     "load_model",
+    "save",
     "show_versions",
 ]
 
@@ -91,7 +93,7 @@ if TYPE_CHECKING:
         SearchDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
-    from .persistence import load_model
+    from .persistence import load_model, save
     from .tables import TablePreprocessor
 
 

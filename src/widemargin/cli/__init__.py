@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from .gossip import gossip
+from .grouped_help import GroupedCommand
 from .info import info
 from .predict import evaluate, predict
 from .site import site
@@ -25,7 +26,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    # Plain help: twenty options do not fit into boxes, and rich takes a while to import.
+    # Plain help, grouped by GroupedCommand: forty options do not fit into boxes, and rich takes a
+    # while to import.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -50,6 +52,9 @@ def _widemargin(
 ) -> None:
     """Train margin classifiers (kernel ODM and SVM) and use them.
 
+    widemargin train data.csv --label income    prepares the table, chooses and tunes a classifier,
+    measures it on held-out rows and saves it to data.wm.
+
     Data files: LIBSVM, CSV, TSV, Parquet and NPZ; text files also as .gz, .bz2 or .xz.
 
     Exit codes: 0 done; 1 a data or model file cannot be used; 2 wrong usage; 130 interrupted.
@@ -58,10 +63,10 @@ def _widemargin(
     """
 
 
-app.command()(train)
-app.command()(predict)
-app.command()(evaluate)
-app.command()(info)
+app.command(cls=GroupedCommand)(train)
+app.command(cls=GroupedCommand)(predict)
+app.command(cls=GroupedCommand)(evaluate)
+app.command(cls=GroupedCommand)(info)
 app.add_typer(gossip)
 app.add_typer(site)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Literal
 
 import numpy as np
@@ -39,12 +40,18 @@ def number_style(texts: Iterable[str]) -> Style:
 
 def parse_numbers(texts: list[str], style: Style) -> NDArray[np.float64]:
     """Return the number that each text stands for; NaN where it is none."""
+    if style == "point":
+        # Most columns are plain numbers, which Python reads ten times as fast.
+        with suppress(ValueError):
+            numbers = np.array([float(text) for text in texts], dtype=np.float64)
+            if not any("_" in text or not text.isascii() for text in texts):
+                return numbers
     return np.array([_number(text, style) for text in texts], dtype=np.float64)
 
 
 def are_codes(texts: Iterable[str]) -> bool:
     """Return whether digits are names, not amounts: some have zeros in front, as postal codes."""
-    return any(_CODE.fullmatch(text) for text in texts)
+    return any(text[0] == "0" and _CODE.fullmatch(text) for text in texts if text)
 
 
 def _number(text: str, style: Style) -> float:

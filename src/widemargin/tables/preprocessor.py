@@ -21,10 +21,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..core.missing_marks import MISSING_MARKS, lowered
 from ..core.rows import SPARSE_FEATURES, SPARSE_SHARE
 from .cleaning import Cleaned, clean, number_names
 from .columns import Column, array_columns, frame_columns, is_frame
-from .levels import MISSING_MARKS, lowered
 from .notes import listed, notes_of, novelties
 from .plans import Plan, Rules, plan_column
 
