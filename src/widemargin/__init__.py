@@ -25,11 +25,13 @@ _PUBLIC = {
     "Clustered": "kernel.divide.strategies",
     "Preserving": "kernel.divide.strategies",
     "Stratified": "kernel.divide.strategies",
+    "ConvergenceDisplay": "inspection",
     "LevelsDisplay": "inspection",
     "MarginDistributionDisplay": "inspection",
     "NetworkDisplay": "inspection",
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
+    "SearchDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
     "save": "persistence",
@@ -40,6 +42,7 @@ __all__ = [
     "AutoClassifier",
     "Cascade",
     "Clustered",
+    "ConvergenceDisplay",
     "GossipClassifier",
     "LevelsDisplay",
     "LinearODMClassifier",
@@ -56,6 +59,7 @@ __all__ = [
     "Preserving",
     "SVMClassifier",
     "SVMClassifierCV",
+    "SearchDisplay",
     "Stratified",
     "TablePreprocessor",
     "__version__",
@@ -80,11 +84,13 @@ if TYPE_CHECKING:
         SVMClassifierCV,
     )
     from .inspection import (
+        ConvergenceDisplay,
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,
         PartitionDisplay,
         PerformanceProfileDisplay,
+        SearchDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model, save

@@ -515,3 +515,42 @@ def test_the_header_can_be_read_with_other_tools():
     assert step_of(header)[0] == "sklearn.preprocessing.StandardScaler"
     assert "steps.standardscaler.mean_" in arrays
     json.dumps(header, allow_nan=False)
+
+
+@pytest.mark.parametrize("calibrate", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_kept_and_checked(calibrate, n_classes):
+    X, y = numbers()
+    model = ODMClassifier(calibrate=calibrate, multi_class="ovo")
+    fitted = make_pipeline(StandardScaler(), model).fit(X, np.minimum(y, n_classes - 1))
+    loaded = loads(dumps(fitted))
+    assert loaded.predict_proba(X).tolist() == fitted.predict_proba(X).tolist()
+    part = "slope" if calibrate == "sigmoid" else "start"
+    name = f"steps.odmclassifier.calibration_.{part}"
+    with pytest.raises(ModelFileError, match=f"`calibration_ {part}` must be"):
+        loads(edited(fitted, lambda h: None, lambda a: a.__setitem__(name, a[name][1:])))
+
+
+def test_tables_prepared_by_this_library():
+    frame, y = people()
+    fitted = make_pipeline(widemargin.TablePreprocessor(), ODMClassifier()).fit(frame, y)
+    loaded = loads(dumps(fitted))
+    assert_same_pipeline(loaded, fitted, frame)
+    assert loaded[0].notes_ == fitted[0].notes_
+
+    def forget(header):
+        step_of(header)[1]["fitted"]["columns_"].pop("pay")
+
+    with pytest.raises(ModelFileError, match="TablePreprocessor"):
+        loads(edited(fitted, forget))
+
+
+def test_an_automatic_choice(tmp_path):
+    frame, y = people()
+    fitted = widemargin.AutoClassifier(max_time=2.0, random_state=0).fit(frame, y)
+    fitted.save(tmp_path / "auto.wm")
+    loaded = widemargin.load_model(tmp_path / "auto.wm")
+    assert loaded.predict_proba(frame).tolist() == fitted.predict_proba(frame).tolist()
+    assert list(loaded.leaderboard_) == list(fitted.leaderboard_)
+    with pytest.raises(ModelFileError, match="`classes_` must be those of `model_`"):
+        loads(edited(fitted, lambda h: h["fitted"].update(classes_={"$objects": ["a", "b"]})))

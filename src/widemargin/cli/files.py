@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,12 +110,12 @@ def input_file(path: Path) -> Iterator[Path]:
 
 def read_file(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
     """Read a file of numbers, and print the decisions of the reader."""
-    from ..data import Table, read
+    from ..data import read
 
     with _option_errors():
         table = read(path, zero_based="auto" if zero_based is None else zero_based, **options)
     _print_notes(table.notes)
-    return Table(_compact(table.X), table.y, table.feature_names, table.notes)
+    return replace(table, X=_compact(table.X))
 
 
 def read_table(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
@@ -189,6 +190,8 @@ def read_for(model: Any, path: Path, **options: Any) -> Table:
         raise usage_error(
             "--drop is for models of tables: this one takes its features as they are."
         )
+    # What indices of LIBSVM files count from, if the model was trained on one.
+    options["index_base"] = getattr(model, "index_base_", None)
     return read_file(path, n_features=model.n_features_in_, **options)
 
 

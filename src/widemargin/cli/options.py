@@ -62,7 +62,8 @@ Label = Annotated[
 ZeroBased = Annotated[
     bool | None,
     option(
-        "LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
+        "LIBSVM: feature indices count from 0, or from 1. Left out: as in the file that the model "
+        "was trained on; from 0 if 0 occurs.",
         "--zero-based/--one-based",
         group=DATA,
     ),

@@ -56,7 +56,9 @@ class Source:
         more: dict[str, Any] = {"feature_names": table.feature_names, "text_labels": text}
         if hasattr(table.X, "columns"):
             return self.read(as_table=True, **more)
-        return read_file(self.path, n_features=table.X.shape[1], **self._options(), **more)
+        base = None if table.zero_based is None else 1 - table.zero_based
+        more |= {"n_features": table.X.shape[1], "index_base": base}
+        return read_file(self.path, **self._options(), **more)
 
     def _options(self) -> dict[str, Any]:
         return {"format": self.format, "label": self.label, "zero_based": self.zero_based}
@@ -133,6 +135,7 @@ def train_in_memory(
     seconds, interrupted = timed(lambda: estimator.fit(split.X, split.y))
     if not hasattr(table.X, "columns"):
         set_feature_names(estimator, table.feature_names)
+    set_index_base(estimator, table.zero_based)
     return Training(estimator, split, len(split.y), seconds, interrupted, table)
 
 
@@ -164,6 +167,7 @@ def trained_on_all(training: Training) -> Training | None:
         estimator.set_params(max_time=limit)
     if not hasattr(table.X, "columns"):
         set_feature_names(estimator, table.feature_names)
+    set_index_base(estimator, table.zero_based)
     return Training(estimator, training.split, n_rows, training.seconds + seconds, False, table)
 
 
@@ -193,6 +197,7 @@ def train_linear(
         estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
         n_rows = rows.n_rows
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
+    set_index_base(estimator, rows.zero_based)
     split = Split(None, None)
     if test is not None and not interrupted:
         names = getattr(estimator, "feature_names_in_", None)
@@ -200,6 +205,7 @@ def train_linear(
             _Shape(estimator.n_features_in_),
             estimator.classes_,
             None if names is None else tuple(map(str, names)),
+            zero_based=rows.zero_based,
         )
         other = test.read_like(like)
         split = Split(None, None, other.X, other.y)
@@ -240,6 +246,12 @@ def begun(estimator: Any) -> list[bool]:
         if hasattr(estimator, name):
             return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
     return [False]
+
+
+def set_index_base(estimator: Any, zero_based: bool | None) -> None:
+    """Keep what the indices of a LIBSVM file count from; later files are read alike."""
+    if zero_based is not None:
+        estimator.index_base_ = 0 if zero_based else 1
 
 
 def set_feature_names(estimator: Any, names: tuple[str, ...] | None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .calibration import check_calibration
 from .checks import (
     check_gossip,
     check_linear_machine,
@@ -98,6 +99,7 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
 # Fitted attribute that any class may have: its check, of the whole estimator. What else an
 # attribute needs to be saved is a name that ends in an underscore and plain data.
 STATE_CHECKS: dict[str, Callable[[Any], None]] = {
+    "calibration_": check_calibration,
     "index_base_": _check_index_base,
 }
 

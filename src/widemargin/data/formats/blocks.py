@@ -62,12 +62,16 @@ class Table:
         Column names, where the file has them.
     notes : tuple of str
         Decisions of the reader, e.g. which column holds the labels.
+    zero_based : bool or None
+        Whether the feature indices of a LIBSVM file were taken to count from 0; None for other
+        formats.
     """
 
     X: Any
     y: NDArray[Any] | None
     feature_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    zero_based: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Request:
     zero_based: bool | Literal["auto"]
     text_labels: bool
     dtype: np.dtype[Any] | None
+    index_base: int | None = None
     block_bytes: int | None = None
     unpack_dir: Path | None = None
 
@@ -173,6 +178,8 @@ class BlockSource:
     feature_names: tuple[str, ...] | None = None
     #: Decisions of the reader, complete after the last block.
     notes: list[str] = field(default_factory=list)
+    #: Whether indices of LIBSVM files count from 0: one entry after the last block.
+    zero_based: list[bool] = field(default_factory=list)
 
     def table(self) -> Table:
         """Return the contents of a file that is read as one block."""
@@ -181,7 +188,8 @@ class BlockSource:
         if block.label_codes is not None:
             distinct = numbers_or_text(labels) if isinstance(labels, list) else labels
             labels = distinct[block.label_codes]
-        return Table(_from_zero(block), labels, self.feature_names, tuple(self.notes))
+        base = self.zero_based[0] if self.zero_based else None
+        return Table(_from_zero(block), labels, self.feature_names, tuple(self.notes), base)
 
 
 def _from_zero(block: Block) -> Any:

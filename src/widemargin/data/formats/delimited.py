@@ -82,7 +82,7 @@ def _standard_blocks(request: Request, layout: DelimitedLayout, skip: int) -> It
             found = True
             yield replace(block, done_bytes=stream.tell())
     if not found:
-        raise request.error("the file has a header but no rows of data.")
+        raise request.error("the file has a header but no rows of data. Was it written completely?")
 
 
 def _parsed(

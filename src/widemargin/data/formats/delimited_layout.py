@@ -72,7 +72,7 @@ def find_header(request: Request, delimiter: str | None) -> Header:
         written = (line for line in _decoded_lines(request, stream) if line.strip("\r\n"))
         lines = list(itertools.islice(written, 1 if delimiter else SNIFFED_LINES))
     if not lines:
-        raise request.error("the file has no rows. Was it written completely?")
+        raise request.error("the file has no rows, only blank lines. Was it written completely?")
     if delimiter is None:
         # Where no delimiter suits all lines, the fault will be named with the first that occurs.
         delimiter = sniffed_delimiter(lines) or next((d for d in DELIMITERS if d in lines[0]), ",")

@@ -39,6 +39,7 @@ def read(
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
     zero_based: bool | Literal["auto"] = "auto",
+    index_base: int | None = None,
     text_labels: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Table:
@@ -65,8 +66,14 @@ def read(
         Names of the features required, e.g. a model's. Columns are then taken by name, in this
         order, and others are left out. Files without names are read by position.
     zero_based : bool or "auto", default="auto"
-        LIBSVM only: whether feature indices count from 0. "auto" says so if index 0 occurs. A test
-        file in which it happens not to occur then needs ``zero_based=True``.
+        LIBSVM only: whether feature indices count from 0. "auto" goes by `index_base`; without
+        it, indices count from 0 if index 0 occurs, and else from 1. The table says what was
+        taken. A test file in which index 0 happens not to occur then needs ``zero_based=True``;
+        a warning says so where the number of features leaves both open.
+    index_base : {0, 1}, default=None
+        What the indices of the file that a model was trained on count from (``index_base_`` of
+        models that the command line trained). It decides for LIBSVM files where `zero_based` is
+        "auto", and is ignored for other formats. A file with index 0 is an error if it is 1.
     text_labels : bool, default=False
         CSV and TSV only: leave labels that look like numbers as text.
     dtype : {numpy.float64, numpy.float32}, default=None
@@ -98,6 +105,7 @@ def read(
         n_features=n_features,
         feature_names=feature_names,
         zero_based=zero_based,
+        index_base=index_base,
         text_labels=text_labels,
         dtype=dtype,
     )
@@ -148,6 +156,8 @@ def checked_request(
         dtype=checked_dtype(dtype),
         **options,
     )
+    if request.index_base not in (None, 0, 1):
+        raise ValueError(f"`index_base` must be 0, 1 or None; got {request.index_base!r}.")
     check_regular_file(request.path)
     name = format or format_of(request.path)
     if name not in FORMATS:
