@@ -110,6 +110,8 @@ class LastFit:
         elif not self._train_divided(search, candidate):
             train = search.splits.parts[0][0]
             affordable = self._affordable(search, candidate, len(train))
+            if self.model is None:  # however little time there is, a model must come of it
+                affordable = max(affordable, min(FEWEST_PART_ROWS, len(train)))
             if affordable > self.n_rows:
                 self._train(candidate, train[:affordable])
 
