@@ -429,10 +429,10 @@ class TestPredict:
         code, _, err = run("train", *EXACT, "a.svm", "-m", "m.wm")
         assert (code, err) == (0, "note: feature indices count from 0\n")
         (tmp_path / "b.svm").write_text("0 1:2 2:1\n")
-        _, out, _ = run("predict", "m.wm", "b.svm", "--zero-based")
-        assert out == "prediction\n-1\n"
-        _, out, _ = run("predict", "m.wm", "b.svm")
-        assert out == "prediction\n1\n"
+        # The model remembers, although index 0 does not occur.
+        assert run("predict", "m.wm", "b.svm")[1] == "prediction\n-1\n"
+        assert run("predict", "m.wm", "b.svm", "--zero-based")[1] == "prediction\n-1\n"
+        assert run("predict", "m.wm", "b.svm", "--one-based")[1] == "prediction\n1\n"
 
 
 class TestEvaluate:

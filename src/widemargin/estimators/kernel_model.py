@@ -103,7 +103,8 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         The model is the same.
     checkpoint : str or path-like, default=None
         Folder in which every finished level of a divided fit is kept; the same fit, started again,
-        resumes after the last one. Without a ``random_state`` its random choices are fixed.
+        resumes after the last one. Without a ``random_state`` its random choices are fixed. The
+        folder is made in one that must exist.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.
