@@ -26,6 +26,7 @@ _PUBLIC = {
     "Preserving": "kernel.divide.strategies",
     "Stratified": "kernel.divide.strategies",
     "ConvergenceDisplay": "inspection",
+    "LeaderboardDisplay": "inspection",
     "LevelsDisplay": "inspection",
     "MarginDistributionDisplay": "inspection",
     "NetworkDisplay": "inspection",
@@ -44,6 +45,7 @@ __all__ = [
     "Clustered",
     "ConvergenceDisplay",
     "GossipClassifier",
+    "LeaderboardDisplay",
     "LevelsDisplay",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     )
     from .inspection import (
         ConvergenceDisplay,
+        LeaderboardDisplay,
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,
