@@ -18,7 +18,7 @@ from .measures import Verdict, positions, scores_by_class
 #: Classes beyond which a picture by class would be a tangle.
 FEW_CLASSES = 10
 #: Rows, repetitions and seconds that the importance of columns may take.
-IMPORTANCE_ROWS, REPEATS, IMPORTANCE_SECONDS = 1000, 3, 20.0
+IMPORTANCE_ROWS, REPEATS, IMPORTANCE_SECONDS = 1000, 3, 10.0
 #: Columns that the picture of importance has.
 BARS = 20
 #: Share of the probabilities in each point of a calibration curve.
