@@ -47,7 +47,7 @@ LONG_TAIL = 8.0
 MANY_VALUES = 20
 _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|ids|uuid|guid|key|index|idx|nr|no|num|number|row|rownum|serial)$"
-    r"|^(unnamed: ?\d+)?$",
+    r"|(identifier|nummer|kennung)$|^(unnamed: ?\d+)?$",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"[a-z](Id|ID)$")
