@@ -112,7 +112,7 @@ def machines(rows: int = 15_000, seed: int = 3) -> Table:
     pressure = 3.0 + 0.02 * (temperature - 70.0) + rng.normal(0, 0.3, rows)
     vibration = rng.gamma(2.0, 0.6, rows)
     speed = rng.uniform(800, 1600, rows)
-    night = (times.hour < 6).to_numpy()
+    night = np.asarray(times.hour) < 6
     score = (
         1.5 * (np.abs(temperature - 70.0) / 8.0 - 1.0)
         + 1.1 * np.sin(speed / 120.0)

@@ -39,9 +39,8 @@ def natural(train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.D
         if column.dtype == object:
             column = column.where(~column.isin(MARKS))
             column = _typed(column)
-        identifier = column.nunique() > 0.95 * len(column) and not np.issubdtype(
-            column.dtype, np.floating
-        )
+        distinct = column.nunique() > 0.95 * len(column)
+        identifier = distinct and getattr(column.dtype, "kind", "O") != "f"
         if identifier or column.nunique() < 2:
             continue
         columns[re.sub(r"\W", "_", str(name)) or "index"] = column

@@ -26,6 +26,7 @@ _PUBLIC = {
     "Preserving": "kernel.divide.strategies",
     "Stratified": "kernel.divide.strategies",
     "ConvergenceDisplay": "inspection",
+    "LeaderboardDisplay": "inspection",
     "LevelsDisplay": "inspection",
     "MarginDistributionDisplay": "inspection",
     "NetworkDisplay": "inspection",
@@ -45,6 +46,7 @@ __all__ = [
     "Clustered",
     "ConvergenceDisplay",
     "GossipClassifier",
+    "LeaderboardDisplay",
     "LevelsDisplay",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     from .export import to_onnx
     from .inspection import (
         ConvergenceDisplay,
+        LeaderboardDisplay,
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,

@@ -18,7 +18,7 @@ from .measures import Verdict, positions, scores_by_class
 #: Classes beyond which a picture by class would be a tangle.
 FEW_CLASSES = 10
 #: Rows, repetitions and seconds that the importance of columns may take.
-IMPORTANCE_ROWS, REPEATS, IMPORTANCE_SECONDS = 1000, 3, 20.0
+IMPORTANCE_ROWS, REPEATS, IMPORTANCE_SECONDS = 1000, 3, 10.0
 #: Columns that the picture of importance has.
 BARS = 20
 #: Share of the probabilities in each point of a calibration curve.
@@ -67,7 +67,7 @@ def pictures(model: Any, verdict: Verdict, X: Any, measured: dict[str, Any]) -> 
         yield _drawn(
             "What was tried",
             "Scores on rows not trained on, as the search went on to more rows.",
-            lambda axes: _trials(axes, model.leaderboard_),
+            lambda axes: _trials(axes, model),
         )
     yield from _importance(model, verdict, X)
 
@@ -138,20 +138,10 @@ def _margins(axes: Any, model: Any, verdict: Verdict) -> None:
     )
 
 
-def _trials(axes: Any, board: dict[str, Any]) -> None:
-    names = list(dict.fromkeys(str(name) for name in board["name"]))
-    for i, name in enumerate(names):
-        at = np.array([str(each) == name for each in board["name"]])
-        axes.plot(
-            np.asarray(board["rows"])[at],
-            np.asarray(board["score"])[at],
-            "o",
-            markersize=3.5,
-            color=COLOURS[i % len(COLOURS)],
-            label=name,
-        )
-    axes.set(xlabel="rows trained on", ylabel="score", xscale="log")
-    axes.legend(fontsize="x-small")
+def _trials(axes: Any, model: Any) -> None:
+    from ..inspection.leaderboard_display import LeaderboardDisplay
+
+    LeaderboardDisplay.from_estimator(model, ax=axes)
 
 
 def _importance(model: Any, verdict: Verdict, X: Any) -> Iterator[Picture]:

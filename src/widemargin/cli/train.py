@@ -14,7 +14,15 @@ from .info import describe, described_lines
 from .measures import judge, measure, measured_text
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
 from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
-from .training import HOLDOUT, Source, begun, save_model, train_in_memory, train_linear
+from .training import (
+    HOLDOUT,
+    Source,
+    begun,
+    save_model,
+    train_in_memory,
+    train_linear,
+    trained_on_all,
+)
 
 # Options that choose a classifier, or a way to train one, and so leave nothing to choose.
 CHOOSING = frozenset(
@@ -212,7 +220,8 @@ def train(
 
     Without further options, text, dates and missing values of a table become features, classifiers
     with and without kernels are tried, the best is tuned and calibrated, all within --max-time, and
-    measured on a fifth of the rows. The model in the file is the one that was measured; --holdout 0
+    measured on a fifth of the rows. If less than half of the time is used by then, all of it is
+    done again on all rows, and that model is saved; else the one that was measured. --holdout 0
     trains on all rows and measures nothing.
 
     Options under "Choose the classifier yourself" and the headings after it name a classifier
@@ -262,34 +271,42 @@ def train(
         if interrupted and not any(begun(estimator)):
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
-        model = save_model(estimator, model, interrupted=interrupted)
-        measured = None
+        measured, verdict = None, None
         if training.split.y_test is not None and not interrupted:
             verdict = judge(estimator, training.split.X_test, training.split.y_test)
             measured = measure(verdict)
+            again = trained_on_all(training) if test is None else None
+            if again is not None:
+                estimator = again.estimator
+        else:
+            again = None
+        final = again or training
+        model = save_model(estimator, model, interrupted=interrupted)
         summary = {
             "command": "train",
             "model": str(model),
             "file_bytes": model.stat().st_size,
             "data": str(data),
-            "rows": training.rows,
+            "rows": final.rows,
             **describe(estimator),
-            "seconds": training.seconds,
+            "seconds": final.seconds,
             "held_out": measured,
             "interrupted": interrupted,
             "warnings": warned,
         }
-        lines = [*described_lines(summary), ("seconds", f"{training.seconds:.2f}")]
+        lines = [*described_lines(summary), ("seconds", f"{final.seconds:.2f}")]
         if report is not None and not interrupted:
-            if measured is None:
+            if measured is None or verdict is None:
                 say("--report: no rows were held out, so there is nothing to draw")
             else:
                 result = {**measured, "warnings": warned}
-                write_report(report, estimator, verdict, training.split.X_test, result, lines)
+                tested = training.split.X_test
+                write_report(report, training.estimator, verdict, tested, result, lines)
     print_summary(summary, lines, as_json)
     if measured is not None and not as_json:
         where = str(test) if test is not None else "rows held out from training"
-        typer.echo(f"\nmeasured on {where}:\n{measured_text(measured)}")
+        then = "" if again is None else ", before training on all rows"
+        typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
     if report is not None and measured is not None:
         say(f"report: {report}")
     if interrupted:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Share of the rows that is held out where nothing else is said.
 HOLDOUT = 0.2
+#: Share of the time beyond which a training leaves too little for another one.
+MOST_OF_TIME = 0.45
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Training:
     rows: int
     seconds: float
     interrupted: bool
+    #: All rows, those held out among them.
+    table: Table | None = None
 
 
 def held_out(table: Table, share: float, seed: int | None) -> Split:
@@ -132,7 +136,39 @@ def train_in_memory(
     if not hasattr(table.X, "columns"):
         set_feature_names(estimator, table.feature_names)
     set_index_base(estimator, table.zero_based)
-    return Training(estimator, split, len(split.y), seconds, interrupted)
+    return Training(estimator, split, len(split.y), seconds, interrupted, table)
+
+
+def trained_on_all(training: Training) -> Training | None:
+    """Train once more, on all rows; None if nothing was held out of them, or time is short.
+
+    An automatic classifier has the time that the first training left, and needs about as much as
+    that took. It starts anew: what suits four fifths of the rows may not be best for all.
+    """
+    from sklearn.base import clone
+
+    table, first = training.table, training.estimator
+    if table is None or training.interrupted:
+        return None
+    n_rows = table.X.shape[0]
+    if training.rows == n_rows:
+        return None
+    estimator = clone(first)
+    limit = getattr(first, "max_time", None)
+    if limit is not None:
+        if training.seconds > MOST_OF_TIME * limit:
+            return None
+        estimator.set_params(max_time=limit - training.seconds)
+    seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
+    if interrupted:
+        say("interrupted: the model was trained without the rows held out")
+        return None
+    if limit is not None:
+        estimator.set_params(max_time=limit)
+    if not hasattr(table.X, "columns"):
+        set_feature_names(estimator, table.feature_names)
+    set_index_base(estimator, table.zero_based)
+    return Training(estimator, training.split, n_rows, training.seconds + seconds, False, table)
 
 
 def train_linear(

@@ -18,6 +18,7 @@ from .auto_candidates import FAMILIES, grid
 from .auto_final import LastFit
 from .auto_leaderboard import leaderboard
 from .auto_prediction import AutoPredictor
+from .auto_relevance import has_relevance
 from .auto_search import Problem, Search
 from .auto_splits import splits_of
 from .auto_table import Table, table_of
@@ -45,8 +46,10 @@ class AutoClassifier(AutoPredictor):
         How decisions are turned into probabilities; None gives none. Calibrators are fitted to
         the decisions by which the search scored the chosen parameters.
     families : list of str or None, default=None
-        Families of candidates to choose from: 'SVM, rbf', 'ODM, rbf', 'SVM, laplacian', 'ODM,
-        laplacian', 'linear SVM' and 'linear ODM'; None is all of them.
+        Families of candidates to choose from: 'SVM, rbf', 'SVM, laplacian', 'ODM, rbf', 'ODM,
+        laplacian', 'linear SVM', 'linear ODM' and, with features weighted by their relevance,
+        'SVM, rbf, weighted', 'SVM, laplacian, weighted' and 'ODM, laplacian, weighted'. None is
+        all of them.
     scoring : str, callable or None, default=None
         Score to maximise: a name or a function ``scorer(model, X, y)`` of scikit-learn, which
         receives preprocessed rows. None is the accuracy, weighted by ``sample_weight``; other
@@ -67,6 +70,9 @@ class AutoClassifier(AutoPredictor):
     ----------
     preprocessor_ : TablePreprocessor
         Turns columns into features; ``notes_`` says what it did.
+    feature_weights_ : array of shape (n_features_out,) or None
+        Weights that the features of the preprocessor are multiplied with before they go to
+        ``model_``, by their relevance; None if a family without weights was chosen.
     model_ : estimator
         The chosen classifier, trained on the features.
     best_score_ : float
@@ -160,6 +166,8 @@ class AutoClassifier(AutoPredictor):
         self._validate_params()
         names = self._families()
         table = table_of(self, X, y, sample_weight)
+        if not has_relevance(table.X):
+            names = [each for each in names if not FAMILIES[each].weighted] or names
         problem = self._problem(table)
         splits = splits_of(self.cv, table.given, table.row_of, table.codes, table.seed)
         candidates = grid(names, table.scale)
@@ -217,7 +225,7 @@ class AutoClassifier(AutoPredictor):
         self.__dict__.update(table.columns)
         best = search.best
         self.preprocessor_, self.model_ = table.preprocessor, last.calibrated()
-        self.classes_ = table.classes
+        self.feature_weights_, self.classes_ = last.features, table.classes
         self.leaderboard_ = leaderboard(search.trials, best)
         self.best_score_ = np.nan if best is None else best.score
         self.n_rows_fit_ = int(last.n_rows)

@@ -38,7 +38,9 @@ class Family:
     Cs, gammas : tuple of float
         The grid; gammas are multiples of "scale", none for a linear family.
     order : float
-        Power of the number of rows that the cost of a fit grows with, until measured.
+        Power of the number of rows that the cost of a fit grows with.
+    weighted : bool
+        Whether features are weighted by their relevance (:mod:`.auto_relevance`).
     """
 
     estimator: type[Any]
@@ -46,6 +48,7 @@ class Family:
     Cs: tuple[float, ...]
     gammas: tuple[float, ...] = ()
     order: float = 1.0
+    weighted: bool = False
 
     @property
     def kernel(self) -> bool:
@@ -58,16 +61,20 @@ class Family:
         return issubclass(self.estimator, ODMClassifier | LinearODMClassifier)
 
 
-def _kernel_family(estimator: type[Any], kernel: str, **fixed: Any) -> Family:
-    settings = {"kernel": kernel, "strategy": "exact", **fixed}
-    return Family(estimator, settings, KERNEL_CS, GAMMAS, 2.0)
+def _kernel_family(estimator: type[Any], kernel: str, *, weighted: bool = False) -> Family:
+    # Pairs of classes are the cheapest to train.
+    fixed = {"kernel": kernel, "strategy": "exact", "multi_class": "ovo"}
+    return Family(estimator, fixed, KERNEL_CS, GAMMAS, 2.0, weighted)
 
 
 FAMILIES: dict[str, Family] = {
-    "SVM, rbf": _kernel_family(SVMClassifier, "rbf", multi_class="ovo"),
+    "SVM, rbf": _kernel_family(SVMClassifier, "rbf"),
+    "SVM, laplacian": _kernel_family(SVMClassifier, "laplacian"),
+    "SVM, rbf, weighted": _kernel_family(SVMClassifier, "rbf", weighted=True),
+    "SVM, laplacian, weighted": _kernel_family(SVMClassifier, "laplacian", weighted=True),
     "ODM, rbf": _kernel_family(ODMClassifier, "rbf"),
-    "SVM, laplacian": _kernel_family(SVMClassifier, "laplacian", multi_class="ovo"),
     "ODM, laplacian": _kernel_family(ODMClassifier, "laplacian"),
+    "ODM, laplacian, weighted": _kernel_family(ODMClassifier, "laplacian", weighted=True),
     "linear SVM": Family(LinearSVMClassifier, {}, LINEAR_CS),
     "linear ODM": Family(LinearODMClassifier, {}, LINEAR_CS),
 }

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import Array
 from ..core.fit import warn
 from ..core.training_set import TrainingSet
 from ..kernel.divide.driver import PART_ROWS
 from ..kernel.divide.strategies import Clustered
 from .auto_candidates import Candidate
 from .auto_search import Problem, Search, Tested
-from .auto_splits import Indices
+from .auto_splits import Indices, stratified_order
 from .held_out import HeldOut
 
 # The last fit has a smaller gap than those of the search, which takes about twice as long.
@@ -51,6 +52,8 @@ class LastFit:
     ----------
     model : estimator or None
         The model, once there is one.
+    features : array or None
+        Weights of its features.
     n_rows : int
         Rows that it was trained on.
     tested : list of Tested
@@ -64,6 +67,7 @@ class LastFit:
         self.problem, self.calibrate = problem, calibrate
         self.max_time, self.began = max_time, began
         self.model: Any = None
+        self.features: Array | None = None
         self.n_rows = 0
         self.tested: list[Tested] = []
 
@@ -91,18 +95,23 @@ class LastFit:
         """Take the best model of the search, until there is a better one."""
         if search.tested:
             first = search.tested[0]
-            self.model, self.n_rows, self.tested = first.model, first.n_rows, search.tested
+            self.model, self.features = first.model, first.features
+            self.n_rows, self.tested = first.n_rows, search.tested
 
     def run(self, search: Search, candidate: Candidate) -> None:
         """Train a candidate: the best of the search, or any if none was tried."""
         self.take(search)
         n_rows = self.problem.n_rows
+        random = np.random.default_rng(0)
+        all_rows = stratified_order(np.arange(n_rows), self.problem.codes, random)
         enough = EXPECTED_SHARE * self.time_left
         if not candidate.family.kernel or self._expected(search, candidate, n_rows) <= enough:
-            self._train(candidate, np.arange(n_rows))
+            self._train(candidate, all_rows)
         elif not self._train_divided(search, candidate):
             train = search.splits.parts[0][0]
             affordable = self._affordable(search, candidate, len(train))
+            if self.model is None:  # however little time there is, a model must come of it
+                affordable = max(affordable, min(FEWEST_PART_ROWS, len(train)))
             if affordable > self.n_rows:
                 self._train(candidate, train[:affordable])
 
@@ -126,7 +135,7 @@ class LastFit:
             model._set_calibration(_scheme(model, decisions.shape[1]), held, training)
         else:  # no row could be held out of a class, or there was no time for it
             model.set_params(max_time=self._limit)
-            model.fit(*problem.some(np.arange(problem.n_rows)))
+            model.fit(*problem.some(np.arange(problem.n_rows), self.features))
             model.set_params(max_time=None)
         return model
 
@@ -151,32 +160,34 @@ class LastFit:
         """Train on clusters, unless there is no time or the model is worse; tell which."""
         train, held_out = search.splits.parts[0]
         part = PART_ROWS
-        while (len(train) / part) * self._expected(search, candidate, part) > (
-            EXPECTED_SHARE * self.time_left
-        ):
+        while part >= FEWEST_PART_ROWS and (len(train) / part) * self._expected(
+            search, candidate, part
+        ) > (EXPECTED_SHARE * self.time_left):
             part //= 2
         if part < FEWEST_PART_ROWS or len(train) < 2 * part:
             return False
         levels = int(np.ceil(np.log(len(train) / part) / np.log(FAN_IN)))
         strategy = Clustered(levels=levels, fan_in=FAN_IN, stop_level=levels)
-        before = self.model, self.n_rows
+        before = self.model, self.features, self.n_rows
         model = self._train(candidate, train, strategy=strategy)
-        score, decisions = self.problem.tested(model, held_out)
+        score, decisions = self.problem.tested(model, held_out, self.features)
         if search.best is not None and score < search.best.score:
-            self.model, self.n_rows = before
+            self.model, self.features, self.n_rows = before
             return False
-        self.tested = [Tested(model, len(train), held_out, decisions)]
+        self.tested = [Tested(model, self.features, len(train), held_out, decisions)]
         return True
 
     def _train(self, candidate: Candidate, rows: Indices, **settings: Any) -> Any:
         given = {**self.problem.settings, "max_time": self._limit, **settings}
-        model = candidate.estimator(**given)
+        model, features = candidate.estimator(**given), None
+        if candidate.family.weighted:
+            features = self.problem.relevance(rows)
         try:
-            model.fit(*self.problem.some(rows))
+            model.fit(*self.problem.some(rows, features))
         finally:  # an interrupt may leave a model
             model.set_params(max_time=None)  # what was left then means nothing later
             if hasattr(model, "classes_"):
-                self.model, self.n_rows = model, len(rows)
+                self.model, self.features, self.n_rows = model, features, len(rows)
         return model
 
 

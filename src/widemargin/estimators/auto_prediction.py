@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
+from .auto_relevance import weighted
 from .auto_table import single
 from .probabilities import calibrates
 
@@ -22,6 +23,7 @@ class AutoPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     calibrate: str | None
     preprocessor_: Any
+    feature_weights_: Array | None
     model_: Any
     classes_: NDArray[Any]
     n_features_in_: int
@@ -114,7 +116,7 @@ class AutoPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
-        return single(self.preprocessor_.transform(X))
+        return weighted(single(self.preprocessor_.transform(X)), self.feature_weights_)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether a fit has left a model."""

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import Array
 from .auto_candidates import Candidate
+from .auto_relevance import MOST_ROWS, relevance, weighted
 from .auto_splits import Indices, Rung, Splits
 from .search_grid import SAME_SCORE, Scorer
 
@@ -69,13 +70,23 @@ class Problem:
         """Number of rows."""
         return len(self.codes)
 
-    def some(self, rows: Indices) -> tuple[Any, NDArray[Any], Array]:
-        """Return some rows, their labels and their weights."""
-        return self.X[rows], self.classes[self.codes[rows]], self.weight[rows]
+    def some(self, rows: Indices, features: Array | None = None) -> tuple[Any, NDArray[Any], Array]:
+        """Return some rows, their labels and their weights; features weighted if given."""
+        return (
+            weighted(self.X[rows], features),
+            self.classes[self.codes[rows]],
+            self.weight[rows],
+        )
 
-    def tested(self, model: Any, rows: Indices) -> tuple[float, Array]:
+    def relevance(self, rows: Indices) -> Array:
+        """Return weights of the features, from some rows."""
+        return relevance(*self.some(rows[:MOST_ROWS]), self.settings)
+
+    def tested(
+        self, model: Any, rows: Indices, features: Array | None = None
+    ) -> tuple[float, Array]:
         """Return the score of a model on some rows, and its decisions on them."""
-        X, y, weight = self.some(rows)
+        X, y, weight = self.some(rows, features)
         decisions: Array = model._decisions(X)
         if self.scorer is not None:
             return float(self.scorer(model, X, y)), decisions
@@ -118,6 +129,7 @@ class Tested:
     """A model of one candidate, tested on rows that it was not trained on."""
 
     model: Any
+    features: Array | None  # weights of its features
     n_rows: int  # rows it was trained on
     held_out: Indices  # rows that it was tested on
     decisions: Array  # of these rows
@@ -166,6 +178,8 @@ class Search:
         self.tested: list[Tested] = []
         # Score, seconds and convergence by candidate, rows and split.
         self._known: dict[tuple[Candidate, int, int], tuple[float, float, bool]] = {}
+        # Weights of the features by rows and split.
+        self._relevance: dict[tuple[int, int], Array] = {}
 
     @property
     def best(self) -> Trial | None:
@@ -238,15 +252,23 @@ class Search:
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what does not converge here is in the leaderboard
-            X, y, weight = problem.some(train)
+            features = self._features(rows, split) if path[0].family.weighted else None
+            X, y, weight = problem.some(train, features)
             models = estimator.fit_path(X, y, [each.C for each in path], weight)
-            results = [problem.tested(model, test) for model in models]
+            results = [problem.tested(model, test, features) for model in models]
         seconds = (time.perf_counter() - began) / len(path)
         for each, model, (score, decisions) in zip(path, models, results, strict=True):
             self._known[each, rows, split] = score, seconds, bool(model.converged_)
-            tested[each].append(Tested(model, len(train), test, decisions))
+            tested[each].append(Tested(model, features, len(train), test, decisions))
         if not self.tested:
             self.tested = tested[path[0]]
+
+    def _features(self, rows: int, split: int) -> Array:
+        """Return the weights of the features, from the training rows of a split."""
+        key = min(rows, MOST_ROWS), split
+        if key not in self._relevance:
+            self._relevance[key] = self.problem.relevance(self.splits.parts[split][0][: key[0]])
+        return self._relevance[key]
 
     def fit_seconds(self, candidate: Candidate, rows: int) -> float | None:
         """Return the seconds of a fit as expected from earlier ones; None before any.

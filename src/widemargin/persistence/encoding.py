@@ -116,7 +116,8 @@ def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
 def _places(items: list[Any] | tuple[Any, ...], path: str) -> list[str]:
     """Return the paths of items: steps by their names, other items by their positions."""
     match items:
-        case (str(), BaseEstimator() | "passthrough" | "drop", *rest):
+        # Not compared with a text unless it is one: an array would compare its elements.
+        case (str(), BaseEstimator() | str("passthrough" | "drop"), *rest):
             return [f"{path}.name", path, *[f"{path}.columns"] * len(rest)]
     names = [str(i) for i in range(len(items))]
     for i, item in enumerate(items):

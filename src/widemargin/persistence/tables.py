@@ -39,3 +39,8 @@ def check_automatic(estimator: Any) -> None:
     demand(preprocessor.n_features_in_ == n_features, "n_features_in_", "that of `preprocessor_`")
     width = len(preprocessor.get_feature_names_out())
     demand(width == model.n_features_in_, "model_", f"a classifier of {width} features")
+    weights = required(estimator, "feature_weights_")
+    if weights is not None:
+        right = isinstance(weights, np.ndarray) and weights.dtype == np.float64
+        right = right and weights.shape == (width,) and bool(np.all(np.isfinite(weights)))
+        demand(right, "feature_weights_", f"None or {width} finite numbers")

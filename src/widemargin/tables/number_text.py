@@ -14,9 +14,9 @@ Style = Literal["point", "thousands", "comma"]
 
 _UNITS = re.compile(r"^[€$£]\s*|\s*[€$£%]$")
 _POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)?,\d+([eE][+-]?\d+)?")
-_COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
+_COMMA_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 _CODE = re.compile(r"0\d+")
 
 
@@ -24,7 +24,8 @@ def number_style(texts: Iterable[str]) -> Style:
     """Return how the numbers among `texts` are written.
 
     ``1,234`` and ``12,345.6`` have separators of thousands; ``3,14`` and ``1.234,5`` a decimal
-    comma. A column in which every comma could be either is taken to separate thousands.
+    comma, as has ``0,125``. A column in which every comma could be either is taken to separate
+    thousands.
     """
     style: Style = "point"
     for text in texts:
