@@ -2,8 +2,8 @@
 Quick start
 ===========
 
-From a table as it comes to a tuned, calibrated and saved model, in a few minutes. Every step is also
-one command in a shell; they stand at the end.
+From a table as it comes to a tuned, calibrated and saved model, in a few minutes. Every step is
+also one command in a shell; they stand at the end.
 
 """
 
