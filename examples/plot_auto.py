@@ -28,7 +28,7 @@ print(f"{model.score(X[test], y[test]):.3f}")
 
 # %%
 # Left: every trial by its time, score and family; larger marks were trained on more rows. Families
-# on features weighted by relevance are ahead here. Right: those weights, which find the two columns.
+# on features weighted by relevance are ahead here. Right: those weights; they find the two columns.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 LeaderboardDisplay.from_estimator(model, ax=axes[0])
