@@ -47,9 +47,8 @@ def test_linear_svc(
     peer = LinearSVC(
         loss=loss, C=C, fit_intercept=fit_intercept, tol=1e-10, max_iter=10**6, random_state=0
     ).fit(X, y, weights)
-    ours = SVMClassifier("linear", loss=loss, C=C, fit_intercept=fit_intercept).fit(
-        sp.csr_matrix(X) if sparse else X, y, weights
-    )
+    ours = SVMClassifier("linear", loss=loss, C=C, fit_intercept=fit_intercept, tol=1e-9)
+    ours.fit(sp.csr_matrix(X) if sparse else X, y, weights)
     coef = (ours.dual_coef_ @ X[ours.support_])[0]
 
     def objective(w: np.ndarray, b: float) -> float:

@@ -118,6 +118,7 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "solver": "coordinate",
         "multi_class": "ovo",
         "decision_function_shape": "ovo",
+        "calibrate": "isotonic",
         "tol": 1e-4,
         "max_iter": 77,
         "max_time": 12.0,

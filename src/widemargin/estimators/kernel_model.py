@@ -23,10 +23,11 @@ from ..kernel.model.prediction import decisions, labels, votes
 from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
+from .probabilities import Probabilities
 
 
 @with_parameters
-class KernelParameters(FitParameters):
+class KernelParameters(Probabilities, FitParameters):
     """Parameters that a classifier and the search for its ``C`` and ``gamma`` share.
 
     Parameters
