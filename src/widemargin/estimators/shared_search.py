@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
-from ..core.budget import iterations_allowed
 from ..core.fit import warn
 from ..core.losses import LossTerms
 from ..core.progress import FitProgress
@@ -42,6 +41,9 @@ from .search_grid import Folds, FoldScores
 ALONE_ROWS = 2000
 # Folds that share blocks; with more, blocks would serve each of them less and take more memory.
 FOLDS_TOGETHER = 8
+# Working sets of a fold where `max_iter` sets no limit: a fold is only compared with others, and
+# nothing but descent solves it.
+SETS_OF_A_FOLD = 10_000
 
 
 def can_share(classifier: Any, folds: Folds) -> bool:
@@ -136,6 +138,7 @@ class _SharedPath:
 
     def __init__(self, classifier: Any, shared: SharedBlocks, n_folds: int) -> None:
         self.classifier, self.shared = classifier, shared
+        self.max_sets = SETS_OF_A_FOLD if classifier.max_iter is None else classifier.max_iter
         self.weight = np.zeros((n_folds, len(shared.label)))  # at C = 1
 
     def add_rows(self, fold: int, rows: NDArray[np.int64], weight: Array) -> None:
@@ -162,7 +165,7 @@ class _SharedPath:
                     dual[c],
                     margin[c],
                     target,
-                    max_sets=iterations_allowed(self.classifier.max_iter),
+                    max_sets=self.max_sets,
                     stop=stop,
                 )
             everything += terms
@@ -176,7 +179,7 @@ class _SharedPath:
                 duals,
                 margins,
                 self.classifier.tol,
-                max_sets=iterations_allowed(self.classifier.max_iter),
+                max_sets=self.max_sets,
                 stop=stop,
             )
         self.seconds += (time.perf_counter() - began) / len(Cs)

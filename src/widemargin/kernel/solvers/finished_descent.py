@@ -10,12 +10,8 @@ quarter of that while its gap is far from closed.
 A step of descent on a working set of :math:`w` rows costs about :math:`10 w^2` multiply-adds, a
 kernel value about as much as two, Newton's method about six factorisations of all rows, which run
 at some fifty multiply-adds in the time of one of descent. CPU seconds on one core to a gap of 1e-3,
-hinge, descent alone and with this rule:
-
-==========================================  =======  ====
-noise, 1,500 rows, 5 features, C = 1e4      > 60     0.6
-susy, 5,000 rows, C = 1e4                   24       5
-==========================================  =======  ====
+hinge, C = 1e4, with this rule: noise of 1,500 rows and 5 features 0.4, where 10,000 working sets of
+descent took 4.7 and left a gap of .15; 5,000 rows of susy 8, where descent alone took 24.
 """
 
 from __future__ import annotations
