@@ -23,10 +23,11 @@ from ..kernel.model.prediction import decisions, labels, votes
 from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
+from .probabilities import Probabilities
 
 
 @with_parameters
-class KernelParameters(FitParameters):
+class KernelParameters(Probabilities, FitParameters):
     """Parameters that a classifier and the search for its ``C`` and ``gamma`` share.
 
     Parameters
@@ -46,8 +47,9 @@ class KernelParameters(FitParameters):
         Newton steps finish what it is slow on, if the kernel matrix fits in memory.
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
         conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
-        without the blocks, for comparison. 'auto': 'newton' up to 1,000 rows where the loss allows
-        it, 'blocks' otherwise.
+        without the blocks, for comparison. 'auto': 'blocks', up to 2,048 rows for all binary
+        problems in one call; 'newton' for linear kernels, and for up to 1,000 rows with a kernel
+        matrix or a ``tol`` below 1e-9, where the loss allows it.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         One binary problem per class, or one per pair of classes (as SVC does).
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
