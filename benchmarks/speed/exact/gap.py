@@ -116,14 +116,16 @@ class Score:
         return (self.primal - self.dual) / self.primal
 
 
-def score(problem: BinaryProblem, loss: Loss, X: Any, gamma: float, threads: int = 1) -> Score:
-    """Score a binary model by its own coefficients on its training rows."""
+def score(
+    problem: BinaryProblem, loss: Loss, X: Any, gamma: float, threads: int = 1, name: str = "rbf"
+) -> Score:
+    """Score a binary model by its own coefficients; ``name`` is that of the kernel."""
     y, coef = problem.label, problem.coef
     net_dual = y * coef
     _check_box(net_dual, loss)
     support = np.flatnonzero(coef)
     of_class = np.stack([np.where(y > 0, coef, 0.0), np.where(y < 0, coef, 0.0)])
-    kernel = Kernel("rbf", gamma, constant=problem.constant)
+    kernel = Kernel(name, gamma, constant=problem.constant)
     rows = as_rows(X, np.float64)
     parts = kernel.product(rows, rows, of_class[:, support], support, threads=threads)
     decision = parts.sum(axis=0)

@@ -14,6 +14,8 @@ from .resources import memory_bytes, thread_count
 
 # A problem gets at least this part of an equal share of the time, even if others overran theirs.
 LEAST_SHARE = 0.2
+# Iterations where no limit is set: more than any fit can take.
+NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Budget:
         """Return the limits of an estimator's fit, which begins now."""
         return cls(
             tol=estimator.tol,
-            max_iter=estimator.max_iter,
+            max_iter=iterations_allowed(estimator.max_iter),
             max_time=estimator.max_time,
             memory=memory_bytes(estimator.memory_limit),
             threads=thread_count(estimator.n_jobs) if threads is None else threads,
@@ -119,6 +121,11 @@ class Budget:
         if state["_deadline"] is not None:
             state["_deadline"] += from_wall
         vars(self).update(state)
+
+
+def iterations_allowed(max_iter: int | None) -> int:
+    """Return the iterations that the parameter ``max_iter`` allows."""
+    return NO_LIMIT if max_iter is None else max_iter
 
 
 def _either(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
-from ..core.budget import Budget, seed_of
+from ..core.budget import Budget, iterations_allowed, seed_of
 from ..core.fit import train
 from ..core.history import History
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
@@ -256,7 +256,8 @@ class GossipClassifier(
             score = self._validation(training, X_val, y_val)
             problems, rules = self._problems(placement), self._rules()
             memory = memory_bytes(self.memory_limit)
-            rules.check(placement, problems.size, problems.n_problems, memory, self.max_iter)
+            rounds = iterations_allowed(self.max_iter)
+            rules.check(placement, problems.size, problems.n_problems, memory, rounds)
             self._train(problems, placement, rules, seed, score)
         return self
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.budget import seed_of
-from ..core.parameters import POSITIVE, with_parameters
+from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..engines import ENGINES, Engine
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES, is_precomputed
@@ -43,7 +43,8 @@ class KernelParameters(Probabilities, FitParameters):
     fit_intercept : bool, default=False
         Add a constant to the kernel, which gives a penalised intercept. The papers have none.
     solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
-        'blocks': dual descent on blocks of the most violating rows, for any number of rows.
+        'blocks': dual descent on blocks of the most violating rows, for any number of rows;
+        Newton steps finish what it is slow on, if the kernel matrix fits in memory.
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
         conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
         without the blocks, for comparison. 'auto': 'blocks', up to 2,048 rows for all binary
@@ -53,8 +54,9 @@ class KernelParameters(Probabilities, FitParameters):
         One binary problem per class, or one per pair of classes (as SVC does).
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
         With ``multi_class='ovo'``: votes per class, or one decision per pair.
-    max_iter : int, default=10000
-        Iterations allowed per binary problem: working sets or Newton steps.
+    max_iter : int, default=None
+        Iterations allowed per binary problem: working sets or Newton steps. None sets no limit: a
+        fit ends at ``tol``, at ``max_time``, or when nothing improves any more.
     memory_limit : int or str, default='1GiB'
         Bytes for kernel values, or a size such as '500MB'. Parts that are solved at the same time
         share it.
@@ -66,6 +68,7 @@ class KernelParameters(Probabilities, FitParameters):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions({"auto", *SOLVERS})],
+        "max_iter": [None, AT_LEAST_ONE],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }
@@ -77,7 +80,7 @@ class KernelParameters(Probabilities, FitParameters):
     solver: str = "auto"
     multi_class: str = "ovr"
     decision_function_shape: str = "ovr"
-    max_iter: int = 10_000
+    max_iter: int | None = None
 
 
 @with_parameters

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
+from ..core.budget import iterations_allowed
 from ..core.fit import warn
 from ..core.losses import LossTerms
 from ..core.progress import FitProgress
@@ -160,7 +161,12 @@ class _SharedPath:
                     dual[c, f], margin[c, f] = start.net_dual, start.margin
             with _watched(self.classifier, f"C={C:g}", *shape[1:]) as stop:
                 self.shared.solve(
-                    terms, dual[c], margin[c], target, max_sets=self.classifier.max_iter, stop=stop
+                    terms,
+                    dual[c],
+                    margin[c],
+                    target,
+                    max_sets=iterations_allowed(self.classifier.max_iter),
+                    stop=stop,
                 )
             everything += terms
             self.seconds[c] = time.perf_counter() - began
@@ -173,7 +179,7 @@ class _SharedPath:
                 duals,
                 margins,
                 self.classifier.tol,
-                max_sets=self.classifier.max_iter,
+                max_sets=iterations_allowed(self.classifier.max_iter),
                 stop=stop,
             )
         self.seconds += (time.perf_counter() - began) / len(Cs)

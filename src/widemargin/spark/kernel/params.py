@@ -132,7 +132,9 @@ class KernelParams(FormerPartitions, StageParams):
     nStrata = param("strata that 'sodm' and 'dip' deal out over the parts.", TypeConverters.toInt)
     nSample = param("rows that the clusters of 'dc' are found on.", TypeConverters.toInt)
     solver = param("for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.")
-    maxIter = param("iterations allowed for each part (>= 1).", TypeConverters.toInt)
+    maxIter = param(
+        "iterations allowed for each part (>= 1). Unset: no limit.", TypeConverters.toInt
+    )
     seed = param("seed of all random choices.", TypeConverters.toInt)
     memoryLimit = param(
         "bytes that a task may take to solve a part, or a size such as '2GB'. Parts that need more "
