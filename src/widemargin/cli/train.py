@@ -48,7 +48,9 @@ def train(
     coef0: Annotated[float | None, option("Constant in poly and sigmoid.")] = None,
     fit_intercept: options.Intercept = None,
     class_weight: options.ClassWeight = None,
-    multi_class: Annotated[str | None, option("ovr (one against the rest) or ovo (pairs).")] = None,
+    multi_class: Annotated[
+        str | None, option("auto, ovr (one against the rest) or ovo (pairs).")
+    ] = None,
     strategy: Annotated[
         str | None,
         option(

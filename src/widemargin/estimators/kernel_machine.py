@@ -15,7 +15,7 @@ from ..core.fit import train, warn
 from ..core.history import History
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes
-from ..core.rows import drop_unused_columns, sparse_if_faster
+from ..core.rows import as_rows, drop_unused_columns, sparse_if_faster
 from ..core.training_set import (
     TrainingSet,
     class_weights,
@@ -23,6 +23,7 @@ from ..core.training_set import (
     warn_if_one_feature_dominates,
 )
 from ..engines import resolve as resolve_engine
+from ..kernel.defaults import mean_and_sameness, with_intercept
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
 from ..kernel.divide.driver import LevelFit, resolve_strategy
 from ..kernel.divide.levels import Level
@@ -146,7 +147,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.decision_function_shape == "ovo" and self.multi_class != "ovo":
+        if self.decision_function_shape == "ovo" and self.multi_class == "ovr":
             raise ValueError(
                 "decision_function_shape='ovo' needs pairwise problems; got "
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
@@ -156,12 +157,11 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights = self._row_weight(float(training.weights.sum())) * training.weights
         weights *= class_weights(self.class_weight, training)
-        tasks = binary_tasks(training.codes, len(training.classes), self.multi_class)
+        n_classes = len(training.classes)
+        tasks = binary_tasks(training.codes, n_classes, self._scheme(n_classes))
         return KernelProblems(tasks, kernel, rows, weights, self._loss())
 
     def _seed(self) -> int:
-        if self.random_state is None and self.checkpoint is not None:
-            return 0  # a fit that is to be resumed must make the same choices again
         return seed_of(self.random_state)
 
     def _fit_exactly(
@@ -253,7 +253,6 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
 
     def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
-        constant = 1.0 if self.fit_intercept else 0.0
         if callable(self.kernel):
             needed = 8 * X.shape[0] ** 2
             if needed > memory_bytes(self.memory_limit):
@@ -264,16 +263,25 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
             gram = evaluate_callable(self.kernel, X, X)
             check_symmetric(gram)
-            return Kernel("precomputed", constant=constant), gram
+            return self._with_intercept(Kernel("precomputed"), gram, weights), gram
         if self._pairwise:
             check_symmetric(X)
-            return Kernel("precomputed", constant=constant), X
+            return self._with_intercept(Kernel("precomputed"), X, weights), X
         gamma = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree), constant)
+        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
         warn_if_one_feature_dominates(X, f"the {self.kernel} kernel sees almost nothing else")
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
-        return kernel, rows.astype(np.float64) if precise else rows
+        rows = rows.astype(np.float64) if precise else rows
+        return self._with_intercept(kernel, rows, weights), rows
+
+    def _with_intercept(self, kernel: Kernel, rows: Any, weights: Array) -> Kernel:
+        """Add the constant of the intercept to a kernel, if there is to be one."""
+
+        def diagonal() -> tuple[float, bool]:
+            return mean_and_sameness(kernel.diagonal(as_rows(rows, rows.dtype)), weights)
+
+        return with_intercept(kernel, self.fit_intercept, float(weights.sum()), diagonal)
 
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""
@@ -281,10 +289,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
             return None
         if not np.array_equal(training.classes, self.classes_):
             return None
-        problems = len(binary_tasks(training.codes, len(self.classes_), self.multi_class))
-        if len(self.dual_coef_) != problems:
+        if self.multi_class_ != self._scheme(len(self.classes_)):
             return None
-        coef = np.zeros((problems, training.n_given))
+        coef = np.zeros((len(self.dual_coef_), training.n_given))
         coef[:, self.support_] = self.dual_coef_
         return coef if training.kept is None else coef[:, training.kept]
 
@@ -306,6 +313,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 codes=training.codes[support],
                 coef=coef[:, support],
                 n_samples=training.n_given,
+                scheme=self._scheme(len(training.classes)),
             ),
             attributes,
         )
