@@ -20,8 +20,8 @@ from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
-    warn_if_one_feature_dominates,
 )
+from ..core.uneven_scales import warn_if_few_features_dominate
 from ..engines import resolve as resolve_engine
 from ..kernel.defaults import mean_and_sameness, with_intercept
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
@@ -269,7 +269,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
             return self._with_intercept(Kernel("precomputed"), X, weights), X
         gamma = resolve_gamma(self.gamma, X, weights)
         kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
-        warn_if_one_feature_dominates(X, f"the {self.kernel} kernel sees almost nothing else")
+        names = getattr(self, "feature_names_in_", None)
+        hidden = f"the {self.kernel} kernel sees almost nothing else"
+        warn_if_few_features_dominate(X, hidden, names)
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
         rows = rows.astype(np.float64) if precise else rows

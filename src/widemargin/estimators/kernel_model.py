@@ -71,6 +71,16 @@ class KernelParameters(FitParameters):
         "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }
+    # Parameters of scikit-learn's SVC.
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "probability": "pass calibrate='sigmoid' instead, and predict_proba exists.",
+        "cache_size": (
+            "pass memory_limit='500MB' instead, for example; kernel values take at most 1 GiB "
+            "unless it says otherwise."
+        ),
+        "shrinking": "leave it out; rows at their bounds are always set aside and checked again.",
+        "break_ties": "leave it out; equal votes are always decided by the summed decisions.",
+    }
 
     kernel: Any = field(default="rbf", kw_only=False)
     degree: int = 3

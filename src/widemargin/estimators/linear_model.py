@@ -45,6 +45,16 @@ class LinearParameters(ConstantFeature, FitParameters):
         "n_parts": [AT_LEAST_ONE],
         "batch_size": [None, AT_LEAST_ONE],
     }
+    # Parameters of scikit-learn's LinearSVC.
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "penalty": "leave it out; weights are always penalised by their squares.",
+        "dual": "pass solver='dual' instead, or leave the choice to solver='auto'.",
+        "multi_class": (
+            "leave it out; several classes are one problem each, against the rest. "
+            "MulticlassSVMClassifier(formulation='cs') puts them into one problem."
+        ),
+        "probability": "pass calibrate='sigmoid' instead, and predict_proba exists.",
+    }
 
     solver: str = "auto"
     n_parts: int = 16
