@@ -22,7 +22,12 @@ from widemargin import (
     Stratified,
     SVMClassifier,
 )
-from widemargin.spark import SparkODMClassifier, SparkODMModel, SparkSVMClassifier
+from widemargin.spark import (
+    SparkODMClassifier,
+    SparkODMModel,
+    SparkSVMClassifier,
+    SparkSVMModel,
+)
 
 pytestmark = pytest.mark.spark
 
