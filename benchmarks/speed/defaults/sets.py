@@ -43,7 +43,7 @@ class NamedSet:
         data = self.read()
         most = QUICK_ROWS if quick else _rows_used(data)
         if len(data.y) > most or data.y_test is not None:
-            data = data.few(max(most, 0))
+            data = data.few(most)
         if data.y_test is not None:
             yield _scaled(data)
             return

@@ -104,7 +104,8 @@ class GossipClassifier(
     max_iter : int, default=1000
         Rounds allowed per binary problem.
     random_state : int, RandomState instance or None, default=None
-        Decides which rows go where, random graphs, which rows are visited, and the faults.
+        Decides which rows go where, random graphs, which rows are visited, and the faults. None
+        is a fixed seed: the same data give the same model every time.
     memory_limit : int or str, default='1GiB'
         Bytes for the state of sites and links, or a size such as '500MB'. A fit that needs more
         raises an error.

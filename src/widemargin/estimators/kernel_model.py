@@ -109,14 +109,15 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         into clusters of at most 8,000, stops there, and warns.
     random_state : int, RandomState instance or None, default=None
         Breaks ties when a solver picks rows, where solutions differ within ``tol`` only; divides
-        the training set, on which the model of an unfinished level depends.
+        the training set, on which the model of an unfinished level depends. None is a fixed seed:
+        the same data give the same model every time.
     engine : {'local', 'spark'} or Engine, default='local'
         Where the parts of a divided training set are kept and solved: threads of this process, the
         active Spark session, or an object with the verbs of :class:`widemargin.engines.Engine`.
         The model is the same.
     checkpoint : str or path-like, default=None
         Folder in which every finished level of a divided fit is kept; the same fit, started again,
-        resumes after the last one. Without a ``random_state`` its random choices are fixed.
+        resumes after the last one.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.

@@ -69,7 +69,7 @@ class LinearMachineParameters(LinearParameters, WeightedLoss):
     ----------
     random_state : int, RandomState instance or None, default=None
         Orders the rows that solvers visit, where solutions differ within ``tol`` only, and draws
-        the validation rows.
+        the validation rows. None is a fixed seed: the same data give the same model every time.
     engine : {'local', 'spark'} or Engine, default='local'
         Where the work is done: in this process, on the active Spark session, or on an object with
         the verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks

@@ -70,7 +70,8 @@ class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameter
     max_iter : int, default=10000
         Epochs, or Newton steps, allowed.
     random_state : int, RandomState instance or None, default=None
-        Orders the rows that are visited; the solution differs within ``tol`` only.
+        Orders the rows that are visited; the solution differs within ``tol`` only. None is a
+        fixed seed: the same data give the same model every time.
     memory_limit : int or str, default='1GiB'
         Bytes for weights, or a size such as '500MB': beyond half of it they are kept sparsely from
         the start.
