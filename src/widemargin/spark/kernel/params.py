@@ -116,7 +116,7 @@ class KernelParams(FormerPartitions, StageParams):
     coef0 = param("constant of the kernels 'poly' and 'sigmoid'.", TypeConverters.toFloat)
     fitIntercept = param(
         "whether to add a constant to the kernel, a penalised intercept; 'auto' does so for "
-        "'linear' and 'poly', and for up to 1,000 rows.",
+        "'linear', 'poly' and 'sigmoid', and for up to 1,000 rows.",
         to_intercept,
     )
     strategy = param(
