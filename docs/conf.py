@@ -1,10 +1,19 @@
-"""Configuration of Sphinx. A build needs no network: links to other projects stay plain text."""
+"""Configuration of Sphinx. Neither a build nor a reader needs a network.
 
+Formulas are MathML, which browsers draw themselves. Links to other projects come from the tables in
+``inventories/``, which list the names that these pages mention.
+"""
+
+import inspect
 import re
+import tempfile
+import zlib
+from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.utils.math import latex2mathml
 from markdown_it import MarkdownIt  # comes with rich, which the package needs anyway
 from sphinx_gallery.sorting import ExplicitOrder
 
@@ -19,15 +28,59 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",  # tests/test_documentation.py runs the examples
-    "sphinx.ext.mathjax",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "sg_execution_times.rst"]
 nitpicky = False
+suppress_warnings = ["config.cache"]  # a function for the templates is not kept between builds
+
+html_math_renderer = "mathml"
+
+
+def inventory(path: Path) -> str:
+    """Write a table of names as Sphinx's inventories are written; return the file."""
+    project, *names = path.read_text(encoding="utf-8").splitlines()
+    header = f"# Sphinx inventory version 2\n# Project: {project}\n# Version:\n# (zlib)\n"
+    file = Path(tempfile.mkdtemp()) / path.name
+    file.write_bytes(header.encode() + zlib.compress("\n".join([*names, ""]).encode()))
+    return str(file)
+
+
+INVENTORIES = Path(__file__).parent / "inventories"
+intersphinx_mapping = {
+    "sklearn": ("https://scikit-learn.org/stable", inventory(INVENTORIES / "sklearn.txt")),
+    "python": ("https://docs.python.org/3", inventory(INVENTORIES / "python.txt")),
+    "numpy": ("https://numpy.org/doc/stable", inventory(INVENTORIES / "numpy.txt")),
+    "spark": (
+        "https://spark.apache.org/docs/latest/api/python",
+        inventory(INVENTORIES / "spark.txt"),
+    ),
+}
+
+
+def methods_of(module: str, name: str) -> list[str]:
+    """Return the public methods that classes of this library define for a class, in their order."""
+    found: dict[str, None] = {}
+    cls = import_module(module)
+    for part in name.split("."):
+        cls = getattr(cls, part)
+    for base in cls.__mro__:
+        if base.__module__.startswith("widemargin"):
+            found |= {k: None for k, v in vars(base).items() if not k.startswith("_") and _shown(v)}
+    return list(found)
+
+
+def _shown(member: object) -> bool:
+    return isinstance(member, classmethod | staticmethod) or (
+        inspect.isfunction(member) and bool(member.__doc__)
+    )
+
 
 autosummary_generate = True
+autosummary_context = {"methods_of": methods_of}
 autodoc_typehints = "none"  # numpydoc sections say it in words
 numpydoc_show_class_members = False  # the class template lists them
 
@@ -95,7 +148,22 @@ def join_continued_lines(app, what, name, obj, options, lines):
     lines[:] = re.sub(r"\\\n\s*", "", "\n".join(lines)).split("\n")
 
 
+def inline_formula(translator, node):
+    """Write a formula in a sentence."""
+    translator.body.append(latex2mathml.tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(translator, node):
+    """Write a formula on lines of its own."""
+    translator.body.append(translator.starttag(node, "div", CLASS="math"))
+    translator.body.append(latex2mathml.tex2mathml(node.astext().strip(), as_block=True))
+    translator.body.append("</div>")
+    raise nodes.SkipNode
+
+
 def setup(app):
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("autodoc-process-docstring", join_continued_lines, priority=400)  # then numpydoc
     app.add_directive("markdown-file", MarkdownFile)
     return {"parallel_read_safe": True}

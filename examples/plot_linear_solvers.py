@@ -32,7 +32,7 @@ print(X.shape)
 # shrinking length (Pegasos) reach a rough solution quickly and are slow from there; variance
 # reduction (SVRG, and DSVRG on parts of the rows) continues at the same rate.
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+axes = plt.subplots(layout="constrained")[1]
 for solver in ("newton", "dual", "svrg", "dsvrg", "csvrg", "pegasos"):
     model = LinearODMClassifier(solver=solver, tol=1e-6, max_iter=300, random_state=0)
     with warnings.catch_warnings():
@@ -40,24 +40,26 @@ for solver in ("newton", "dual", "svrg", "dsvrg", "csvrg", "pegasos"):
         model.fit(X, y)
     history = model.history_
     passes = history["gradient_evaluations"] / len(y)
-    axes[0].loglog(passes, history["relative_gap"], label=solver)
+    axes.loglog(passes, history["relative_gap"], label=solver)
     print(f"{solver}: {passes[-1]:.0f} passes, relative gap {model.relative_gap_:.1e}")
-axes[0].set(xlabel="gradients of single rows / rows", ylabel="relative gap", title="solvers")
-axes[0].legend()
+axes.set(xlabel="gradients of single rows / rows", ylabel="relative gap", title="solvers")
+axes.legend()
+plt.show()
 
 # %%
 # Rows that come in batches and are not kept: ``partial_fit`` summarises them by the second
 # derivatives of their loss, and one pass comes close to the optimum over all rows.
 
 best = LinearODMClassifier(tol=1e-8).fit(X, y)
+axes = plt.subplots(layout="constrained")[1]
 for n_batches in (5, 20, 80):
     model, seen, scores = LinearODMClassifier(), [], []
     for rows in np.array_split(np.random.default_rng(0).permutation(len(y)), n_batches):
         model.partial_fit(X[rows], y[rows], classes=[0, 1])
         seen.append(model.n_samples_seen_)
         scores.append(model.score(X, y))
-    axes[1].plot(seen, scores, label=f"{n_batches} batches")
-axes[1].axhline(best.score(X, y), color="0.5", linestyle="--", linewidth=1.0, label="fit")
-axes[1].set(xlabel="rows seen", ylabel="accuracy on all rows", title="partial_fit")
-axes[1].legend()
+    axes.plot(seen, scores, label=f"{n_batches} batches")
+axes.axhline(best.score(X, y), color="0.5", linestyle="--", linewidth=1.0, label="fit")
+axes.set(xlabel="rows seen", ylabel="accuracy on all rows", title="partial_fit")
+axes.legend()
 plt.show()

@@ -111,3 +111,11 @@ def test_files_named_by_the_architecture_exist():
     assert {"kernel/divide/loop.py", "core/", "native/"} <= named
     missing = [name for name in named if not any((at / name).exists() for at in (PACKAGE, ROOT))]
     assert sorted(missing) == []
+
+
+def test_public_names_have_a_page_in_the_reference():
+    text = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
+    listed = {name.rsplit(".", 1)[-1] for name in re.findall(r"^   ([\w.]+)$", text, re.M)}
+    spark = re.findall(r'^    "(\w+)",$', (PACKAGE / "spark" / "__init__.py").read_text(), re.M)
+    assert spark
+    assert (set(widemargin.__all__) - {"__version__"}) | set(spark) <= listed

@@ -24,11 +24,13 @@ _PUBLIC = {
     "Clustered": "kernel.divide.strategies",
     "Preserving": "kernel.divide.strategies",
     "Stratified": "kernel.divide.strategies",
+    "ConvergenceDisplay": "inspection",
     "LevelsDisplay": "inspection",
     "MarginDistributionDisplay": "inspection",
     "NetworkDisplay": "inspection",
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
+    "SearchDisplay": "inspection",
     "load_model": "persistence",
     "show_versions": "core.versions",
 }
@@ -36,6 +38,7 @@ _PUBLIC = {
 __all__ = [
     "Cascade",
     "Clustered",
+    "ConvergenceDisplay",
     "GossipClassifier",
     "LevelsDisplay",
     "LinearODMClassifier",
@@ -52,6 +55,7 @@ __all__ = [
     "Preserving",
     "SVMClassifier",
     "SVMClassifierCV",
+    "SearchDisplay",
     "Stratified",
     "__version__",
     "load_model",
@@ -73,11 +77,13 @@ if TYPE_CHECKING:
         SVMClassifierCV,
     )
     from .inspection import (
+        ConvergenceDisplay,
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,
         PartitionDisplay,
         PerformanceProfileDisplay,
+        SearchDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model

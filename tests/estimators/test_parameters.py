@@ -107,3 +107,21 @@ def test_docstrings_may_be_stripped():
     script = "from widemargin import ODMClassifierCV as C; print(C.__doc__, C(tol=0.5))"
     done = subprocess.run([sys.executable, "-OO", "-c", script], capture_output=True, text=True)
     assert done.stdout == "None ODMClassifierCV(tol=0.5)\n", done.stderr
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_fitted_attributes_are_declared_for_type_checkers(name):
+    cls = getattr(widemargin, name)
+    section = re.search(r"\nAttributes\n-+\n(.*?)(?:\n\n\S|\Z)", cls.__doc__, re.DOTALL).group(1)
+    documented = {
+        name.strip()
+        for entry in re.findall(r"^(\w[\w, ]*) :", section, re.M)
+        for name in entry.split(",")
+    }
+    declared = {
+        name
+        for base in cls.__mro__
+        for name in (*vars(base), *vars(base).get("__annotations__", ()))
+    }
+    assert documented
+    assert documented - declared == set()

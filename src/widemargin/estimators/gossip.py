@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
@@ -27,7 +28,7 @@ from ..core.training_set import (
 )
 from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import LocalEngine
-from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Tracking
+from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Topology, Tracking
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
@@ -190,6 +191,15 @@ class GossipClassifier(
     stopping: str = "gap"
     epsilon: float = 1e-3
     quiet: int = 3
+    site_coef_: Array = field(init=False)
+    site_intercept_: Array = field(init=False)
+    sites_: NDArray[Any] = field(init=False)
+    topology_: Topology = field(init=False)
+    mixing_time_: float = field(init=False)
+    label_skew_: float = field(init=False)
+    estimated_gap_: float = field(init=False)
+    n_messages_: int = field(init=False)
+    n_bytes_: int = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_sites": [None, AT_LEAST_ONE],

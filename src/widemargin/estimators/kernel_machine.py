@@ -55,8 +55,6 @@ from .validation import ValidationSet, validation_rows
 class KernelMachine(KernelPredictor, KernelMachineParameters):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
-    gamma_: Any
-
     def fit(
         self,
         X: Any,

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -197,6 +198,19 @@ class KernelPredictor(Predictor):
     random_state: Any
     multi_class_: str
     kernel_constant_: float
+    support_: NDArray[np.int64]
+    support_vectors_: Any
+    n_support_: NDArray[np.int64]
+    support_class_: NDArray[np.int64]
+    dual_coef_: Array
+    intercept_: Array
+    gamma_: float | None
+    strategy_: str
+    level_: int
+    support_part_: NDArray[np.int64] | None
+    routing_: list[Any] | None
+    n_samples_fit_: int
+    compression_: dict[str, Any]
 
     @property
     def fit_intercept_(self) -> bool:

@@ -29,6 +29,9 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
 
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant",)
 
+    curvature_: Array
+    n_samples_seen_: int
+
     def fit(
         self,
         X: Any,

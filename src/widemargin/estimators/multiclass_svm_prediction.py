@@ -63,6 +63,8 @@ def best_columns(scores: Array, k: int) -> NDArray[np.intp]:
 class MulticlassPredictor(LinearPredictor):
     """A classifier with a weight vector for every class: all but the fit."""
 
+    density_: float
+
     def _predict(self, X: Any) -> NDArray[Any]:
         """Return the labels of checked rows, in memory that does not grow with the classes."""
         return np.asarray(self.classes_[self._best(X, 1)[:, 0]])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from itertools import product
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +95,15 @@ class ParameterSearch:
     scoring: Any = None
     refit: bool = True
     verbose: int = 0
+    C_: float = field(init=False)
+    best_score_: float = field(init=False)
+    best_params_: dict[str, float] = field(init=False)
+    best_index_: int = field(init=False)
+    cv_results_: dict[str, Any] = field(init=False)
+    scores_: Array = field(init=False)
+    Cs_: Array = field(init=False)
 
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Search by cross-validation, then train on all rows with the best parameters.
 
         Parameters
@@ -115,30 +123,31 @@ class ParameterSearch:
         self : object
             The fitted classifier.
         """
-        self._validate_params()
-        name, pairwise = type(self).__name__, self._pairwise
-        with earlier_fit_kept(self):
-            X, y = self._checked_training_data(X, y)
+        search: Any = self  # one of the classifiers, which add checks and parameters
+        search._validate_params()
+        name, pairwise = type(search).__name__, search._pairwise
+        with earlier_fit_kept(search):
+            X, y = search._checked_training_data(X, y)
             training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
             weight = np.zeros(training.n_given)
             weight[slice(None) if training.kept is None else training.kept] = training.weights
-            grid = self._grid(training)
-            splits = list(self._splitter(y).split(X, y, groups))
-            scorer = None if self.scoring is None else get_scorer(self.scoring)
+            grid = search._grid(training)
+            splits = list(search._splitter(y).split(X, y, groups))
+            scorer = None if search.scoring is None else get_scorer(search.scoring)
             folds = Folds(X, y, weight, splits, pairwise, scorer)
             folds.check(name)
             Cs = grid.pop("C")
             settings = [dict(zip(grid, each, strict=True)) for each in product(*grid.values())]
-            found = self._search(Cs, settings, folds)
-        self._keep_results(Cs, settings, found)
-        if "gammas" in self._own():
-            self.gammas_ = np.array(grid["gamma"]) if "gamma" in grid else None
-        if self.refit:
-            best = self._classifier_with(**self.best_params_)
+            found = search._search(Cs, settings, folds)
+        search._keep_results(Cs, settings, found)
+        if "gammas" in search._own():
+            search.gammas_ = np.array(grid["gamma"]) if "gamma" in grid else None
+        if search.refit:
+            best = search._classifier_with(**search.best_params_)
             best.fit(X, y, sample_weight)
             for attribute, value in vars(best).items():
                 if attribute.endswith("_") and attribute != "n_features_in_":
-                    setattr(self, attribute, value)
+                    setattr(search, attribute, value)
         return self
 
     def _own(self: Any) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,16 +15,25 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..core.arrays import Array
 from ..core.parameters import advice_on
 from ..core.rows import canonical
+from ..core.sklearn_base import BaseEstimator, ClassifierMixin
 from ..core.training_set import TrainingSet, training_set
 
 
-class Predictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Predictor(ClassifierMixin, BaseEstimator):
     """A classifier but for its fit."""
 
     _fitted: ClassVar[str]  # an attribute that a fit leaves, if it ends only by an interrupt
 
     n_jobs: int | None
     classes_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    dual_gap_: float
+    relative_gap_: float
+    converged_: bool
+    n_iter_: int
+    solver_: str
+    history_: dict[str, NDArray[Any]]
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.

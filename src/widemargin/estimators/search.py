@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import Any, ClassVar
 
+from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from .kernel import ODMClassifier, SVMClassifier
 from .kernel_model import KernelParameters, KernelPredictor
@@ -39,6 +41,7 @@ class KernelSearch(ParameterSearch, KernelPredictor, KernelParameters):
     }
 
     gammas: Any = None
+    gammas_: Array | None = field(init=False)
 
 
 @with_parameters
@@ -153,6 +156,8 @@ class LinearODMClassifierCV(ParameterSearch, LinearPredictor, LinearParameters):
 
     upsilons: Any = 0.5
     thetas: Any = 0.2
+    upsilon_: float = field(init=False)
+    theta_: float = field(init=False)
 
 
 @with_parameters

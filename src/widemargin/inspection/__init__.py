@@ -13,6 +13,7 @@ The ``from_…`` methods of a display compute and draw. Matplotlib, imported onl
 4
 """
 
+from .convergence_display import ConvergenceDisplay
 from .display import require_matplotlib
 from .levels import accuracy_over_time, fit_levels, support_vector_recall
 from .levels_display import LevelsDisplay
@@ -22,9 +23,11 @@ from .part_quality import PartitionQuality, partition_quality
 from .partition_display import PartitionDisplay
 from .partitions import Partition, leaf_partition
 from .performance_profile import PerformanceProfileDisplay
+from .search_display import SearchDisplay
 from .theorem_bounds import Theorem1, theorem1_bounds
 
 __all__ = [
+    "ConvergenceDisplay",
     "LevelsDisplay",
     "MarginDistributionDisplay",
     "NetworkDisplay",
@@ -32,6 +35,7 @@ __all__ = [
     "PartitionDisplay",
     "PartitionQuality",
     "PerformanceProfileDisplay",
+    "SearchDisplay",
     "Theorem1",
     "accuracy_over_time",
     "fit_levels",

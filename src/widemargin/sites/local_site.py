@@ -183,6 +183,7 @@ def classifier_of(
         "intercept_scaling": config.intercept_scaling,
         "tol": config.tol,
     }
+    model: LinearODMClassifier | LinearSVMClassifier
     if config.loss == "odm":
         model = LinearODMClassifier(upsilon=config.upsilon, theta=config.theta, **given)
     else:

@@ -3,7 +3,7 @@ r"""Starts of a merged part, from the duals that its parts carried.
 A start may be worse than zero. Along the ray :math:`t\gamma` the dual objective is one
 parabola, so zero, the start and its best multiple are compared by one kernel product,
 
-.. math:: \min_{t \ge 0}\; \tfrac12 t^2 \bigl(\gamma^\top m + \textstyle\sum_i c_i\gamma_i^2\bigr)
+.. math:: \min_{t \ge 0}\; \tfrac12 t^2 \bigl(\gamma^\top m + \sum_i c_i\gamma_i^2\bigr)
           - t \sum_i s_i \gamma_i, \qquad m = Q\gamma,
 
 with the curvature :math:`c` and the margin :math:`s` of each dual's side. A start returns a net
