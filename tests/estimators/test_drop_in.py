@@ -93,6 +93,12 @@ def test_rows_are_counted_by_weight() -> None:
     assert not weighted.fit_intercept_
 
 
+def test_rows_are_those_of_a_pair_of_classes() -> None:
+    X, y = make_classification(1500, 6, n_informative=4, n_classes=4, random_state=0)
+    assert SVMClassifier().fit(X, y).fit_intercept_  # 750 rows a pair
+    assert not SVMClassifier(multi_class="ovr").fit(X, y).fit_intercept_
+
+
 # Several classes
 
 

@@ -23,7 +23,7 @@ from ..core.training_set import (
 )
 from ..core.uneven_scales import warn_if_few_features_dominate
 from ..engines import resolve as resolve_engine
-from ..kernel.defaults import mean_and_sameness, with_intercept
+from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
 from ..kernel.divide.driver import LevelFit, resolve_strategy
 from ..kernel.divide.levels import Level
@@ -94,7 +94,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 training, validation = validation_rows(
                     self, strategy, training, X, X_val, y_val, seed
                 )
-            problems = self._pose(training, *self._kernel_and_rows(training.X, training.weights))
+            problems = self._pose(training, *self._kernel_and_rows(training))
             if self.warm_start:
                 problems = replace(problems, previous=self._previous_coefficients(training))
             with FitProgress(name, self.tol) as progress:
@@ -131,7 +131,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         first, training = path.models[0], path.training
         refuse_division(self, len(training.codes))
         seed = first._seed()
-        kernel, rows = first._kernel_and_rows(training.X, training.weights)
+        kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
         # that ray lie the last duals as they are and the last duals grown with C, which is where
         # those at their bound go. Margins are multiples too: a start costs no kernel value.
@@ -249,8 +249,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         basis = None if self._pairwise else training.X[rows]
         return routing_of(router, training.given_numbers(rows), basis)
 
-    def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
+    def _kernel_and_rows(self, training: TrainingSet) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
+        X, weights = training.X, training.weights
         if callable(self.kernel):
             needed = 8 * X.shape[0] ** 2
             if needed > memory_bytes(self.memory_limit):
@@ -261,10 +262,10 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
             gram = evaluate_callable(self.kernel, X, X)
             check_symmetric(gram)
-            return self._with_intercept(Kernel("precomputed"), gram, weights), gram
+            return self._with_intercept(Kernel("precomputed"), gram, training), gram
         if self._pairwise:
             check_symmetric(X)
-            return self._with_intercept(Kernel("precomputed"), X, weights), X
+            return self._with_intercept(Kernel("precomputed"), X, training), X
         gamma = resolve_gamma(self.gamma, X, weights)
         kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
         names = getattr(self, "feature_names_in_", None)
@@ -273,15 +274,19 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
         rows = rows.astype(np.float64) if precise else rows
-        return self._with_intercept(kernel, rows, weights), rows
+        return self._with_intercept(kernel, rows, training), rows
 
-    def _with_intercept(self, kernel: Kernel, rows: Any, weights: Array) -> Kernel:
+    def _with_intercept(self, kernel: Kernel, rows: Any, training: TrainingSet) -> Kernel:
         """Add the constant of the intercept to a kernel, if there is to be one."""
+        weights, n_classes = training.weights, len(training.classes)
+        total, scheme = float(weights.sum()), self._scheme(n_classes)
 
         def diagonal() -> tuple[float, bool]:
             return mean_and_sameness(kernel.diagonal(as_rows(rows, rows.dtype)), weights)
 
-        return with_intercept(kernel, self.fit_intercept, float(weights.sum()), diagonal)
+        return with_intercept(
+            kernel, self.fit_intercept, rows_of_a_problem(total, n_classes, scheme), diagonal
+        )
 
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""

@@ -42,9 +42,10 @@ class KernelParameters(FitParameters):
         Constant of 'poly' and 'sigmoid'.
     fit_intercept : bool or 'auto', default='auto'
         Add a constant to the kernel, which gives a penalised intercept: the mean kernel value of a
-        row with itself, at least 1. 'auto' does so for 'linear', 'poly' and 'sigmoid', and up to
-        1,000 rows for all kernels. Kernel values that are precomputed or come from a function count
-        as 'linear' unless all rows have the same value with themselves. The papers have none.
+        row with itself, at least 1. 'auto' does so for 'linear', 'poly' and 'sigmoid', and for
+        all kernels up to 1,000 rows in a binary problem. Kernel values that are precomputed or
+        come from a function count as 'linear' unless all rows have the same value with themselves.
+        The papers have none.
     solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
         'blocks': dual descent on blocks of the most violating rows, for any number of rows.
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by

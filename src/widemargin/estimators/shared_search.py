@@ -91,7 +91,8 @@ def scores_on_shared_blocks(classifier: Any, Cs: Array, folds: Folds) -> FoldSco
     """Solve all folds together, one value of C after another."""
     classes, codes = np.unique(folds.y, return_inverse=True)
     tasks = binary_tasks(codes, len(classes), classifier._scheme(len(classes)))
-    kernel, rows = classifier._kernel_and_rows(folds.X, folds.weight)
+    everything = TrainingSet(folds.X, classes, codes, folds.weight, None, len(codes))
+    kernel, rows = classifier._kernel_and_rows(everything)
     threads, memory = thread_count(classifier.n_jobs), memory_bytes(classifier.memory_limit)
     n_folds, seed = len(folds.splits), classifier._seed()
     seconds = np.zeros((len(Cs), n_folds))

@@ -19,9 +19,10 @@ AUTO = "auto"
 # Kernels of products: the function that they give is zero, or nearly so, at the origin.
 # With sigmoid and none, 8 % of hypothyroid's test rows are classified right instead of 96 %.
 OF_PRODUCTS = ("linear", "poly", "sigmoid")
-# Other kernels get an intercept up to this many rows. On 93 sets of up to 1,500 rows an SVM with it
-# loses at most .3 points to SVC, one without it up to 2.5 (up to 3.1 with several classes), at the
-# same mean accuracy. More rows hardly need it, and for large C it makes them slow to train on.
+# Other kernels get an intercept up to this many rows of a binary problem. On 93 sets of up to 1,500
+# rows an SVM with it loses at most .3 points to SVC, one without it up to 2.5 (3.1 with several
+# classes), at the same mean accuracy. More rows hardly need it, and for large C it makes them slow
+# to train on.
 MOST_ROWS_WITH_INTERCEPT = 1_000
 # Pairs of more classes are too many: 1,225 binary problems, each with coefficients of its own.
 MOST_CLASSES_IN_PAIRS = 50
@@ -34,10 +35,15 @@ def resolve_scheme(multi_class: str, n_classes: int) -> str:
     return "ovo" if n_classes <= MOST_CLASSES_IN_PAIRS else "ovr"
 
 
+def rows_of_a_problem(total_weight: float, n_classes: int, scheme: str) -> float:
+    """Return the mean number of rows of a binary problem, counted as often as weights say."""
+    return total_weight * (2.0 / n_classes if scheme == "ovo" else 1.0)
+
+
 def with_intercept(
     kernel: Kernel,
     fit_intercept: bool | str,
-    total_weight: float,
+    rows_per_problem: float,
     diagonal: Callable[[], tuple[float, bool]],
 ) -> Kernel:
     """Return a kernel with the constant that gives the intercept asked for, if any.
@@ -50,13 +56,13 @@ def with_intercept(
         The parameter. "auto" is yes for few rows and for kernels of products. Kernel values of
         unknown origin are taken for those of products unless all rows have the same value with
         themselves, as with ``rbf``.
-    total_weight : float
-        Number of training rows, each counted as often as its weight says.
+    rows_per_problem : float
+        Training rows of a binary problem, see :func:`rows_of_a_problem`.
     diagonal : callable
         Returns the mean kernel value of a row with itself, and whether all are the same.
     """
     if fit_intercept == AUTO:
-        fit_intercept = total_weight <= MOST_ROWS_WITH_INTERCEPT or (
+        fit_intercept = rows_per_problem <= MOST_ROWS_WITH_INTERCEPT or (
             not diagonal()[1] if kernel.name == "precomputed" else kernel.name in OF_PRODUCTS
         )
     if not fit_intercept:
