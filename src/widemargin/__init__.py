@@ -31,8 +31,10 @@ _PUBLIC = {
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
     "SearchDisplay": "inspection",
+    "TablePreprocessor": "tables",
     "load_model": "persistence",
     "show_versions": "core.versions",
+    "to_onnx": "export",
 }
 
 __all__ = [
@@ -57,9 +59,11 @@ __all__ = [
     "SVMClassifierCV",
     "SearchDisplay",
     "Stratified",
+    "TablePreprocessor",
     "__version__",
     "load_model",
     "show_versions",
+    "to_onnx",
 ]
 
 if TYPE_CHECKING:
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
         SVMClassifier,
         SVMClassifierCV,
     )
+    from .export import to_onnx
     from .inspection import (
         ConvergenceDisplay,
         LevelsDisplay,
@@ -87,6 +92,7 @@ if TYPE_CHECKING:
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model
+    from .tables import TablePreprocessor
 
 
 def __getattr__(name: str) -> Any:

@@ -65,6 +65,7 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "solver": "dual",
         "n_parts": 4,
         "batch_size": None,
+        "calibrate": "isotonic",
         "tol": 1e-4,
         "max_iter": 77,
         "max_time": 12.0,

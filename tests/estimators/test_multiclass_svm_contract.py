@@ -44,6 +44,7 @@ def test_every_parameter_survives_a_clone() -> None:
         "fit_intercept": False,
         "intercept_scaling": 2.0,
         "solver": "dual",
+        "calibrate": "isotonic",
         "tol": 1e-4,
         "max_iter": 77,
         "max_time": 12.0,

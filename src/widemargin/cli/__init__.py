@@ -1,4 +1,4 @@
-"""The ``widemargin`` command: train, predict, evaluate, info, gossip, site.
+"""The ``widemargin`` command: train, predict, evaluate, info, export, gossip, site.
 
 Only typer and the standard library are imported here and at the top of the command modules, so
 that ``--help`` and mistyped options answer at once; each command imports what it needs.
@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from .export import export
 from .gossip import gossip
 from .info import info
 from .predict import evaluate, predict
@@ -62,6 +63,7 @@ app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(info)
+app.command()(export)
 app.add_typer(gossip)
 app.add_typer(site)
 

@@ -10,7 +10,15 @@ import typer
 
 from . import options
 from .files import as_csv, check_output, read_for, write_output
-from .messages import aligned, faults_reported, plain, print_json, say, warnings_shown
+from .messages import (
+    aligned,
+    faults_reported,
+    plain,
+    print_json,
+    say,
+    usage_error,
+    warnings_shown,
+)
 
 #: Beyond this many classes the confusion matrix is left to --json.
 CONFUSION_SHOWN = 12
@@ -26,6 +34,9 @@ def predict(
     decision: Annotated[
         bool, typer.Option("--decision", help="Add the values of the decision function.")
     ] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class.")
+    ] = False,
     format: options.FileFormat = None,
     label: options.Label = None,
     zero_based: options.ZeroBased = None,
@@ -37,7 +48,8 @@ def predict(
     them by name.
 
     With --decision and two classes a column `decision` is added, positive for the second class;
-    with more classes a column `decision_CLASS` for each, the largest of which wins.
+    with more classes a column `decision_CLASS` for each, the largest of which wins. --proba adds a
+    column `probability_CLASS` for each class; train with --calibrate for it.
     """
     to_file = None if output is None or str(output) == "-" else output
     with faults_reported(), warnings_shown():
@@ -46,6 +58,10 @@ def predict(
         if to_file is not None:
             check_output(to_file, "--output", (model, data))
         estimator = load_model(model)
+        if proba and not hasattr(estimator, "calibration_"):
+            raise usage_error(
+                "--proba: the model has no probabilities. Train it with --calibrate sigmoid."
+            )
         X = read_for(
             estimator, data, labelled=False, format=format, label=label, zero_based=zero_based
         ).X
@@ -55,6 +71,9 @@ def predict(
             values = estimator.decision_function(X)
             header += _decision_names(estimator, values)
             columns += [values] if values.ndim == 1 else list(values.T)
+        if proba:
+            header += [f"probability_{name}" for name in estimator.classes_.tolist()]
+            columns += list(estimator.predict_proba(X).T)
         text = as_csv(header, columns)
         if to_file is None:
             typer.echo(text, nl=False)

@@ -51,6 +51,10 @@ def train(
     multi_class: Annotated[
         str | None, option("auto, ovr (one against the rest) or ovo (pairs).")
     ] = None,
+    calibrate: Annotated[
+        str | None,
+        option("Learn probabilities for `predict --proba`: sigmoid or isotonic."),
+    ] = None,
     strategy: Annotated[
         str | None,
         option(
@@ -116,6 +120,8 @@ def train(
     Weston and Watkins's, llw Lee, Lin and Wahba's, cs Crammer and Singer's; ovr is one against the
     rest. The rows are kept in memory.
 
+    --calibrate fits five more models on parts of the rows, which are kept in memory.
+
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
     complete; any other file only with --force.
@@ -135,13 +141,16 @@ def train(
         estimator = options.estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
         if spool_dir is not None and not linear:
             raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
+        if spool_dir is not None and calibrate is not None:
+            raise usage_error("--calibrate keeps rows in memory: leave out --spool-dir.")
         check_model_output(model, data, force=force)
         if checkpoint is not None:
             _check_checkpoint(checkpoint, strategy)
         reading: dict[str, Any] = {"format": format, "label": label, "zero_based": zero_based}
-        if linear:
+        from_disk = linear and calibrate is None  # calibration trains on parts of the rows
+        if from_disk:
             reading["spool_dir"] = spool_dir
-        train_on = _train_linear if linear else _train_in_memory
+        train_on = _train_linear if from_disk else _train_in_memory
         training = train_on(estimator, data, class_weight or [], reading)
         interrupted, seconds = training.interrupted, training.seconds
         if interrupted and not any(begun(estimator)):

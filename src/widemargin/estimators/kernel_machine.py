@@ -47,6 +47,9 @@ from ..kernel.model.prediction import (
 from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
+from ..kernel.small_fit import SmallFit, is_small
+from .held_out import FoldedRows, HeldOut, decisions_by_refits
+from .kernel_held_out import can_share, decisions_on_shared_blocks, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
@@ -97,11 +100,14 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
             problems = self._pose(training, *self._kernel_and_rows(training))
             if self.warm_start:
                 problems = replace(problems, previous=self._previous_coefficients(training))
+            budget = Budget.of(self, seed)
             with FitProgress(name, self.tol) as progress:
                 if strategy is None:
-                    self._fit_exactly(training, problems, seed, progress)
+                    self._fit_exactly(training, problems, budget, progress)
                 else:
-                    self._fit_by_levels(training, problems, strategy, validation, seed, progress)
+                    self._fit_by_levels(training, problems, strategy, validation, budget, progress)
+                    if self.calibrate is not None:
+                        self._calibrate_divided(training, problems, strategy, validation, budget)
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
@@ -138,8 +144,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         neighbours: list[Duals] | None = None
         for label, model in path.labelled():
             problems = model._pose(training, kernel, rows)
+            budget = Budget.of(model, seed)
             with FitProgress(label, model.tol) as progress:
-                fit = model._fit_exactly(training, problems, seed, progress, neighbours)
+                fit = model._fit_exactly(training, problems, budget, progress, neighbours)
             neighbours = [each.iterate for each in fit.solved]
         return path.models
 
@@ -152,12 +159,15 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
             )
 
     def _pose(self, training: TrainingSet, kernel: Kernel, rows: Any) -> KernelProblems:
-        # The row weight is per unit of sample weight: class weights change emphasis, not scale.
-        weights = self._row_weight(float(training.weights.sum())) * training.weights
-        weights *= class_weights(self.class_weight, training)
         n_classes = len(training.classes)
         tasks = binary_tasks(training.codes, n_classes, self._scheme(n_classes))
-        return KernelProblems(tasks, kernel, rows, weights, self._loss())
+        return KernelProblems(tasks, kernel, rows, self._loss_weights(training), self._loss())
+
+    def _loss_weights(self, training: TrainingSet) -> Array:
+        """Return the weight of each row's loss."""
+        # The row weight is per unit of sample weight: class weights change emphasis, not scale.
+        weights: Array = self._row_weight(float(training.weights.sum())) * training.weights
+        return weights * class_weights(self.class_weight, training)
 
     def _seed(self) -> int:
         return seed_of(self.random_state)
@@ -166,11 +176,11 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         self,
         training: TrainingSet,
         problems: KernelProblems,
-        seed: int,
+        budget: Budget,
         progress: FitProgress,
         neighbours: Sequence[Duals] | None = None,
     ) -> ExactFit:
-        """Solve every binary problem as a whole, and set what comes of it."""
+        """Solve every binary problem as a whole, set what comes of it, and calibrate."""
         name = type(self).__name__
         for setting, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
             if value not in (None, "local"):
@@ -178,16 +188,59 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                     f"`{setting}` is for a training set that is divided; this one is solved as a "
                     "whole. Set `strategy` to 'sodm' or 'dc', for example."
                 )
-        budget = Budget.of(self, seed)
-        history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
-        fit = ExactFit(name, problems, self.solver, budget, history, neighbours)
+        own = self._training_budget(budget)
+        history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
+        kind = SmallFit if is_small(problems, self.solver, own) else ExactFit
+        fit = kind(name, problems, self.solver, own, history, neighbours)
 
         def keep(fit: ExactFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
 
         train(fit, fit.run_all, keep)
+        if self.calibrate is not None:
+            self._calibrate(training, problems, fit.coefficients(), budget)
         return fit
+
+    def _calibrate(
+        self, training: TrainingSet, problems: KernelProblems, coef: Array, budget: Budget
+    ) -> None:
+        """Calibrate a model of the whole training set by folds of it."""
+        folded = FoldedRows.of(training, pairwise=self._pairwise)
+        if can_share(problems, budget):
+            held = decisions_on_shared_blocks(self, folded, problems, coef, budget)
+        else:
+            held = decisions_by_refits(self, folded, budget, gamma=self._fitted_gamma)
+        self._set_calibration(scheme_of(problems), held, training)
+
+    def _calibrate_divided(
+        self,
+        training: TrainingSet,
+        problems: KernelProblems,
+        strategy: Strategy,
+        validation: ValidationSet | None,
+        budget: Budget,
+    ) -> None:
+        """Calibrate a model of a divided training set: by validation rows, or by one fold."""
+        if validation is not None:
+            codes = validation.codes
+            held = HeldOut(codes, np.ones(len(codes)), self._decisions(validation.X))
+        else:
+            folded = FoldedRows.of(training, pairwise=self._pairwise)
+            held = decisions_by_refits(
+                self,
+                folded,
+                budget,
+                most=1,
+                gamma=self._fitted_gamma,
+                strategy=strategy,
+                checkpoint=None,
+            )
+        self._set_calibration(scheme_of(problems), held, training)
+
+    @property
+    def _fitted_gamma(self) -> float | str:
+        return self.gamma if self.gamma_ is None else self.gamma_
 
     def _fit_by_levels(
         self,
@@ -195,11 +248,11 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         problems: KernelProblems,
         strategy: Strategy,
         validation: ValidationSet | None,
-        seed: int,
+        budget: Budget,
         progress: FitProgress,
     ) -> None:
         """Take every binary problem through the levels and set the fitted attributes."""
-        name, budget = type(self).__name__, Budget.of(self, seed)
+        name, seed, budget = type(self).__name__, budget.seed, self._training_budget(budget)
         engine = resolve_engine(self.engine, budget.threads)
         folder = None
         if self.checkpoint is not None:
@@ -303,6 +356,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
     def _set(
         self, training: TrainingSet, kernel: Kernel, coef: Array, attributes: dict[str, Any]
     ) -> None:
+        self.__dict__.pop("calibration_", None)  # of an earlier fit
         support = np.flatnonzero(np.any(coef != 0, axis=0))
         part = attributes["support_part_"]
         attributes["support_part_"] = (

@@ -24,10 +24,11 @@ from ..kernel.model.prediction import by_class, decisions, labels
 from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
+from .probabilities import Probabilities
 
 
 @with_parameters
-class KernelParameters(FitParameters):
+class KernelParameters(Probabilities, FitParameters):
     """Parameters that a classifier and the search for its ``C`` and ``gamma`` share.
 
     Parameters
@@ -50,8 +51,9 @@ class KernelParameters(FitParameters):
         'blocks': dual descent on blocks of the most violating rows, for any number of rows.
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
         conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
-        without the blocks, for comparison. 'auto': 'newton' up to 1,000 rows where the loss allows
-        it, 'blocks' otherwise.
+        without the blocks, for comparison. 'auto': 'blocks', up to 2,048 rows for all binary
+        problems in one call; 'newton' for linear kernels, and for up to 1,000 rows with a kernel
+        matrix or a ``tol`` below 1e-9, where the loss allows it.
     multi_class : {'auto', 'ovr', 'ovo'}, default='auto'
         One binary problem per class, or one per pair of classes (as SVC does). 'auto' takes pairs
         of up to 50 classes.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
@@ -17,11 +18,23 @@ from ..core.rows import canonical
 from ..core.training_set import TrainingSet, earlier_fit_kept
 from ..linear.model import Validation
 from ..linear.solvers import refuse
-from .linear_fit import fit_path, posed, train_linear
+from .linear_fit import budget_of, calibrate_linear, fit_path, posed, train_linear
 from .linear_model import LinearMachineParameters, LinearPredictor
 from .linear_streaming import fit_stream, partial_fit
 from .parameters import SquaredHingeLoss, WeightedMarginDistributionLoss
 from .validation import codes_of, hold_out
+
+
+def _keeps_no_rows(estimator: Any) -> bool:
+    """Return true if an estimator can learn from rows that are not kept."""
+    if estimator.calibrate is not None:
+        raise AttributeError(
+            "`partial_fit` keeps no rows, and so cannot calibrate on rows left out; got "
+            f"calibrate={estimator.calibrate!r}. Set calibrate=None, or calibrate the fitted model "
+            "on rows it has not seen, by sklearn.calibration.CalibratedClassifierCV("
+            "FrozenEstimator(model))."
+        )
+    return True
 
 
 class LinearMachine(LinearPredictor, LinearMachineParameters):
@@ -67,11 +80,16 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
             training, validation = self._validation(training, X, X_val, y_val, seed)
             problems = posed(self, training, seed)
             start = self._previous_weights(training.classes) if self.warm_start else None
+            budget = budget_of(self, problems, seed)
             try:
-                train_linear(self, problems, training.classes, seed, score=validation, start=start)
+                train_linear(
+                    self, problems, training.classes, budget, score=validation, start=start
+                )
             finally:
                 if isinstance(self.engine, str):  # made for this fit, without others' parts
                     problems.engine.release()
+            if self.calibrate is not None:
+                calibrate_linear(self, training, budget, validation)
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
@@ -139,6 +157,7 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
             fit_stream(self, batches, classes, n_features=n_features, spool_dir=spool_dir)
         return self
 
+    @available_if(_keeps_no_rows)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: Any = None
     ) -> Self:

@@ -25,9 +25,11 @@ from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import Engine, LocalEngine, resolve
 from ..linear.fit import LinearFit
 from ..linear.history import LinearHistory, Score
+from ..linear.model import Validation
 from ..linear.problem import LinearProblem
 from ..linear.problems import LinearProblems
 from ..linear.solvers import SolverOptions, dsvrg
+from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .path import Path
 
 # What `partial_fit` sets, and another fit ends.
@@ -76,11 +78,16 @@ def _some(block: RowBlock, rows: NDArray[np.int64], number: int) -> RowBlock:
     return RowBlock(f"{block.name}-{number}", block.X[rows], block.codes[rows], weight)
 
 
+def budget_of(estimator: Any, problems: LinearProblems, seed: int) -> Budget:
+    """Return the limits of a fit, which begins now."""
+    return Budget.of(estimator, seed, threads=problems.engine.share(1).threads)
+
+
 def train_linear(
     estimator: Any,
     problems: LinearProblems,
     classes: NDArray[Any],
-    seed: int,
+    budget: Budget,
     *,
     label: str | None = None,
     score: Score | None = None,
@@ -93,7 +100,7 @@ def train_linear(
     """
     name = type(estimator).__name__
     with FitProgress(label or name, estimator.tol) as progress:
-        budget = Budget.of(estimator, seed, threads=problems.engine.share(1).threads)
+        budget = estimator._training_budget(budget)
 
         def listener(row: Any) -> None:
             progress.report(row["begun"], row["relative_gap"])
@@ -128,10 +135,26 @@ def train_linear(
     return fit
 
 
+def calibrate_linear(
+    estimator: Any, training: TrainingSet, budget: Budget, validation: Validation | None = None
+) -> None:
+    """Calibrate a fitted classifier by validation rows, or by folds that start from its weights."""
+    if validation is not None:
+        (block,) = validation.blocks
+        decisions = estimator._decisions(block.X)
+        held = HeldOut(block.codes, np.ones(block.n_rows), decisions)
+    else:
+        start = {name: getattr(estimator, name) for name in ("classes_", "coef_", "intercept_")}
+        folded = FoldedRows.of(training, pairwise=False)
+        held = decisions_by_refits(estimator, folded, budget, start=start)
+    scheme = "binary" if len(estimator.coef_) == 1 else "rest"
+    estimator._set_calibration(scheme, held, training)
+
+
 def set_fitted(estimator: Any, classes: NDArray[Any], attributes: dict[str, Any]) -> None:
     """Set the fitted attributes, in place of those of ``partial_fit``."""
     estimator.classes_ = classes
-    for learnt in LEARNT:
+    for learnt in (*LEARNT, "calibration_"):
         vars(estimator).pop(learnt, None)
     for name, value in attributes.items():
         setattr(estimator, name, value)
@@ -145,14 +168,17 @@ def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) 
     training, validation = first._validation(path.training, path.X, None, None, seed)
     problems, neighbour = posed(first, training), None
     for label, model in path.labelled():
+        budget = budget_of(model, problems, seed)
         neighbour = train_linear(
             model,
             replace(problems, constants=LossConstants.of(model._loss(), model.C)),
             training.classes,
-            seed,
+            budget,
             label=label,
             score=validation,
             neighbour=neighbour,
             keep_duals=True,
         )
+        if model.calibrate is not None:
+            calibrate_linear(model, training, budget, validation)
     return path.models

@@ -15,10 +15,11 @@ from ..linear.model import decisions_of
 from ..linear.solvers import SOLVERS
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
 from .prediction import Predictor
+from .probabilities import Probabilities
 
 
 @with_parameters
-class LinearParameters(ConstantFeature, FitParameters):
+class LinearParameters(Probabilities, ConstantFeature, FitParameters):
     """Parameters that a classifier and the search for its ``C`` share.
 
     Parameters

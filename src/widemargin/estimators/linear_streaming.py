@@ -24,7 +24,7 @@ from ..linear.history import LinearHistory
 from ..linear.model import split_weights
 from ..linear.online import absorb
 from ..linear.problems import LinearProblems
-from .linear_fit import loss_of, train_linear
+from .linear_fit import budget_of, loss_of, train_linear
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
@@ -34,6 +34,7 @@ def fit_stream(estimator: Any, batches: Any, classes: Any, **options: Any) -> No
     """Write batches to disk, and train on what is mapped from there."""
     estimator._check_parameters()
     _refuse_validation(estimator)
+    _refuse_calibration(estimator)
     with spooled(estimator, batches, classes=classes, **options) as rows:
         fit_spooled(estimator, rows)
 
@@ -52,6 +53,7 @@ def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
 
 def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     """Train on rows on disk."""
+    _refuse_calibration(estimator)
     warn_if_few_features_dominate(rows.X, UNEVEN_PENALTY)
     weights = rows.weights
     if estimator.class_weight is not None:
@@ -68,7 +70,19 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     estimator.n_features_in_ = rows.n_features
     _set_names(estimator, rows.feature_names)
     start = estimator._previous_weights(rows.classes) if estimator.warm_start else None
-    train_linear(estimator, problems, rows.classes, estimator._seed(), start=start)
+    budget = budget_of(estimator, problems, estimator._seed())
+    train_linear(estimator, problems, rows.classes, budget, start=start)
+
+
+def _refuse_calibration(estimator: Any) -> None:
+    """Raise ValueError if rows on disk would have to be divided into folds."""
+    if estimator.calibrate is not None:
+        raise ValueError(
+            "Rows of a stream are on disk, and calibration trains on parts of them; got "
+            f"calibrate={estimator.calibrate!r}. Set it to None, use `fit`, or calibrate the "
+            "fitted model on rows it has not seen, by sklearn.calibration."
+            "CalibratedClassifierCV(FrozenEstimator(model))."
+        )
 
 
 def _refuse_validation(estimator: Any) -> None:
@@ -125,6 +139,7 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     if n_rows:
         w, past = _absorbed(problems, budget, w, past)
     estimator.classes_ = labels
+    vars(estimator).pop("calibration_", None)  # of an earlier fit
     estimator._learnt_constant = problems.constant
     estimator.curvature_ = past
     estimator.coef_, estimator.intercept_ = split_weights(w, problems.constant)

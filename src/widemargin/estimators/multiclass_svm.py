@@ -38,12 +38,16 @@ from ..multiclass.problem import (
     StoredWeights,
 )
 from ..multiclass.solvers import SOLVERS, refuse
+from .held_out import FoldedRows, decisions_by_refits
 from .multiclass_svm_prediction import MulticlassPredictor
 from .parameters import ConstantFeature, FitParameters, WeightedLoss
+from .probabilities import Probabilities
 
 
 @with_parameters
-class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameters, WeightedLoss):
+class MulticlassSVMClassifier(
+    MulticlassPredictor, Probabilities, ConstantFeature, FitParameters, WeightedLoss
+):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
@@ -172,9 +176,15 @@ class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameter
                 solver = choose(self.solver, problem, budget.memory)
                 listener = partial(self._show, progress)
                 start = self._earlier if self.warm_start else None
-                fit = MulticlassFit(name, problem, solver, budget, listener, start)
+                own = self._training_budget(budget)
+                fit = MulticlassFit(name, problem, solver, own, listener, start)
 
                 train(fit, fit.run, lambda fit: self._set_fitted(fit, training.classes))
+            if self.calibrate is not None:
+                folded = FoldedRows.of(training, pairwise=False)
+                held = decisions_by_refits(self, folded, budget)
+                scheme = "binary" if self.coef_.shape[0] == 1 else "margins"
+                self._set_calibration(scheme, held, training)
         return self
 
     def _pose(self, training: TrainingSet, engine: Engine) -> MulticlassProblem:
@@ -216,6 +226,7 @@ class MulticlassSVMClassifier(MulticlassPredictor, ConstantFeature, FitParameter
 
     def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
         self.classes_ = classes
+        self.__dict__.pop("calibration_", None)  # of an earlier fit
         for name, value in fit.attributes().items():
             setattr(self, name, value)
         self._duals = fit.found.duals if self.warm_start else None

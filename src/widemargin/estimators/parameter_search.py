@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
-from .search_grid import AXES, Folds, FoldScores, best_row, results_table, scores_by_paths
+from .search_grid import (
+    AXES,
+    Folds,
+    FoldScores,
+    best_row,
+    needs_probabilities,
+    results_table,
+    scores_by_paths,
+)
 from .shared_search import can_share, scores_on_shared_blocks
 
 DEFAULT_FOLDS = 5
@@ -179,12 +187,14 @@ class ParameterSearch:
         return self._classifier(**{**kept, **self._fixed, **chosen})
 
     def _search(
-        self, Cs: Array, settings: list[dict[str, float]], folds: Folds
+        self: Any, Cs: Array, settings: list[dict[str, float]], folds: Folds
     ) -> list[FoldScores]:
         """Score every C on every fold, one setting after another."""
         found = []
         for setting in settings:
-            classifier = self._classifier_with(C=float(Cs[0]), **setting)
+            # Only scores of probabilities are worth the calibration of every model.
+            calibrate = self.calibrate if needs_probabilities(folds.scorer) else None
+            classifier = self._classifier_with(C=float(Cs[0]), calibrate=calibrate, **setting)
             classifier._check_parameters()
             shared = can_share(classifier, folds)
             score = scores_on_shared_blocks if shared else scores_by_paths

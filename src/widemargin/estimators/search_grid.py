@@ -188,6 +188,14 @@ class Folds:
                 )
 
 
+def needs_probabilities(scorer: Scorer | None) -> bool:
+    """Return whether a scorer asks a model for probabilities, or may do so."""
+    if scorer is None:
+        return False
+    methods = getattr(scorer, "_response_method", "predict_proba")  # unknown of a user's function
+    return "predict_proba" in methods and "decision_function" not in methods
+
+
 @dataclass(frozen=True)
 class FoldScores:
     """Scores and times in seconds, each of shape (n_Cs, n_folds)."""

@@ -48,11 +48,14 @@ def can_share(classifier: Any, folds: Folds) -> bool:
 
     They may for named kernels without negative eigenvalues, problems on all rows (two classes, or
     one against the rest), every class in every fold, more rows than are worth solving alone, and
-    enough memory for blocks. A scorer that the user wrote may need more than a model's decisions.
+    enough memory for blocks. A scorer that the user wrote, or one of
+    probabilities, needs more than a model's decisions.
     """
     if not isinstance(classifier, KernelMachine):
         return False
     known = folds.scorer is None or hasattr(folds.scorer, "_score_func")
+    if classifier.calibrate is not None:
+        return False
     if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
         return False
     classes = np.unique(folds.y)

@@ -6,8 +6,8 @@
 
 ``container`` turns a header and arrays into bytes and back; ``encoding`` and ``decoding`` turn
 Python values into JSON and arrays and back; ``registry`` lists the classes a file may name and how
-to check their fitted attributes (``checks``, ``kernel_machine``); ``atomic_write`` puts bytes on
-disk; ``model_file`` puts them together.
+to check their fitted attributes (``checks``, ``kernel_machine``, ``calibration``);
+``atomic_write`` puts bytes on disk; ``model_file`` puts them together.
 """
 
 from .container import ModelFileError

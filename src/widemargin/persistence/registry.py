@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .calibration import check_calibration
 from .checks import (
     check_gossip,
     check_linear_machine,
@@ -99,3 +100,4 @@ def estimator_class(name: str) -> type[Any]:
 def check_fitted(estimator: Any) -> None:
     """Raise ValueError, saying why, if the fitted attributes of `estimator` do not fit together."""
     ESTIMATORS[type(estimator).__name__](estimator)
+    check_calibration(estimator)
