@@ -283,7 +283,7 @@ def test_pairwise_decisions_of_problems_that_are_not_pairwise(
 ) -> None:
     message = r"decision_function_shape='ovo' needs pairwise problems; got multi_class='ovr'"
     with pytest.raises(ValueError, match=message):
-        kind(decision_function_shape="ovo").fit(X, y)
+        kind(decision_function_shape="ovo", multi_class="ovr").fit(X, y)
 
 
 # Precomputed and callable kernels

@@ -23,8 +23,8 @@ LIMITS = {
 }
 SEARCH = {"cv": None, "scoring": None, "refit": True}
 ODM = {"lam": None, "upsilon": 0.5, "theta": 0.2}
-SHAPE = {"degree": 3, "coef0": 0.0, "fit_intercept": False}
-TASKS = {"solver": "auto", "multi_class": "ovr", "decision_function_shape": "ovr"}
+SHAPE = {"degree": 3, "coef0": 0.0, "fit_intercept": "auto"}
+TASKS = {"solver": "auto", "multi_class": "auto", "decision_function_shape": "ovr"}
 KERNEL = {
     **{"gamma": "scale", **SHAPE, "strategy": "auto", **TASKS, **LIMITS, "max_iter": None},
     **{"engine": "local", "checkpoint": None, "warm_start": False, "verbose": 0},

@@ -64,7 +64,7 @@ def problems_of(model: Any, y: np.ndarray) -> Iterator[BinaryProblem]:
     for number in range(len(dual_coef) if ours else len(pairs)):
         if len(classes) == 2:
             rows, label, on_support = everything, _sign(y == classes[1]), dual_coef[0]
-        elif ours and model.multi_class == "ovr":
+        elif ours and model.multi_class_ == "ovr":
             rows, label, on_support = everything, _sign(y == classes[number]), dual_coef[number]
         else:
             i, j = pairs[number]
@@ -76,7 +76,7 @@ def problems_of(model: Any, y: np.ndarray) -> Iterator[BinaryProblem]:
         coef = np.zeros(len(y))
         coef[model.support_] = on_support
         if ours:
-            constant = 1.0 if model.fit_intercept else 0.0
+            constant = model.kernel_constant_
             yield BinaryProblem(rows, label, coef[rows], constant=constant)
         else:
             intercept = float(np.ravel(model.intercept_)[number])

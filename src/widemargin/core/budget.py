@@ -138,5 +138,10 @@ def _either(
 
 
 def seed_of(random_state: Any) -> int:
-    """Draw the seed of a fit from the parameter ``random_state``."""
+    """Draw the seed of a fit from the parameter ``random_state``.
+
+    None is a fixed seed: the same data and settings give the same model every time.
+    """
+    if random_state is None:
+        return 0
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -62,7 +62,7 @@ def can_share(classifier: Any, folds: Folds) -> bool:
     if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
         return False
     classes = np.unique(folds.y)
-    if classifier.multi_class == "ovo" and len(classes) > 2:
+    if len(classes) > 2 and classifier._scheme(len(classes)) == "ovo":
         return False
     trained = [folds.trained(k) for k in range(len(folds.splits))]
     if min(len(rows) for rows in trained) <= ALONE_ROWS:
@@ -96,8 +96,9 @@ class KnownDecisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def scores_on_shared_blocks(classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
     """Solve all folds together, one value of C after another."""
     classes, codes = np.unique(folds.y, return_inverse=True)
-    tasks = binary_tasks(codes, len(classes), classifier.multi_class)
-    kernel, rows = classifier._kernel_and_rows(folds.X, folds.weight)
+    tasks = binary_tasks(codes, len(classes), classifier._scheme(len(classes)))
+    everything = TrainingSet(folds.X, classes, codes, folds.weight, None, len(codes))
+    kernel, rows = classifier._kernel_and_rows(everything)
     threads, memory = thread_count(classifier.n_jobs), memory_bytes(classifier.memory_limit)
     n_folds, seed = len(folds.splits), classifier._seed()
     seconds = np.zeros((len(Cs), n_folds))

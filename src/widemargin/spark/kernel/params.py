@@ -60,6 +60,11 @@ def to_gamma(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toFloat(value)
 
 
+def to_intercept(value: Any) -> Any:
+    """Convert whether there is an intercept: a truth value, or the name of a rule."""
+    return value if isinstance(value, str) else TypeConverters.toBoolean(value)
+
+
 class KernelKeywords(StageKeywords, total=False):
     """Keywords of the kernel classifiers' constructors."""
 
@@ -110,7 +115,9 @@ class KernelParams(FormerPartitions, StageParams):
     degree = param("degree of the kernel 'poly' (1 to 64).", TypeConverters.toInt)
     coef0 = param("constant of the kernels 'poly' and 'sigmoid'.", TypeConverters.toFloat)
     fitIntercept = param(
-        "whether to add a constant to the kernel, a penalised intercept.", TypeConverters.toBoolean
+        "whether to add a constant to the kernel, a penalised intercept; 'auto' does so for "
+        "'linear', 'poly' and 'sigmoid', and for up to 1,000 rows.",
+        to_intercept,
     )
     strategy = param(
         "how rows are divided: 'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' "
