@@ -338,6 +338,13 @@ def test_wrong_usage(run, tables, options, message):  # noqa: F811
     assert not os.path.exists("data.wm")
 
 
+def test_labels_that_are_no_classes(run, tmp_path):  # noqa: F811
+    np.savetxt(tmp_path / "data.csv", np.random.default_rng(0).normal(size=(40, 3)), delimiter=",")
+    code, _, err = run("train", "data.csv")
+    assert code == 1
+    assert "40 classes in 40 rows. Is the label column the right one?" in err
+
+
 def test_interrupt(run, tables, monkeypatch):  # noqa: F811
     def interrupt(self, X, y):
         raise KeyboardInterrupt
