@@ -25,3 +25,5 @@ TOLERANCES = {
 POLISHED_OBJECTIVE = 1e-9
 # Decisions of problems that are the same but for how they are written (a weight, or the row twice).
 SAME_DECISION = 1e-7
+# A `tol` this small asks for the last digits of problems of up to 1,000 rows.
+LAST_DIGITS = 1e-10

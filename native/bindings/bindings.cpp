@@ -19,6 +19,7 @@
 #include "bindings/multiclass.hpp"
 #include "bindings/python_arrays.hpp"
 #include "bindings/site.hpp"
+#include "bindings/small_problems.hpp"
 #include "kernel/block_descent.hpp"
 #include "kernel/kernel_evaluation.hpp"
 
@@ -198,6 +199,10 @@ NB_MODULE(_native, m) {
             "cache_bytes"_a, "shrinking"_a, "threads"_a, "seed"_a);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
+    m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert(), "diagonal"_a,
+          "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
+          "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(), "relative_gap"_a,
+          "last_digits"_a, "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a, "stop"_a);
     bind_linear<float>(m, "LinearProblem32");
     bind_linear<double>(m, "LinearProblem64");
     bind_bundle(m);

@@ -37,6 +37,7 @@ _PUBLIC = {
     "load_model": "persistence",
     "save": "persistence",
     "show_versions": "core.versions",
+    "to_onnx": "export",
 }
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "load_model",
     "save",
     "show_versions",
+    "to_onnx",
 ]
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
         SVMClassifier,
         SVMClassifierCV,
     )
+    from .export import to_onnx
     from .inspection import (
         ConvergenceDisplay,
         LeaderboardDisplay,

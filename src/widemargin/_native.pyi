@@ -130,6 +130,28 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
+def solve_small_problems(
+    kernel: _Floats,
+    diagonal: _Floats,
+    code: NDArray[np.int64],
+    lower_margin: float,
+    upper_margin: float,
+    below: _Floats,
+    above: _Floats,
+    bound: _Floats,
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+    coef: _Floats,
+    *,
+    relative_gap: float,
+    last_digits: bool,
+    sets: int,
+    working_set: int,
+    whole_set: int,
+    threads: int,
+    seed: int,
+    stop: Callable[[], bool],
+) -> tuple[_Floats, _Floats, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]: ...
 
 class _LinearProblem:
     def __init__(

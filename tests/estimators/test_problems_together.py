@@ -89,7 +89,7 @@ def test_an_error_in_one_of_them_is_raised(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(problems, "solve_binary", fail)
     with pytest.raises(LookupError, match="from a problem"):
-        SVMClassifier(n_jobs=2).fit(*five_classes(300))
+        SVMClassifier(solver="blocks", n_jobs=2).fit(*five_classes(300))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

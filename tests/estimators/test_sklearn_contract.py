@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import warnings
 
 import joblib
@@ -23,6 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tolerances import LAST_DIGITS
 from widemargin import Cascade, Clustered, ODMClassifier, Stratified, SVMClassifier
 from widemargin.engines import LocalEngine
 
@@ -208,9 +210,10 @@ def test_probabilities_by_calibration(kind: type, method: str, iris: tuple) -> N
 def test_cross_validation_with_a_precomputed_kernel(kind: type, iris: tuple) -> None:
     """``pairwise`` tells the splitter to cut rows and columns."""
     X, y = iris
-    direct = cross_val_predict(kind("linear"), X, y, cv=3, method="decision_function")
-    through_gram = cross_val_predict(
-        kind("precomputed"), X @ X.T, y, cv=3, method="decision_function"
+    models = [kind(kernel, tol=LAST_DIGITS) for kernel in ("linear", "precomputed")]
+    direct, through_gram = (
+        cross_val_predict(model, rows, y, cv=3, method="decision_function")
+        for model, rows in zip(models, (X, X @ X.T), strict=True)
     )
     np.testing.assert_allclose(through_gram, direct, atol=1e-7)
 
@@ -334,6 +337,7 @@ def test_html_repr(kind: type, cancer: tuple) -> None:
 @classes
 def test_verbose_prints_the_gap(kind: type, cancer: tuple, capsys: pytest.CaptureFixture) -> None:
     kind(verbose=1).fit(*cancer)
-    assert f"[{kind.__name__}] iteration 0: relative gap" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert re.search(rf"\[{kind.__name__}\] iteration \d+: relative gap \d", printed)
     kind().fit(*cancer)
     assert capsys.readouterr().out == ""

@@ -190,7 +190,9 @@ def test_interrupt_leaves_duals_of_all_rows() -> None:
 # As estimators show it
 
 
-@pytest.mark.parametrize("model", [ODMClassifier(), SVMClassifier()], ids=["odm", "svm"])
+@pytest.mark.parametrize(
+    "model", [ODMClassifier(solver="newton"), SVMClassifier(solver="blocks")], ids=["odm", "svm"]
+)
 def test_all_copies_are_support_vectors(model: ODMClassifier | SVMClassifier) -> None:
     X, y = coarse_rows()
     weights = np.random.default_rng(4).uniform(0, 2, size=200) * (np.arange(200) % 7 > 0)

@@ -45,7 +45,10 @@ def blobs(n_classes=3, dtype=np.float64, n_rows=40, n_features=4):
 
 
 def assert_same_model(loaded, fitted, X):
-    for method in ("predict", "decision_function"):
+    methods = ["predict", "decision_function"]
+    if "calibration_" in vars(fitted):
+        methods.append("predict_proba")
+    for method in methods:
         expected, got = getattr(fitted, method)(X), getattr(loaded, method)(X)
         assert got.dtype.kind == expected.dtype.kind
         assert expected.tolist() == got.tolist()  # bit for bit: no tolerance
@@ -787,6 +790,10 @@ def test_golden_files_still_predict_the_same(path):
     np.testing.assert_allclose(
         model.decision_function(X), expected["decision_function"], rtol=tolerance, atol=tolerance
     )
+    if "predict_proba" in expected:
+        np.testing.assert_allclose(
+            model.predict_proba(X), expected["predict_proba"], rtol=tolerance, atol=tolerance
+        )
     if expected["estimator"] == "Pipeline":  # its parameters are estimators, equal to no others
         assert loads(dumps(model)).predict(X).tolist() == expected["predict"]
     else:

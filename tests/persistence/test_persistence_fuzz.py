@@ -44,6 +44,7 @@ WORDS = [
     *("LinearODMClassifier", "LinearSVMClassifier", "coef_", "curvature_", "dual", "online"),
     *("MulticlassSVMClassifier", "density_", "ww", "llw", "cs", "printed"),
     *("GossipClassifier", "topology_", "sites_", "ring", "gadget", "norm", "crash", "opposite"),
+    *("sigmoid", "isotonic", "binary", "rest", "margins", "pairs", "calibration_", "slope"),
     *("local", "dc", "sodm", "cascade", "routing_", "support_part_", "support_class_", "level_"),
     *("sklearn.pipeline.Pipeline", "sklearn.preprocessing.OneHotEncoder", "sklearn.impute.Imputer"),
     *("sklearn.preprocessing.StandardScaler", "passthrough", "drop", "town", "length", "steps"),
@@ -67,6 +68,7 @@ NODES = [
     *({"$array": "coef_"}, {"$array": "curvature_"}),
     *({"$array": "dual_coef_"}, {"$array": "support_"}, {"$array": "intercept_"}),
     *({"$array": "support_part_"}, {"$array": "support_class_"}, {"$array": "routing_.0.coef"}),
+    *({"$array": "calibration_.slope"}, {"$array": "calibration_.start"}, {"slope": [1.0]}),
     *({"$strategy": ["Cascade", {}]}, {"$strategy": ["Clustered", {"levels": 20, "fan_in": 1024}]}),
     *({"$strategy": ["Stratified", {"n_strata": 10**30}]}, {"$strategy": ["Cascade", {"x": 1}]}),
     *({"$strategy": ["Strategy", {}]}, {"$strategy": "Cascade"}, {"$strategy": ["Cascade"]}),
@@ -309,11 +311,16 @@ def outcome(data, samples):
         try:
             labels = model.predict(X)
             scores = model.decision_function(X)
+            calibrated = getattr(model, "predict_proba", None)
+            probabilities = None if calibrated is None else calibrated(X)
         except ValueError:
             continue  # such as: this model wants five features
         assert labels.shape == (X.shape[0],), (labels.shape, X.shape)
         assert scores.shape[0] == X.shape[0]
         assert np.isin(labels, model.classes_).all()
+        if probabilities is not None and np.isfinite(scores).all():
+            assert np.all((probabilities >= 0) & (probabilities <= 1))
+            assert (model.classes_[probabilities.argmax(axis=1)] == labels).all()
     return "loaded"
 
 

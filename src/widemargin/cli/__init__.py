@@ -1,4 +1,4 @@
-"""The ``widemargin`` command: train, predict, evaluate, info, gossip, site.
+"""The ``widemargin`` command: train, predict, evaluate, info, export, gossip, site.
 
 Only typer and the standard library are imported here and at the top of the command modules, so
 that ``--help`` and mistyped options answer at once; each command imports what it needs.
@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from .export import export
 from .gossip import gossip
 from .grouped_help import GroupedCommand
 from .info import info
@@ -67,6 +68,7 @@ app.command(cls=GroupedCommand)(train)
 app.command(cls=GroupedCommand)(predict)
 app.command(cls=GroupedCommand)(evaluate)
 app.command(cls=GroupedCommand)(info)
+app.command(cls=GroupedCommand)(export)
 app.add_typer(gossip)
 app.add_typer(site)
 

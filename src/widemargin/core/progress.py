@@ -170,7 +170,7 @@ class FitProgress:
             iteration, gap = row["iteration"], row["relative_gap"]
             active, rows = row["active_rows"], row["rows"]
             self.report(iteration, gap, active, rows)
-            if verbose and iteration % 10 == 0:
+            if verbose and (iteration % 10 == 0 or gap <= self.tol):
                 print(
                     f"[{name}] iteration {iteration}: relative gap {gap:.2e}, "
                     f"{active} of {rows} rows active"

@@ -14,7 +14,7 @@ from ..core.calibrators import METHODS
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.training_set import COLUMNS
-from .auto_candidates import FAMILIES, grid
+from .auto_candidates import FAMILIES, grid, untried
 from .auto_final import LastFit
 from .auto_leaderboard import leaderboard
 from .auto_prediction import AutoPredictor
@@ -170,7 +170,6 @@ class AutoClassifier(AutoPredictor):
             names = [each for each in names if not FAMILIES[each].weighted] or names
         problem = self._problem(table)
         splits = splits_of(self.cv, table.given, table.row_of, table.codes, table.seed)
-        candidates = grid(names, table.scale)
         last = LastFit(problem, self.calibrate, self.max_time, began)
         name = type(self).__name__
         with FitProgress(name, 1e-3) as progress:
@@ -187,9 +186,9 @@ class AutoClassifier(AutoPredictor):
 
             search = Search(problem, splits, time_left, report)
             try:
-                search.run(candidates)
+                search.run(grid(names, table.scale))
                 best = search.best
-                last.run(search, candidates[0] if best is None else best.candidate)
+                last.run(search, untried(names, table.scale) if best is None else best.candidate)
             except KeyboardInterrupt:
                 if last.model is None:
                     last.take(search)

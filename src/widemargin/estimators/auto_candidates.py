@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from .kernel import ODMClassifier, SVMClassifier
@@ -67,7 +68,10 @@ def _kernel_family(estimator: type[Any], kernel: str, *, weighted: bool = False)
     return Family(estimator, fixed, KERNEL_CS, GAMMAS, 2.0, weighted)
 
 
+# The cheapest come first.
 FAMILIES: dict[str, Family] = {
+    "linear SVM": Family(LinearSVMClassifier, {}, LINEAR_CS),
+    "linear ODM": Family(LinearODMClassifier, {}, LINEAR_CS),
     "SVM, rbf": _kernel_family(SVMClassifier, "rbf"),
     "SVM, laplacian": _kernel_family(SVMClassifier, "laplacian"),
     "SVM, rbf, weighted": _kernel_family(SVMClassifier, "rbf", weighted=True),
@@ -75,8 +79,6 @@ FAMILIES: dict[str, Family] = {
     "ODM, rbf": _kernel_family(ODMClassifier, "rbf"),
     "ODM, laplacian": _kernel_family(ODMClassifier, "laplacian"),
     "ODM, laplacian, weighted": _kernel_family(ODMClassifier, "laplacian", weighted=True),
-    "linear SVM": Family(LinearSVMClassifier, {}, LINEAR_CS),
-    "linear ODM": Family(LinearODMClassifier, {}, LINEAR_CS),
 }
 
 
@@ -134,7 +136,7 @@ class Candidate:
 
 
 def grid(names: list[str], scale: float) -> list[Candidate]:
-    """Return the candidates of some families, those most likely to do well first.
+    """Return the candidates of some families, in turns, those most likely to do well first.
 
     Parameters
     ----------
@@ -143,13 +145,22 @@ def grid(names: list[str], scale: float) -> list[Candidate]:
     scale : float
         The gamma that "scale" stands for.
     """
-    found = []
-    for name in names:
-        family = FAMILIES[name]
-        start = Candidate(name, 1.0)
-        if family.margin_distribution:
-            start = start.with_value("theta", 0.2).with_value("upsilon", 0.5)
-        near_first = sorted(family.gammas, key=lambda each: (max(each, 1 / each), each))
-        starts = [start.with_value("gamma", each * scale) for each in near_first] or [start]
-        found += [each.with_value("C", C) for each in starts for C in family.Cs]
-    return found
+    turns = zip_longest(*(_paths(name, scale) for name in names), fillvalue=[])
+    return [each for turn in turns for path in turn for each in path]
+
+
+def untried(names: list[str], scale: float) -> Candidate:
+    """Return the candidate to take if there is no time to try any."""
+    path = _paths(names[0], scale)[0]
+    return path[len(path) // 2]
+
+
+def _paths(name: str, scale: float) -> list[list[Candidate]]:
+    """Return the candidates of a family, those that differ by C only together."""
+    family = FAMILIES[name]
+    start = Candidate(name, 1.0)
+    if family.margin_distribution:
+        start = start.with_value("theta", 0.2).with_value("upsilon", 0.5)
+    near_first = sorted(family.gammas, key=lambda each: (max(each, 1 / each), each))
+    starts = [start.with_value("gamma", each * scale) for each in near_first] or [start]
+    return [[each.with_value("C", C) for C in family.Cs] for each in starts]

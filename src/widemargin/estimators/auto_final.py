@@ -159,10 +159,10 @@ class LastFit:
     def _train_divided(self, search: Search, candidate: Candidate) -> bool:
         """Train on clusters, unless there is no time or the model is worse; tell which."""
         train, held_out = search.splits.parts[0]
-        part = PART_ROWS
-        while part >= FEWEST_PART_ROWS and (len(train) / part) * self._expected(
-            search, candidate, part
-        ) > (EXPECTED_SHARE * self.time_left):
+        part, enough = PART_ROWS, EXPECTED_SHARE * self.time_left
+        while part >= FEWEST_PART_ROWS:
+            if len(train) / part * self._expected(search, candidate, part) <= enough:
+                break
             part //= 2
         if part < FEWEST_PART_ROWS or len(train) < 2 * part:
             return False

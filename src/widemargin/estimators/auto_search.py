@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Array
 from .auto_candidates import Candidate
 from .auto_relevance import MOST_ROWS, relevance, weighted
-from .auto_splits import Indices, Rung, Splits
+from .auto_splits import FEW_SPLITS, Indices, Rung, Splits
 from .search_grid import SAME_SCORE, Scorer
 
 # Share of the candidates that a rung passes on, and fewest of them.
@@ -36,6 +36,8 @@ PASSED_ON, FEWEST = 1 / 3, 4
 BEHIND = 3.0
 # Relative gap of the models of a search; the last fit has the default of its classifier.
 SEARCH_TOL = 1e-2
+# A fit of few rows takes as long as if it had so many more: the rest is not solving.
+OVERHEAD_ROWS = 2_000
 # Steps of the search between the values of the grid, as parts of a step of the grid.
 REFINEMENTS = (0.5, 0.5)
 
@@ -203,13 +205,25 @@ class Search:
                     break  # no row could be held out
                 if best.score >= 1.0 - SAME_SCORE and self.problem.scorer is None:
                     break
-                tried = {each.candidate for each in self.finalists}
-                near = [each for each in best.candidate.neighbours(step) if each not in tried]
-                self._try(near, ladder[-1], "neighbours of the best, fits", self.finalists)
+                self._try_neighbours(best, step)
                 if self.best is best:
                     break
         except OutOfTime:
             pass
+
+    def _try_neighbours(self, best: Trial, step: float) -> None:
+        """Try what is near the best candidate: on few splits, then on all if that is no worse."""
+        tried, finalists = {each.candidate for each in self.finalists}, self.finalists
+        near = [each for each in best.candidate.neighbours(step) if each not in tried]
+        few = Rung(best.rung.rows, min(FEW_SPLITS, best.rung.splits))
+        tested, begun = self.tested, len(self.trials)
+        try:
+            self._try(near, few, "neighbours of the best on few splits, fits", [])
+        finally:
+            self.finalists, self.tested = finalists, tested
+        enough = best.scores[: few.splits].mean() - SAME_SCORE
+        near = [each.candidate for each in self.trials[begun:] if each.score >= enough]
+        self._try(near, best.rung, "neighbours of the best, fits", finalists)
 
     def _try(
         self, candidates: Sequence[Candidate], rung: Rung, name: str, finalists: list[Trial]
@@ -283,7 +297,8 @@ class Search:
         if not known:
             return None
         _, size, seconds = max(known)
-        return float(seconds * max(1.0, rows / size) ** candidate.family.order)
+        growth = (rows + OVERHEAD_ROWS) / (size + OVERHEAD_ROWS)
+        return float(seconds * max(1.0, growth) ** candidate.family.order)
 
     def _trial(self, candidate: Candidate, rung: Rung) -> Trial:
         known = [self._known[candidate, rung.rows, split] for split in range(rung.splits)]

@@ -25,7 +25,9 @@ REPEATED_ROWS, REPEATS = 600, 3
 # Share of the rows that is held out, and bounds of their number.
 HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.2, 2_000, 10_000
 # Training rows of the first rung, and about how many times as many the next one has.
-FIRST_ROWS, GROWTH = 500, 3.0
+FIRST_ROWS, GROWTH = 300, 3.0
+# Splits that suffice to see which candidates are far behind.
+FEW_SPLITS = 2
 
 
 @dataclass(frozen=True)
@@ -110,17 +112,13 @@ def _check(pairs: list[tuple[Indices, Indices]], codes: Indices) -> None:
 
 
 def ladder_of(n_rows: int, n_splits: int, repeats: int = 1) -> list[Rung]:
-    """Return rungs up to all training rows: more of them, then more splits.
-
-    Few rows on few splits suffice to see which candidates are far behind.
-    """
+    """Return rungs up to all training rows: more of them, then more splits."""
     steps = round(np.log(max(1.0, n_rows / FIRST_ROWS)) / np.log(GROWTH))
     rows = [round(n_rows * GROWTH ** (k - steps)) for k in range(steps + 1)]
-    few = min(2, n_splits)
+    few = min(FEW_SPLITS, n_splits)
     rungs = [Rung(each, few) for each in rows]
     rungs.append(Rung(n_rows, n_splits))
     rungs.append(Rung(n_rows, n_splits * repeats))
-    # A rung that only has more splits than the one before takes its place, unless it is the first.
     kept = [a for a, b in pairwise(rungs) if a != b]
     return [*kept, rungs[-1]]
 

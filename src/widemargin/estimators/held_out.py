@@ -52,49 +52,37 @@ class FoldedRows:
         """Deal rows out over the folds, each class evenly."""
         n, n_classes = len(training.codes), len(training.classes)
         stored = training.X.nnz if sp.issparse(training.X) else training.X.size
-        if pairwise:
-            group = first = np.arange(n)
-        else:
-            group, first = copies_in_own_order(training.X, training.codes)
+        merged = first = np.arange(n)
+        if not pairwise:
+            merged, first = copies_in_own_order(training.X, training.codes)
             if len(first) == n and stored > CANONICAL_VALUES:  # no copies: spare one of the data
-                group = first = np.arange(n)
-        n_folds = min(FOLDS, max(2, int(np.bincount(training.codes[first]).max())))
-        fold_of_group = np.full(len(first), NO_FOLD, dtype=np.int64)
+                merged = first = np.arange(n)
+        weight = np.bincount(merged, training.weights).astype(np.float64)
+        # A class that is one row, several times, is two rows of half the weight: one in each of
+        # two folds.
+        single = np.bincount(training.codes[first], minlength=n_classes) == 1
+        doubled = np.flatnonzero(single[training.codes[first]] & (weight >= 2.0))
+        weight[doubled] *= 0.5
+        first, weight = np.append(first, first[doubled]), np.append(weight, weight[doubled])
+        codes = training.codes[first]
+        counts = np.bincount(codes, minlength=n_classes)
+        n_folds = max(2, min(FOLDS, int(counts.max())))
+        fold = np.full(len(first), NO_FOLD, dtype=np.int64)
         dealt = 0
-        for code in range(n_classes):
-            members = np.flatnonzero(training.codes[first] == code)
-            if members.size > 1:
-                fold_of_group[members] = (dealt + np.arange(members.size)) % n_folds
-                dealt += members.size
-        fold = fold_of_group[group]
-        alone = []
-        for code in range(n_classes):
-            rows = np.flatnonzero(training.codes == code)
-            if fold[rows[0]] == NO_FOLD and rows.size > 1:  # only copies of one row: deal these out
-                fold[rows] = np.arange(rows.size) % n_folds
-            elif rows.size == 1:
-                alone.append(training.classes[code])
-        if alone:
+        for members in (np.flatnonzero(codes == code) for code in np.flatnonzero(counts > 1)):
+            fold[members] = (dealt + np.arange(members.size)) % n_folds
+            dealt += members.size
+        if np.any(counts == 1):
+            alone = training.classes[counts == 1].tolist()
             warn(
                 f"Classes of a single row cannot be calibrated: {alone[:5]}. They stay improbable "
                 "wherever another class is predicted; give them two rows or more, or leave them "
                 "out."
             )
-        if len(first) == n:
-            # The rows as they are, in their own order where that was asked for.
-            merged = group
-        else:
-            key = group * (n_folds + 1) + fold + 1
-            _, first, merged = np.unique(key, return_index=True, return_inverse=True)
-        together = TrainingSet(
-            take_rows(training.X, None if _in_order(first, n) else first, pairwise),
-            training.classes,
-            training.codes[first],
-            np.bincount(merged, training.weights).astype(np.float64),
-            None,
-            len(first),
-        )
-        return cls(together, first, merged, fold[first], pairwise)
+        as_given = first.size == n and bool(np.array_equal(first, np.arange(n)))
+        X = take_rows(training.X, None if as_given else first, pairwise)
+        together = TrainingSet(X, training.classes, codes, weight, None, len(first))
+        return cls(together, first, merged, fold, pairwise)
 
     def splits(self, most: int | None = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Go through the rows to train on and those left out, until enough have been left out.
@@ -132,10 +120,6 @@ class HeldOut:
     codes: NDArray[np.int64]  # (n_rows,): classes of the rows
     weights: Array  # (n_rows,): their sample weights
     decisions: Array  # (n_rows, n_columns)
-
-
-def _in_order(rows: NDArray[np.int64], n: int) -> bool:
-    return rows.size == n and bool(np.array_equal(rows, np.arange(n)))
 
 
 def decisions_by_refits(

@@ -70,4 +70,6 @@ class SVMClassifier(KernelMachine, HingeLoss):
     >>> X, y = load_iris(return_X_y=True)
     >>> SVMClassifier(C=10.0).fit(X, y).score(X, y) > 0.95
     True
+    >>> SVMClassifier(calibrate="sigmoid").fit(X, y).predict_proba(X[:2]).shape
+    (2, 3)
     """

@@ -46,6 +46,7 @@ from ..kernel.model.prediction import (
 from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
+from ..kernel.small_fit import SmallFit, is_small
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, decisions_on_shared_blocks, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
@@ -189,7 +190,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
         own = self._training_budget(budget)
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
-        fit = ExactFit(name, problems, self.solver, own, history, neighbours)
+        kind = SmallFit if is_small(problems, self.solver, own) else ExactFit
+        fit = kind(name, problems, self.solver, own, history, neighbours)
 
         def keep(fit: ExactFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}

@@ -46,8 +46,9 @@ class KernelParameters(Probabilities, FitParameters):
         'blocks': dual descent on blocks of the most violating rows, for any number of rows.
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
         conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
-        without the blocks, for comparison. 'auto': 'newton' up to 1,000 rows where the loss allows
-        it, 'blocks' otherwise.
+        without the blocks, for comparison. 'auto': 'blocks', up to 2,048 rows for all binary
+        problems in one call; where that does not do (large ``C``, a kernel matrix, a ``tol`` below
+        1e-9) and the loss allows it, 'newton' up to 1,000 rows and for linear kernels.
     multi_class : {'ovr', 'ovo'}, default='ovr'
         One binary problem per class, or one per pair of classes (as SVC does).
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'

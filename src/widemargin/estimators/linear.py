@@ -153,13 +153,6 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
             The fitted classifier.
         """
         self._refuse_engine("fit_stream")
-        if self.calibrate is not None:
-            raise ValueError(
-                "`fit_stream` cannot calibrate: its rows are on disk, and calibration trains on "
-                f"parts of them; got calibrate={self.calibrate!r}. Set calibrate=None, or "
-                "calibrate the fitted model on rows it has not seen, by sklearn.calibration."
-                "CalibratedClassifierCV(FrozenEstimator(model))."
-            )
         with earlier_fit_kept(self):
             fit_stream(self, batches, classes, n_features=n_features, spool_dir=spool_dir)
         return self

@@ -33,6 +33,7 @@ def fit_stream(estimator: Any, batches: Any, classes: Any, **options: Any) -> No
     """Write batches to disk, and train on what is mapped from there."""
     estimator._check_parameters()
     _refuse_validation(estimator)
+    _refuse_calibration(estimator)
     with spooled(estimator, batches, classes=classes, **options) as rows:
         fit_spooled(estimator, rows)
 
@@ -51,6 +52,7 @@ def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
 
 def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     """Train on rows on disk."""
+    _refuse_calibration(estimator)
     warn_if_one_feature_dominates(rows.X, UNEVEN_PENALTY)
     weights = rows.weights
     if estimator.class_weight is not None:
@@ -69,6 +71,17 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     start = estimator._previous_weights(rows.classes) if estimator.warm_start else None
     budget = budget_of(estimator, problems, estimator._seed())
     train_linear(estimator, problems, rows.classes, budget, start=start)
+
+
+def _refuse_calibration(estimator: Any) -> None:
+    """Raise ValueError if rows on disk would have to be divided into folds."""
+    if estimator.calibrate is not None:
+        raise ValueError(
+            "Rows of a stream are on disk, and calibration trains on parts of them; got "
+            f"calibrate={estimator.calibrate!r}. Set it to None, use `fit`, or calibrate the "
+            "fitted model on rows it has not seen, by sklearn.calibration."
+            "CalibratedClassifierCV(FrozenEstimator(model))."
+        )
 
 
 def _refuse_validation(estimator: Any) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,8 @@ from .solvers.binary import choose, solve_binary
 # Several problems of up to this many rows are solved at the same time, each on one thread, which
 # wastes less than one after another on all threads.
 LARGEST_AT_ONCE = 50_000
+# In place of a class: all rows that are not of the other one.
+REST = -1
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,29 @@ class BinaryTask:
     label: Array  # +1.0 or −1.0 for each of them
 
 
-def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> list[BinaryTask]:
+@dataclass(frozen=True)
+class BinaryTasks:
+    """The binary problems of a classification, each made when it is asked for."""
+
+    codes: NDArray[np.int64]  # (n_rows,): class of each row
+    positive: NDArray[np.int64]  # (n_problems,): the class of label +1
+    negative: NDArray[np.int64]  # (n_problems,): the class of label −1; ``REST`` is all others
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    def __getitem__(self, k: int) -> BinaryTask:
+        positive, negative = self.positive[k], self.negative[k]
+        if negative == REST:
+            return BinaryTask(None, np.where(self.codes == positive, 1.0, -1.0))
+        rows = np.flatnonzero((self.codes == positive) | (self.codes == negative))
+        return BinaryTask(rows, np.where(self.codes[rows] == positive, 1.0, -1.0))
+
+    def __iter__(self) -> Iterator[BinaryTask]:
+        return (self[k] for k in range(len(self)))
+
+
+def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> BinaryTasks:
     """Split a classification into binary problems.
 
     Two classes are one problem, the second class positive. One-vs-rest gives a problem per class,
@@ -46,21 +69,17 @@ def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> list[
     scikit-learn.
     """
     if n_classes == 2:
-        return [BinaryTask(None, np.where(codes == 1, 1.0, -1.0))]
+        return BinaryTasks(codes, np.array([1]), np.array([REST]))
     if scheme == "ovr":
-        return [BinaryTask(None, np.where(codes == k, 1.0, -1.0)) for k in range(n_classes)]
-    tasks = []
-    for i, j in combinations(range(n_classes), 2):
-        rows = np.flatnonzero((codes == i) | (codes == j))
-        tasks.append(BinaryTask(rows, np.where(codes[rows] == i, 1.0, -1.0)))
-    return tasks
+        return BinaryTasks(codes, np.arange(n_classes), np.full(n_classes, REST))
+    return BinaryTasks(codes, *np.triu_indices(n_classes, 1))
 
 
 @dataclass(frozen=True)
 class KernelProblems:
     """All binary problems of a fit."""
 
-    tasks: list[BinaryTask]  # rows and labels of each problem
+    tasks: BinaryTasks  # rows and labels of each problem
     kernel: Kernel
     rows: Any  # training rows as the kernel sees them
     weights: Array  # (n_rows,): weight of each row's loss

@@ -35,6 +35,8 @@ FORMS = (
 )
 DAY = 86_400.0
 YEAR_DAYS = 365.2425
+#: Days of the cycles that parts of dates lie in.
+PERIODS = {"year": YEAR_DAYS, "week": 7.0, "hour": 1.0}
 #: Dates must be spread over this many days for the season to be a feature.
 SEASONS_DAYS = 180.0
 
@@ -81,7 +83,6 @@ def date_parts(days: NDArray[np.float64]) -> Parts:
 
 def date_features(days: NDArray[np.float64], parts: Parts) -> list[NDArray[np.float64]]:
     """Return a column for each part: days, or sine and cosine of the place in a cycle."""
-    periods = {"year": YEAR_DAYS, "week": 7.0, "hour": 1.0}
     columns = []
     for part in parts:
         if part == "day":
@@ -90,7 +91,7 @@ def date_features(days: NDArray[np.float64], parts: Parts) -> list[NDArray[np.fl
         cycle, function = part.split("_")
         # Hours move within a day; year and week are those of the day as a whole.
         within = days if cycle == "hour" else np.floor(days)
-        angle = 2.0 * np.pi * (within / periods[cycle])
+        angle = 2.0 * np.pi * (within / PERIODS[cycle])
         columns.append(np.sin(angle) if function == "sin" else np.cos(angle))
     return columns
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import NotFittedError
 
+from tolerances import LAST_DIGITS
 from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.model.compression import POINTS, compress
@@ -109,8 +110,8 @@ def test_function_as_kernel() -> None:
     def kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.exp(-8.0 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
-    by_name = model_of().compress(50)
-    by_function = model_of(kernel=kernel).compress(50)
+    by_name = model_of(tol=LAST_DIGITS).compress(50)
+    by_function = model_of(kernel=kernel, tol=LAST_DIGITS).compress(50)
     np.testing.assert_allclose(
         by_function.decision_function(X_new), by_name.decision_function(X_new), atol=1e-6
     )

@@ -1,0 +1,239 @@
+#include "kernel/small_problems.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/coordinate.hpp"
+#include "core/parallel.hpp"
+#include "kernel/block_solver.hpp"
+#include "kernel/kernel_evaluation.hpp"
+#include "kernel/working_set.hpp"
+
+namespace widemargin {
+namespace {
+
+using Index = std::int64_t;
+
+// A descent aims a little below the gap that is asked for, but takes off no more than this at a
+// time: the primal will have fallen by then.
+constexpr double safety = 0.9, reduction = 0.1;
+// The coordinates of a problem that is one working set are descended until the violation of the
+// worst is this fraction of what it was, in at most so many steps for each row, before the gap is
+// looked at again.
+constexpr double inner_reduction = 1e-2;
+constexpr Index inner_steps = 10;
+// A margin this close to where it should be, relative to the largest, is off by rounding only.
+constexpr double rounding = 1e-13;
+
+// Solves problem after problem, with the same memory.
+class SmallSolver {
+public:
+    SmallSolver(const SmallProblems& problems, const SmallLimits& limits,
+                const std::vector<std::uint32_t>& tie_breaker, Interrupt& interrupt)
+        : problems_(problems), loss_(problems.loss), limits_(limits), tie_breaker_(tie_breaker),
+          interrupt_(interrupt) {}
+
+    SmallResult solve(Index problem, double* coef) {
+        choose_rows(problem, coef);
+        SmallResult result;
+        result.rows = Index(block_.size());
+        if (result.rows <= limits_.whole_set)
+            descend_whole(result);
+        else
+            descend_by_sets(result);
+        std::fill(coef, coef + problems_.rows, 0.0);
+        for (const Coordinate& c : block_) coef[c.row] = c.label * c.dual;
+        return result;
+    }
+
+private:
+    // The rows that take part, with their duals moved into the loss's domain.
+    void choose_rows(Index problem, const double* coef) {
+        const SmallProblems& all = problems_;
+        const Index positive = all.positive[problem], negative = all.negative[problem];
+        const double lowest = std::isfinite(loss_.b) ? -HUGE_VAL : 0.0;
+        block_.clear();
+        rows_.clear();
+        labels_.clear();
+        for (Index i = 0; i < all.rows; ++i) {
+            const bool up = all.code[i] == positive;
+            if (!up && negative != SmallProblems::rest && all.code[i] != negative) continue;
+            const double label = up ? 1.0 : -1.0;
+            rows_.push_back(i);
+            labels_.push_back(label);
+            const double dual = std::fmin(std::fmax(label * coef[i], lowest), all.bound[i]);
+            block_.push_back({dual,
+                              0.0,
+                              all.diagonal[i],
+                              label,
+                              {all.below[i], all.above[i], all.bound[i]},
+                              i});
+        }
+    }
+
+    const double* shared_line(const Coordinate& c) const {
+        return problems_.kernel + c.row * problems_.rows;
+    }
+
+    // One working set of all rows.
+    void descend_whole(SmallResult& result) {
+        const Index n = result.rows;
+        set_.resize(n);
+        for (Index i = 0; i < n; ++i) {
+            const Coordinate& c = block_[i];
+            const double* line = shared_line(c);
+            double* q = &set_.block[i * set_.padded];
+            for (Index j = 0; j < n; ++j) q[j] = c.label * labels_[j] * line[rows_[j]];
+            q[i] = c.diagonal;
+            set_.set(i, c.dual, c.margin, c.diagonal, c.loss);
+        }
+        compute_set_margins();
+        for (bool fresh = true;; fresh = false) {
+            result.solved = small_gap(result) && (!limits_.last_digits || settled());
+            if (result.solved && (fresh || !limits_.last_digits)) return;
+            if (result.solved) {  // by margins that were kept up to date: check it by exact ones
+                compute_set_margins();
+                fresh = small_gap(result) && settled();
+                if (fresh) return;
+            }
+            if (result.sets >= limits_.sets || interrupt_.stop()) return;
+            descend_greedily(set_, loss_, inner_reduction, inner_steps * n);
+            ++result.sets;
+            take_set();
+        }
+    }
+
+    void compute_set_margins() {
+        std::fill(set_.margin.begin(), set_.margin.end(), 0.0);
+        lines_.clear();
+        coef_.clear();
+        for (Index i = 0; i < set_.rows; ++i) {
+            if (set_.dual[i] == 0.0) continue;
+            lines_.push_back(&set_.block[i * set_.padded]);
+            coef_.push_back(set_.dual[i]);
+        }
+        if (!coef_.empty())
+            add_scaled_rows(lines_.data(), coef_.data(), Index(coef_.size()), 0, set_.rows,
+                            set_.margin.data());
+        take_set();
+    }
+
+    void take_set() {
+        for (Index i = 0; i < set_.rows; ++i) {
+            block_[i].dual = set_.dual[i];
+            block_[i].margin = set_.margin[i];
+        }
+    }
+
+    // Working sets of some rows.
+    void descend_by_sets(SmallResult& result) {
+        find_lines();
+        compute_margins();
+        while (!(result.solved = small_gap(result))) {
+            if (result.sets >= limits_.sets || interrupt_.stop()) return;
+            const double gap = result.primal - result.dual;
+            const double target = safety * limits_.relative_gap * result.primal;
+            const BlockLimits limits{std::fmax(target, reduction * gap),
+                                     limits_.sets - result.sets, limits_.working_set, 1};
+            const Index taken =
+                solve_block(block_, lines_.data(), loss_, limits, tie_breaker_, interrupt_);
+            result.sets += taken;
+            if (taken == 0) return;  // rounding has the last word
+        }
+    }
+
+    // Where the kernel values of the problem's rows are: in the shared matrix, or copied out of it.
+    void find_lines() {
+        const std::size_t n = block_.size();
+        const bool all = Index(n) == problems_.rows;
+        lines_.resize(n);
+        if (!all && capacity_ < n * n) {
+            values_.reset(new double[n * n]);
+            capacity_ = n * n;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            lines_[i] = shared_line(block_[i]);
+            if (all) continue;
+            double* own = &values_[i * n];
+            for (std::size_t j = 0; j < n; ++j) own[j] = lines_[i][rows_[j]];
+            lines_[i] = own;
+        }
+    }
+
+    void compute_margins() {
+        std::vector<const double*> lines;
+        coef_.clear();
+        for (std::size_t i = 0; i < block_.size(); ++i) {
+            if (block_[i].dual == 0.0) continue;
+            lines.push_back(lines_[i]);
+            coef_.push_back(block_[i].label * block_[i].dual);
+        }
+        if (coef_.empty()) return;
+        std::vector<double> sums(block_.size(), 0.0);
+        add_scaled_rows(lines.data(), coef_.data(), Index(coef_.size()), 0, Index(block_.size()),
+                        sums.data());
+        for (std::size_t i = 0; i < block_.size(); ++i)
+            block_[i].margin = block_[i].label * sums[i];
+    }
+
+    // Measures primal and dual; whether they are as close as is asked for.
+    bool small_gap(SmallResult& result) const {
+        double quadratic = 0.0, phi = 0.0, losses = 0.0;
+        for (const Coordinate& c : block_) {
+            quadratic += c.dual * c.margin;
+            phi += loss_.phi(c.loss, c.dual);
+            losses += loss_.primal(c.loss, c.margin);
+        }
+        result.primal = 0.5 * quadratic + losses;
+        result.dual = -(0.5 * quadratic + phi);
+        return result.primal - result.dual <= limits_.relative_gap * result.primal;
+    }
+
+    // Whether no margin is off by more than rounding.
+    bool settled() const {
+        double worst = 0.0, largest = 1.0;
+        for (const Coordinate& c : block_) {
+            worst = std::fmax(worst, margin_violation(loss_, c));
+            largest = std::fmax(largest, std::fabs(c.margin));
+        }
+        return worst <= rounding * largest;
+    }
+
+    const SmallProblems& problems_;
+    const Loss& loss_;
+    const SmallLimits& limits_;
+    const std::vector<std::uint32_t>& tie_breaker_;  // by row
+    Interrupt& interrupt_;
+    // Invariant between descents: margin = label * (sum_j label_j g_j k_ij) over the problem's rows.
+    std::vector<Coordinate> block_;
+    std::vector<Index> rows_;      // block_[k].row, and
+    std::vector<double> labels_;  // block_[k].label, side by side
+    WorkingSet set_{0};                 // all of the block, if that is small
+    std::vector<const double*> lines_;  // of the problem's kernel matrix
+    std::vector<double> coef_;
+    std::unique_ptr<double[]> values_;  // what was copied of it
+    std::size_t capacity_ = 0;
+};
+
+}  // namespace
+
+void solve_small_problems(const SmallProblems& problems, const SmallLimits& limits, double* coef,
+                          SmallResult* results, Interrupt& interrupt) {
+    std::mt19937_64 random(limits.seed);
+    std::vector<std::uint32_t> tie_breaker(static_cast<std::size_t>(problems.rows));
+    for (auto& t : tie_breaker) t = std::uint32_t(random());
+    std::atomic<Index> next{0};
+    // As many tasks as threads, so that each keeps its memory from problem to problem.
+    const Index workers = std::min<Index>(limits.threads, problems.count);
+    parallel_for(workers, limits.threads, interrupt, [&](Index) {
+        SmallSolver solver(problems, limits, tie_breaker, interrupt);
+        for (Index p; (p = next.fetch_add(1)) < problems.count && !interrupt.stop();)
+            results[p] = solver.solve(p, coef + p * problems.rows);
+    });
+}
+
+}  // namespace widemargin

@@ -1,0 +1,67 @@
+// The binary problems of one classification on a dense kernel matrix that they share, in one call.
+//
+//     minimise  1/2 g'Qg + sum_i phi_i(g_i),   Q_ij = y_i y_j k_ij         (phi: loss_terms.hpp)
+//
+// over the rows of two classes, or of one class against all others, by coordinate descent. A problem
+// of few rows is one working set (working_set.hpp), a larger one a block (block_solver.hpp). What
+// small problems add to that:
+//
+//  1. Every kernel value is computed once, by the caller. A problem on some of the rows copies its
+//     own matrix out of the shared one, so that its lines are contiguous.
+//  2. A descent aims at the gap that is asked for, relative to the primal of the moment. That falls
+//     on the way, so the descent is repeated until the gap is small relative to the last primal.
+//  3. Kernel values, duals and margins are float64 throughout: the margins that the descent keeps
+//     up to date differ from Q g by rounding only, and the primal and dual it returns are a
+//     certificate for gaps well above rounding.
+//  4. Where the last digits are asked for, the descent of a working set goes on until no margin is
+//     off by more than rounding. Its convergence is linear, so that they cost as much as four or
+//     five times the first three.
+//
+// Problems are independent of each other: results do not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "core/interrupt.hpp"
+#include "core/loss_terms.hpp"
+
+namespace widemargin {
+
+struct SmallProblems {
+    static constexpr std::int64_t rest = -1;  // as a negative class: all rows that are not positive
+
+    std::int64_t rows;         // of the training set
+    const double* kernel;      // rows x rows
+    const double* diagonal;    // of the kernel matrix
+    const std::int64_t* code;  // class of each row
+    Loss loss;
+    const double* below;  // per row: p_i, n_i, bound_i
+    const double* above;
+    const double* bound;
+    std::int64_t count;            // problems
+    const std::int64_t* positive;  // per problem: the class of label +1, and that of label -1
+    const std::int64_t* negative;
+};
+
+struct SmallLimits {
+    double relative_gap;       // stop once (P - D) / P is this
+    bool last_digits;          // go on to rounding in problems that are one working set
+    std::int64_t sets;         // working sets allowed to each problem
+    std::int64_t working_set;  // rows of each,
+    std::int64_t whole_set;    // in problems of more rows than this; others are one working set
+    int threads;
+    std::uint64_t seed;  // breaks ties between rows that violate alike
+};
+
+struct SmallResult {
+    double primal = 0.0, dual = 0.0;
+    std::int64_t sets = 0, rows = 0;  // working sets taken; rows of the problem
+    bool solved = false;              // as far as the limits ask
+};
+
+// Improves the coefficients y_i g_i of every problem in place: `coef` has a line of all rows per
+// problem, in the end zero where a row takes no part. An interrupt leaves them as they are by then.
+void solve_small_problems(const SmallProblems& problems, const SmallLimits& limits, double* coef,
+                          SmallResult* results, Interrupt& interrupt);
+
+}  // namespace widemargin

@@ -1,0 +1,152 @@
+"""The fit of a small training set: its binary problems share a kernel matrix."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.history import History
+from ..core.outcome import Solution
+from ..core.rows import as_rows
+from .problem import Duals, KernelProblem
+from .problems import ExactFit, KernelProblems
+from .solvers.small_problems import LEAST_GAP, MOST_ROWS, SmallProblems, least_memory
+
+
+def is_small(problems: KernelProblems, solver: str, budget: Budget) -> bool:
+    """Whether :class:`SmallFit` is for these problems.
+
+    Their kernel must be positive semi-definite, its matrix fit into memory, and ``tol`` be larger
+    than rounding.
+    """
+    n, kernel = problems.n_rows, problems.kernel
+    return (
+        solver == "auto"
+        and n <= MOST_ROWS
+        and kernel.positive_semidefinite
+        and budget.tol >= LEAST_GAP
+        and least_memory(n, budget.threads) <= budget.memory
+    )
+
+
+class SmallFit(ExactFit):
+    """An exact fit that solves all problems in one call, to ``tol`` and no further.
+
+    Problems that are not solved by that are solved one by one, from where it left them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        problems: KernelProblems,
+        solver: str,
+        budget: Budget,
+        history: History,
+        neighbours: Sequence[Duals] | None = None,
+    ) -> None:
+        super().__init__(name, problems, solver, budget, history, neighbours)
+        tasks = problems.tasks
+        self.small = SmallProblems(
+            as_rows(problems.rows, np.float64),
+            problems.kernel,
+            tasks.codes,
+            problems.loss.terms(problems.weights),
+            tasks.positive,
+            tasks.negative,
+            self._coefficients_to_start_from(),
+        )
+        self._finished = False
+
+    def _coefficients_to_start_from(self) -> Array:
+        if self.neighbours is not None:
+            duals = enumerate(self.neighbours)
+            return np.array([self.problems.coefficients(k, each.net_dual) for k, each in duals])
+        if self.problems.previous is not None:
+            return np.array(self.problems.previous, order="C")
+        return np.zeros((self.n_problems, self.problems.n_rows))
+
+    def run_all(self) -> None:
+        """Solve all problems."""
+        self.small.solve(self.budget)
+        self._finished = bool(self.small.finished.all())
+        if self._finished:
+            self._record()
+        else:
+            super().run_all()
+
+    def _record(self) -> None:
+        rows = self.small.record(time.perf_counter() - self.budget.started)
+        self.history.extend(rows)
+        if len(rows) == 1:
+            self.history.report(**rows[0])
+        else:
+            self.history.report(counted="binary problems", done=len(rows), of=len(rows))
+
+    def _solve(self, k: int, budget: Budget, history: History) -> Solution[Duals]:
+        if self.small.finished[k]:
+            return self._solution(k)
+        return super()._solve(k, budget, history)
+
+    def _start(self, k: int, problem: KernelProblem) -> Duals:
+        return self._duals(k)
+
+    def _solution(self, k: int) -> Solution[Duals]:
+        return Solution(
+            self._duals(k),
+            self.small.certificate(k),
+            self.small.outcome(k, self.budget),
+            int(self.small.sets[k]),
+            "blocks",
+        )
+
+    def _duals(self, k: int) -> Duals:
+        task = self.problems.tasks[k]
+        coef = self.small.coef[k] if task.rows is None else self.small.coef[k, task.rows]
+        return Duals(coef * task.label)
+
+    # What follows says the same as the methods of the base class, without a Python object for each
+    # of many problems that one call has solved.
+
+    @property
+    def complete(self) -> bool:
+        """Whether every problem is solved."""
+        return self._finished or super().complete
+
+    @property
+    def solved(self) -> list[Solution[Duals]]:
+        """The solutions so far, in the order of the problems."""
+        if self._finished:
+            return [self._solution(k) for k in range(self.n_problems)]
+        return super().solved
+
+    def iterate(self, k: int) -> Duals | None:
+        """Return the solution of a problem, or where an interrupt left it."""
+        found = super().iterate(k)
+        return self._duals(k) if found is None else found
+
+    def coefficients(self) -> Array:
+        """Return the coefficients as (problems, rows); where an interrupt left them, if one did."""
+        return super().coefficients() if self.histories else self.small.coef
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that describe how the fit went."""
+        if not self._finished:
+            return super().attributes()
+        return {
+            "dual_gap_": float(self.small.gap.sum()),
+            "relative_gap_": float(self.small.relative_gap.max()),
+            "converged_": True,
+            "n_iter_": int(self.small.sets.max()),
+            "solver_": "blocks",
+            "history_": self.history.table(),
+        }
+
+    def warn(self, left_out: Sequence[int] = ()) -> None:
+        """Warn once about problems that did not converge or have no certificate."""
+        if not self._finished:
+            super().warn(left_out)

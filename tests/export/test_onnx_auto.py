@@ -1,0 +1,31 @@
+"""AutoClassifier is exported as its preprocessor and its model."""
+
+import numpy as np
+import pytest
+from onnx_graphs import run_graph
+
+pytest.importorskip("widemargin.estimators.auto")
+pandas = pytest.importorskip("pandas")
+
+from widemargin import AutoClassifier, to_onnx  # noqa: E402
+
+
+def test_a_table():
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(
+        {
+            "x": rng.normal(size=300),
+            "colour": np.array(["red", "green", "blue"], dtype=object)[rng.integers(0, 3, 300)],
+        }
+    )
+    y = np.where(table["x"] + (table["colour"] == "red") > 0.3, "yes", "no")
+    model = AutoClassifier(max_time=3.0, random_state=0).fit(table, y)
+    inputs = {
+        "x": table["x"].to_numpy(dtype=np.float64)[:, None],
+        "colour": table["colour"].to_numpy(dtype=object)[:, None],
+    }
+    outputs = run_graph(to_onnx(model, dtype="float64"), inputs)
+    # The classifier takes its features in single precision, the graph in double.
+    np.testing.assert_allclose(outputs["decision"], model.decision_function(table), atol=1e-5)
+    np.testing.assert_allclose(outputs["probabilities"], model.predict_proba(table), atol=1e-5)
+    assert outputs["label"].tolist() == model.predict(table).tolist()
