@@ -87,7 +87,7 @@ class TestTrain:
             "Dropped, because they are identifiers",
             "'customer_id'",
             "decimal comma: 'size'",
-            "measured on rows held out from training:",
+            "measured on rows held out from training",
             "balanced accuracy",
             "log loss",
             "ROC AUC",
