@@ -87,7 +87,7 @@ class TestTrain:
             "Dropped, because they are identifiers",
             "'customer_id'",
             "decimal comma: 'size'",
-            "measured on rows held out from training:",
+            "measured on rows held out from training",
             "balanced accuracy",
             "log loss",
             "ROC AUC",
@@ -336,6 +336,13 @@ def test_wrong_usage(run, tables, options, message):  # noqa: F811
     assert (code, out) == (2, "")
     assert message in err
     assert not os.path.exists("data.wm")
+
+
+def test_labels_that_are_no_classes(run, tmp_path):  # noqa: F811
+    np.savetxt(tmp_path / "data.csv", np.random.default_rng(0).normal(size=(40, 3)), delimiter=",")
+    code, _, err = run("train", "data.csv")
+    assert code == 1
+    assert "40 classes in 40 rows. Is the label column the right one?" in err
 
 
 def test_interrupt(run, tables, monkeypatch):  # noqa: F811

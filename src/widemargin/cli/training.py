@@ -47,7 +47,7 @@ class Source:
         try:
             return read_file(self.path, **reading, **more)
         except CellError as error:
-            say(f"note: {error.problem} Here, the table is prepared first.")
+            say(f"note: {error.problem.partition('. ')[0]}: the table is prepared first")
             return read_table(self.path, drop=(), **reading, **more)
 
     def read_like(self, table: Table) -> Table:
@@ -104,7 +104,11 @@ def held_out(table: Table, share: float, seed: int | None) -> Split:
         rows = rng.permutation(np.flatnonzero(y == label))
         chosen[rows[: int(share * len(rows))]] = True
     if not chosen.any():
-        raise usage_error(f"--holdout {share}: there are too few rows to hold any out.")
+        raise ValueError(
+            f"--holdout {share}: no class has enough rows to hold some out; found "
+            f"{np.unique(y).size:,} classes in {len(y):,} rows. Is the label column the right one? "
+            "Otherwise give --holdout 0."
+        )
     take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
     test, train = np.flatnonzero(chosen), np.flatnonzero(~chosen)
     return Split(take(train), y[train], take(test), y[test])
@@ -191,7 +195,7 @@ def train_linear(
             estimator, source.path, zero_based=source.zero_based, spool_dir=spool_dir, **reading
         )
     except CellError as error:
-        say(f"note: {error.problem} Here, the table is prepared first, in memory.")
+        say(f"note: {error.problem.partition('. ')[0]}: the table is prepared first, in memory")
         return train_in_memory(estimator, source, class_weight, holdout=0.0, test=test, seed=None)
     with rows:
         estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)

@@ -63,7 +63,7 @@ def test_rows_without_a_label_are_left_out(frame):
     table = frame("a,label\n1,0\n2,?\n3,\n4,1\n")
     assert table.X.a.tolist() == ["1", "4"]
     assert table.y.tolist() == [0, 1]
-    assert "2 rows without a label are left out" in table.notes
+    assert "rows without a label, 2, are left out" in table.notes
 
 
 @pytest.mark.parametrize(

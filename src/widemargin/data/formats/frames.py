@@ -171,7 +171,7 @@ def _labelled_rows(request: Request, frame: Any, labels: Any, notes: list[str]) 
     if not keep.any():
         raise request.error("no row has a label. Check the label column.")
     if not keep.all():
-        notes.append(f"{np.count_nonzero(~keep):,} rows without a label are left out")
+        notes.append(f"rows without a label, {np.count_nonzero(~keep):,}, are left out")
         frame, codes = frame[keep].reset_index(drop=True), codes[keep]
     order = np.cumsum(~blank) - 1
     texts = [str(text) for text in distinct[~blank]]
