@@ -179,7 +179,7 @@ class LastFit:
         given = {**self.problem.settings, "max_time": self._limit, **settings}
         model, features = candidate.estimator(**given), None
         if candidate.family.weighted:
-            features = self.problem.relevance(rows)
+            features = self.problem.relevance(rows, candidate.family.rounds)
         try:
             model.fit(*self.problem.some(rows, features))
         finally:  # an interrupt may leave a model
