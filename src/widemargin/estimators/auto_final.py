@@ -116,6 +116,7 @@ class LastFit:
     def calibrated(self) -> Any:
         """Return the model, calibrated by decisions on rows that were not trained on."""
         model, problem = self.model, self.problem
+        model.set_params(max_time=None)  # what was left during the fit means nothing later
         if self.calibrate is None:
             return model
         model.set_params(calibrate=self.calibrate)
@@ -183,7 +184,6 @@ class LastFit:
         try:
             model.fit(*self.problem.some(rows, features))
         finally:  # an interrupt may leave a model
-            model.set_params(max_time=None)  # what was left then means nothing later
             if hasattr(model, "classes_"):
                 self.model, self.features, self.n_rows = model, features, len(rows)
         return model
