@@ -89,6 +89,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "within_subsection_order": ExplicitOrder(
         [
+            "plot_quick_start.py",
             "plot_decision_boundary.py",
             "plot_margin_distributions.py",
             "plot_certificate.py",

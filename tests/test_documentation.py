@@ -87,6 +87,12 @@ def test_command_lines(path, monkeypatch, capfd):
     X, y = make_moons(80, noise=0.2, random_state=0)
     for name in ("train.svm", "test.svm"):
         dump_svmlight_file(X, np.where(y, 1, -1), name, zero_based=False)
+    for name in ("people.csv", "people_test.csv"):
+        cells = [
+            f"{a:.3f},{'cook' if b > 0 else '?'},{b:.3f},{c}"
+            for (a, b), c in zip(X, y, strict=True)
+        ]
+        Path(name).write_text("\n".join(["age,job,size,income", *cells]) + "\n")
     text = path.read_text(encoding="utf-8")
     lines = re.findall(
         r"^ *(?:\$ )?widemargin ((?:train|predict|evaluate|info|gossip simulate) .*)$", text, re.M

@@ -105,7 +105,10 @@ def write_machine(path: Path, store: Store) -> None:
 
 
 def draw(
-    path: Path, panels: Mapping[str, Callable[[Any], None]], columns: int = PANELS_IN_A_ROW
+    path: Path,
+    panels: Mapping[str, Callable[[Any], None]],
+    columns: int = PANELS_IN_A_ROW,
+    width: float = 11.0,
 ) -> None:
     """Draw a picture of panels, given by title as functions that fill axes, if matplotlib exists.
 
@@ -120,7 +123,7 @@ def draw(
     lines = max(1, -(-len(panels) // columns))
     # No date, no random names.
     with mpl.rc_context({"svg.hashsalt": "widemargin", "svg.fonttype": "path"}):
-        picture = Figure(figsize=(11, 3.2 * lines), layout="constrained")
+        picture = Figure(figsize=(width, 3.2 * lines), layout="constrained")
         axes = picture.subplots(lines, columns, squeeze=False).ravel()
         for axis in axes[len(panels) :]:
             axis.set_axis_off()

@@ -57,10 +57,14 @@ private:
         const Index positive = all.positive[problem], negative = all.negative[problem];
         const double lowest = std::isfinite(loss_.b) ? -HUGE_VAL : 0.0;
         block_.clear();
+        rows_.clear();
+        labels_.clear();
         for (Index i = 0; i < all.rows; ++i) {
             const bool up = all.code[i] == positive;
             if (!up && negative != SmallProblems::rest && all.code[i] != negative) continue;
             const double label = up ? 1.0 : -1.0;
+            rows_.push_back(i);
+            labels_.push_back(label);
             const double dual = std::fmin(std::fmax(label * coef[i], lowest), all.bound[i]);
             block_.push_back({dual,
                               0.0,
@@ -83,7 +87,7 @@ private:
             const Coordinate& c = block_[i];
             const double* line = shared_line(c);
             double* q = &set_.block[i * set_.padded];
-            for (Index j = 0; j < n; ++j) q[j] = c.label * block_[j].label * line[block_[j].row];
+            for (Index j = 0; j < n; ++j) q[j] = c.label * labels_[j] * line[rows_[j]];
             q[i] = c.diagonal;
             set_.set(i, c.dual, c.margin, c.diagonal, c.loss);
         }
@@ -155,7 +159,7 @@ private:
             lines_[i] = shared_line(block_[i]);
             if (all) continue;
             double* own = &values_[i * n];
-            for (std::size_t j = 0; j < n; ++j) own[j] = lines_[i][block_[j].row];
+            for (std::size_t j = 0; j < n; ++j) own[j] = lines_[i][rows_[j]];
             lines_[i] = own;
         }
     }
@@ -206,6 +210,8 @@ private:
     Interrupt& interrupt_;
     // Invariant between descents: margin = label * (sum_j label_j g_j k_ij) over the problem's rows.
     std::vector<Coordinate> block_;
+    std::vector<Index> rows_;      // block_[k].row, and
+    std::vector<double> labels_;  // block_[k].label, side by side
     WorkingSet set_{0};                 // all of the block, if that is small
     std::vector<const double*> lines_;  // of the problem's kernel matrix
     std::vector<double> coef_;

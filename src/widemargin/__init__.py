@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them; imported on first use, so that `import widemargin`
 # and `widemargin --help` stay fast.
 _PUBLIC = {
+    "AutoClassifier": "estimators",
     "GossipClassifier": "estimators",
     "LinearODMClassifier": "estimators",
     "LinearODMClassifierCV": "estimators",
@@ -25,6 +26,7 @@ _PUBLIC = {
     "Preserving": "kernel.divide.strategies",
     "Stratified": "kernel.divide.strategies",
     "ConvergenceDisplay": "inspection",
+    "LeaderboardDisplay": "inspection",
     "LevelsDisplay": "inspection",
     "MarginDistributionDisplay": "inspection",
     "NetworkDisplay": "inspection",
@@ -33,15 +35,18 @@ _PUBLIC = {
     "SearchDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
+    "save": "persistence",
     "show_versions": "core.versions",
     "to_onnx": "export",
 }
 
 __all__ = [
+    "AutoClassifier",
     "Cascade",
     "Clustered",
     "ConvergenceDisplay",
     "GossipClassifier",
+    "LeaderboardDisplay",
     "LevelsDisplay",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
@@ -62,6 +67,7 @@ __all__ = [
     "TablePreprocessor",
     "__version__",
     "load_model",
+    "save",
     "show_versions",
     "to_onnx",
 ]
@@ -69,6 +75,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .core.versions import show_versions
     from .estimators import (
+        AutoClassifier,
         GossipClassifier,
         LinearODMClassifier,
         LinearODMClassifierCV,
@@ -83,6 +90,7 @@ if TYPE_CHECKING:
     from .export import to_onnx
     from .inspection import (
         ConvergenceDisplay,
+        LeaderboardDisplay,
         LevelsDisplay,
         MarginDistributionDisplay,
         NetworkDisplay,
@@ -91,7 +99,7 @@ if TYPE_CHECKING:
         SearchDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
-    from .persistence import load_model
+    from .persistence import load_model, save
     from .tables import TablePreprocessor
 
 

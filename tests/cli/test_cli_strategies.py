@@ -198,12 +198,12 @@ class TestCheckpoint:
         assert model.checkpoint is None  # nobody else's fits should write there
         assert os.listdir("kept") == [folder]
 
-    def test_an_unusable_folder_is_a_warning(self, run):
+    def test_a_folder_in_none_is_an_error(self, run):
         command = ["train", "two.npz", "-m", "m.wm", "--json", "--strategy", "dc"]
-        code, out, err = run(*command, "--levels", 1, "--checkpoint", "two.npz/kept")
-        assert code == 0
-        assert err.startswith("warning: A level could not be kept in 'two.npz/kept/")
-        assert json.loads(out)["warnings"] == [err.removeprefix("warning: ").rstrip("\n")]
+        code, _, err = run(*command, "--levels", 1, "--checkpoint", "none/kept")
+        assert code != 0
+        assert "there is no folder 'none'" in err
+        assert not os.path.exists("none")
 
     def test_a_set_that_was_not_divided_has_nothing_to_keep(self, run):
         code, _, err = run("train", "two.npz", "-m", "m.wm", "--checkpoint", "kept")

@@ -1,13 +1,16 @@
 """The five verbs of the local engine, against plain loops."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable
 from functools import reduce
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from widemargin import LinearODMClassifier
 from widemargin.engines import Engine, LocalEngine, resolve
 
 threads = pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -169,3 +172,12 @@ def test_listener_hears_of_every_part(n_threads: int) -> None:
     heard.clear()
     engine.map([1], lambda part: part, listener)
     assert heard == []  # one part reports for itself
+
+
+def test_spark_without_pyspark_says_what_to_install(monkeypatch):
+    for module in ("pyspark", "pyspark.sql"):
+        monkeypatch.setitem(sys.modules, module, None)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = LinearODMClassifier(engine="spark")
+    with pytest.raises(ImportError, match=r'pip install "widemargin\[spark\]"'):
+        model.fit(X, X[:, 0] > 0)

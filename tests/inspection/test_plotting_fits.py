@@ -8,13 +8,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from widemargin import (
+    AutoClassifier,
     LinearODMClassifier,
     LinearODMClassifierCV,
     ODMClassifier,
     SVMClassifier,
     SVMClassifierCV,
 )
-from widemargin.inspection import ConvergenceDisplay, SearchDisplay
+from widemargin.inspection import ConvergenceDisplay, LeaderboardDisplay, SearchDisplay
 
 pytest.importorskip("matplotlib").use("Agg")
 
@@ -76,3 +77,26 @@ class TestSearch:
         grid = GridSearchCV(SVMClassifier(), {"kernel": ["rbf", "linear"]}, cv=2).fit(X, y)
         with pytest.raises(ValueError, match="one or two parameters"):
             SearchDisplay.from_estimator(grid)
+
+
+class TestLeaderboard:
+    def test_every_trial_has_a_mark_and_the_chosen_one_a_ring(self):
+        model = AutoClassifier(cv=2, families=["linear SVM", "linear ODM"]).fit(X, y)
+        display = LeaderboardDisplay.from_estimator(make_pipeline(StandardScaler(), model))
+        board = model.leaderboard_
+        marks = np.concatenate([each.get_offsets() for each in display.marks_])
+        drawn = np.column_stack([board["seconds"], board["score"]])
+        assert sorted(map(tuple, marks)) == sorted(map(tuple, drawn))
+        assert display.best_.get_ydata().tolist() == [model.best_score_]
+        names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert names == ["linear ODM", "linear SVM", "chosen"]
+
+    def test_others_are_refused(self):
+        with pytest.raises(TypeError, match=r"draws a fitted AutoClassifier; got SVMClassifier"):
+            LeaderboardDisplay.from_estimator(SVMClassifier().fit(X, y))
+        with pytest.raises(ValueError, match=r"lacks \['score'"):
+            LeaderboardDisplay.from_leaderboard({"name": [], "rows": [], "seconds": []})
+        with pytest.raises(ValueError, match="equal length"):
+            LeaderboardDisplay([1.0], [0.5, 0.6], ["a"], [10]).plot()
+        with pytest.raises(ValueError, match="empty"):
+            LeaderboardDisplay([], [], [], []).plot()

@@ -22,6 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors.numpy
 from scipy import sparse
@@ -45,6 +46,19 @@ WORDS = [
     *("GossipClassifier", "topology_", "sites_", "ring", "gadget", "norm", "crash", "opposite"),
     *("sigmoid", "isotonic", "binary", "rest", "margins", "pairs", "calibration_", "slope"),
     *("local", "dc", "sodm", "cascade", "routing_", "support_part_", "support_class_", "level_"),
+    *("sklearn.pipeline.Pipeline", "sklearn.preprocessing.OneHotEncoder", "sklearn.impute.Imputer"),
+    *("sklearn.preprocessing.StandardScaler", "passthrough", "drop", "town", "length", "steps"),
+    *("n_features_in_", "categories_", "statistics_", "scale_", "transform", "constant", "ignore"),
+    *(
+        "most_frequent",
+        "infrequent_if_exist",
+        "error",
+        "first",
+        "pandas",
+        "object",
+        "<U3",
+        "median",
+    ),
 ]
 NODES = [
     *(None, True, False, [], {}, [[]], [0, 1], {"a": 1}, {"$float": "nan"}, {"$float": "inf"}),
@@ -62,6 +76,16 @@ NODES = [
     *({"$gossip": ["Consensus", {}]}, {"$gossip": ["Gadget", {"trim": 10**30}]}, {"$gossip": []}),
     *({"$gossip": ["NetworkFaults", {"schedule": [[3, "leave", 0]]}]}, {"$gossip": ["Method", {}]}),
     *({"$gossip": ["NetworkFaults", {"schedule": 3}]}, {"$array": "topology_.start"}),
+    *({"$slice": [None, 2, None]}, {"$slice": ["town", None, None]}, {"$slice": [10**30, 0, 0]}),
+    *({"$mixed": {"shape": [2], "items": [None, "a"]}}, {"$mixed": {"shape": [0], "items": []}}),
+    *({"$mixed": {"shape": [1, 1], "items": [{"$float": "nan"}]}}, {"$type": "int"}),
+    *({"$type": "numpy.float32"}, {"$type": "object"}, {"$dtype": "int8"}, {"$dtype": "object"}),
+    *({"$function": "numpy.log"}, {"$function": "numpy.save"}, {"$dtype": "<U3"}),
+    *({"$function": "sklearn.feature_selection.chi2"}, {"$array": "steps.standardscaler.mean_"}),
+    {"$selector": {"pattern": "[", "dtype_include": None, "dtype_exclude": None}},
+    {"$estimator": ["sklearn.preprocessing.Normalizer", {"params": {}, "fitted": {}}]},
+    {"$estimator": ["sklearn.preprocessing.StandardScaler", {"params": {}, "fitted": {}}]},
+    {"$estimator": ["ODMClassifier", {"params": {}, "fitted": {}}]},
     {"$gossip": ["Topology", {"start": {"$array": "topology_.start"}, "other": 3, "reverse": []}]},
 ]
 TABLE_DTYPES = ["F64", "F32", "F16", "BF16", "F8_E4M3", "I64", "I32", "U8", "U64", "BOOL", "X"]
@@ -281,7 +305,8 @@ def outcome(data, samples):
     json.dumps(description, allow_nan=False)
     assert described_lines(description)
     for X in samples:
-        if getattr(model, "kernel", None) == "precomputed" and sparse.issparse(X):
+        dense_only = hasattr(model, "steps") or getattr(model, "kernel", None) == "precomputed"
+        if dense_only and sparse.issparse(X):
             continue  # refused with a TypeError, rightly
         try:
             labels = model.predict(X)
@@ -290,7 +315,7 @@ def outcome(data, samples):
             probabilities = None if calibrated is None else calibrated(X)
         except ValueError:
             continue  # such as: this model wants five features
-        assert labels.shape == (X.shape[0],)
+        assert labels.shape == (X.shape[0],), (labels.shape, X.shape)
         assert scores.shape[0] == X.shape[0]
         assert np.isin(labels, model.classes_).all()
         if probabilities is not None and np.isfinite(scores).all():
@@ -303,7 +328,15 @@ def run(seed, start, count, progress_path):
     files = base_files()
     rng = np.random.default_rng(1)
     X = rng.normal(size=(4, N_FEATURES))
-    samples = [X, sparse.csr_matrix(X.astype(np.float32)), rng.normal(size=(2, N_ROWS))]
+    frame = pd.DataFrame(
+        {
+            "length": [1.0, np.nan, -2.0, 0.5],
+            "town": ["Ulm", None, "rare", "new"],
+            "grade": [0, 1, 1, 0],
+            "weight": [9.0, 8.5, 10.0, 7.0],
+        }
+    )
+    samples = [frame, X, sparse.csr_matrix(X.astype(np.float32)), rng.normal(size=(2, N_ROWS))]
     counts = Counter()
     with open(progress_path, "wb", buffering=0) as progress:
         for number in range(start, start + count):

@@ -211,7 +211,7 @@ def test_names_do_not_make_identifiers_of_what_repeats(rng):
 
 
 @pytest.mark.parametrize(
-    "name", ["id", "Customer ID", "userId", "row_id", "Unnamed: 0", "order no"]
+    "name", ["id", "Customer ID", "userId", "row_id", "Unnamed: 0", "order no", "Kundennummer"]
 )
 def test_names_of_identifiers(name, rng):
     X = pd.DataFrame({name: rng.permutation(N), "x": rng.normal(size=N)})

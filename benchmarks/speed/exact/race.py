@@ -136,10 +136,11 @@ class ExactRace(plugin.Race):
         yield "exact_speed_targets", columns, _targets(cells)
 
     def draw(self, cells: Cells, folder: Path) -> None:
-        """Draw time against gap, a panel for every case that was measured."""
+        """Draw time against gap, a panel for every case measured, and all times as bars."""
         found = {case: curves for case in CASES if (curves := curves_of(cells, case))}
         panels = {CASES[case].title: partial(_fill, each) for case, each in found.items()}
         draw(folder / "exact_speed_curves.svg", panels)
+        draw(folder / "exact_speed_bars.svg", {"": partial(_bars, cells)}, columns=1, width=8.0)
 
 
 RACE = ExactRace()
@@ -272,3 +273,28 @@ def _fill(curves: dict[str, Curve], axis: Any) -> None:
     axis.axhline(GAP, color="0.7", linewidth=0.8)
     axis.set(xscale="log", yscale="log", xlabel="seconds", ylabel="relative gap")
     axis.legend(fontsize="small")
+
+
+# -------------------------------------------------------------------------------------- bars
+
+BARS = {
+    "svc": ("scikit-learn SVC", "#999999"),
+    "intelex": ("intelex SVC", "#E69F00"),
+    "svm": ("widemargin SVMClassifier", "#0072B2"),
+}
+
+
+def _bars(cells: Cells, axis: Any) -> None:
+    """Draw the best training time of each contestant, a group for every case with all of them."""
+    times = {case: [found_in(cells, case, each) for each in BARS] for case in CASES}
+    groups = [case for case, found in times.items() if all(found)]
+    width = 0.8 / len(BARS)
+    for k, (title, colour) in enumerate(BARS.values()):
+        best = [times[case][k].best("seconds") for case in groups]  # type: ignore[union-attr]
+        at = np.arange(len(groups)) + (k - (len(BARS) - 1) / 2) * width
+        bars = axis.bar(at, best, width, label=title, color=colour)
+        axis.bar_label(bars, [seconds(each) for each in best], fontsize="x-small")
+    axis.set_xticks(range(len(groups)), [CASES[case].title for case in groups], fontsize="small")
+    axis.set(yscale="log", ylabel="seconds of training, gap ≤ 1e-3")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(fontsize="small", frameon=False)

@@ -14,6 +14,7 @@ import typer
 
 from .export import export
 from .gossip import gossip
+from .grouped_help import GroupedCommand
 from .info import info
 from .predict import evaluate, predict
 from .site import site
@@ -26,7 +27,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    # Plain help: twenty options do not fit into boxes, and rich takes a while to import.
+    # Plain help, grouped by GroupedCommand: forty options do not fit into boxes, and rich takes a
+    # while to import.
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -51,6 +53,9 @@ def _widemargin(
 ) -> None:
     """Train margin classifiers (kernel ODM and SVM) and use them.
 
+    widemargin train data.csv --label income    prepares the table, chooses and tunes a classifier,
+    measures it on held-out rows and saves it to data.wm.
+
     Data files: LIBSVM, CSV, TSV, Parquet and NPZ; text files also as .gz, .bz2 or .xz.
 
     Exit codes: 0 done; 1 a data or model file cannot be used; 2 wrong usage; 130 interrupted.
@@ -59,11 +64,11 @@ def _widemargin(
     """
 
 
-app.command()(train)
-app.command()(predict)
-app.command()(evaluate)
-app.command()(info)
-app.command()(export)
+app.command(cls=GroupedCommand)(train)
+app.command(cls=GroupedCommand)(predict)
+app.command(cls=GroupedCommand)(evaluate)
+app.command(cls=GroupedCommand)(info)
+app.command(cls=GroupedCommand)(export)
 app.add_typer(gossip)
 app.add_typer(site)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +35,13 @@ def check_output(path: Path, option: str, inputs: tuple[Path, ...]) -> None:
             raise usage_error(f"{option} {path}: no permission to replace this file.")
         if any(given.exists() and path.samefile(given) for given in inputs):
             raise usage_error(f"{option} {path}: this is an input file. Name another one.")
+
+
+def default_model(data: Path) -> Path:
+    """Return where a model is saved if nothing else is said: beside its data, as NAME.wm."""
+    if str(data) == "-":
+        return Path("model.wm")
+    return data.with_name(data.name.split(".")[0] or data.name).with_suffix(".wm")
 
 
 def check_model_output(model: Path, data: Path, *, force: bool) -> None:
@@ -71,14 +82,64 @@ def write_output(path: Path, data: bytes) -> None:
         write_atomically(path, data)
 
 
+@contextmanager
+def input_file(path: Path) -> Iterator[Path]:
+    """Yield a file that can be read more than once: `path`, or a copy of standard input for ``-``.
+
+    What is wrong with the copy is reported as wrong with standard input.
+    """
+    if str(path) != "-":
+        yield path
+        return
+    from ..data import DataFileError
+    from ..data.formats.streams import packed_suffix
+
+    with tempfile.TemporaryDirectory(prefix="widemargin-") as folder:
+        copy = Path(folder, "data")
+        with open(copy, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        with open(copy, "rb") as file:
+            suffix = packed_suffix(file.read(8))
+        if suffix:
+            copy = copy.rename(copy.with_suffix(suffix))
+        try:
+            yield copy
+        except DataFileError as error:
+            raise type(error)("standard input", error.problem, error.line) from None
+
+
 def read_file(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
-    """Read a data file, and print the decisions of the reader."""
-    from ..data import Table, read
+    """Read a file of numbers, and print the decisions of the reader."""
+    from ..data import read
 
     with _option_errors():
         table = read(path, zero_based="auto" if zero_based is None else zero_based, **options)
     _print_notes(table.notes)
-    return Table(_compact(table.X), table.y, table.feature_names, table.notes)
+    return replace(table, X=_compact(table.X))
+
+
+def read_table(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
+    """Read a table with its cells as they are, and print the decisions of the reader."""
+    from ..data import read_frame
+
+    if zero_based is not None:
+        raise usage_error("--zero-based and --one-based are for LIBSVM files.")
+    with _option_errors():
+        table = read_frame(path, **options)
+    _print_notes(table.notes)
+    return table
+
+
+def holds_a_table(path: Path, format: str | None) -> bool:
+    """Return whether a file has columns that may hold anything: CSV, TSV or Parquet."""
+    from ..data.formats import FORMATS
+    from ..data.formats.format_names import format_of
+    from ..data.formats.streams import check_regular_file
+
+    if format is not None and format not in FORMATS:
+        raise usage_error(f"`format` must be one of {', '.join(FORMATS)}; got {format!r}.")
+    check_regular_file(path)
+    return (format or format_of(path)) in ("csv", "tsv", "parquet")
 
 
 def spool_file(
@@ -119,14 +180,28 @@ def _print_notes(notes: tuple[str, ...]) -> None:
 def read_for(model: Any, path: Path, **options: Any) -> Table:
     """Read a file with the features that a model was fitted on."""
     names = getattr(model, "feature_names_in_", None)
-    return read_file(
-        path,
-        n_features=model.n_features_in_,
-        feature_names=None if names is None else [str(name) for name in names],
-        # "01" and "1" are one number but two names: read them as the model did.
-        text_labels=model.classes_.dtype.kind in "UO",
-        **options,
-    )
+    options["feature_names"] = None if names is None else [str(name) for name in names]
+    # "01" and "1" are one number but two names: read them as the model did.
+    options["text_labels"] = model.classes_.dtype.kind in "UO"
+    drop = options.pop("drop", None) or []
+    if names is not None and takes_tables(model) and holds_a_table(path, options["format"]):
+        return read_table(path, drop=drop, **options)
+    if drop:
+        raise usage_error(
+            "--drop is for models of tables: this one takes its features as they are."
+        )
+    # What indices of LIBSVM files count from, if the model was trained on one.
+    options["index_base"] = getattr(model, "index_base_", None)
+    return read_file(path, n_features=model.n_features_in_, **options)
+
+
+def takes_tables(model: Any) -> bool:
+    """Return whether a model prepares its columns by itself."""
+    from ..estimators import AutoClassifier
+    from ..tables import TablePreprocessor
+
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    return isinstance(first, TablePreprocessor | AutoClassifier)
 
 
 def _compact(X: Any) -> Any:

@@ -16,7 +16,7 @@ from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_er
 from .network import faults_with, network_estimator, solver_with, spelled, topology_with
 from .options import option, parse_class_weight
 from .site import check_transport
-from .train import begun, save_model, set_feature_names, timed
+from .training import begun, save_model, set_feature_names, set_index_base, timed
 
 gossip = typer.Typer(
     name="gossip",
@@ -132,6 +132,7 @@ def simulate(
             raise typer.Exit(INTERRUPTED)
         scores = estimator.score_sites(table.X, table.y)
         set_feature_names(estimator, table.feature_names)
+        set_index_base(estimator, table.zero_based)
         files = _save(estimator, model, history, interrupted=interrupted)
         summary = {
             "command": "gossip simulate",

@@ -9,6 +9,8 @@ import typer
 from . import options
 from .messages import faults_reported, plain, print_summary, warnings_shown
 from .network import describe_network, network_lines, network_parameters
+from .steps import classifier_of, describe_steps, step_lines
+from .trials import describe_trials, trial_lines
 
 
 def info(
@@ -17,7 +19,8 @@ def info(
 ) -> None:
     """Describe a model.
 
-    Prints its settings, classes, support vectors and certified gap.
+    Prints its settings, classes, support vectors and certified gap; of a model that prepares a
+    table, also its steps, what became of the columns, and what was tried.
     """
     with faults_reported(), warnings_shown():
         from ..persistence import load_model
@@ -33,13 +36,23 @@ def info(
 
 
 def describe(estimator: Any) -> dict[str, Any]:
-    """Describe a fitted estimator of the library by values that JSON can hold."""
-    names = getattr(estimator, "feature_names_in_", None)
-    described = {
+    """Describe a fitted estimator or pipeline by values that JSON can hold."""
+    classifier = classifier_of(estimator)
+    described = {"estimator": type(estimator).__name__, **describe_steps(estimator)}
+    if classifier is not None:
+        described = {**_of_classifier(classifier), **described}
+    described.update(describe_trials(estimator))
+    described["features"] = getattr(estimator, "n_features_in_", None)
+    described["feature_names"] = getattr(estimator, "feature_names_in_", None)
+    return {key: plain(value) for key, value in described.items()}
+
+
+def _of_classifier(estimator: Any) -> dict[str, Any]:
+    return {
         "estimator": type(estimator).__name__,
         "parameters": _parameters(getattr(estimator, "best_estimator_", estimator)),
-        "features": estimator.n_features_in_,
-        "feature_names": names,
+        "features": None,  # of the whole, not of the classifier at its end
+        "feature_names": None,
         "classes": estimator.classes_,
         **_of_kernel_machines(estimator),
         # Decided by a parameter of the class: a file may hold attributes of another class.
@@ -53,7 +66,6 @@ def describe(estimator: Any) -> dict[str, Any]:
         "compression": getattr(estimator, "compression_", None),
         "search": _search(estimator),
     }
-    return {key: plain(value) for key, value in described.items()}
 
 
 def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
@@ -103,15 +115,20 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     lines = []
     if "model" in summary:
         lines.append(("model", f"{summary['model']} ({size(summary['file_bytes'])})"))
+    lines.append(("estimator", summary["estimator"]))
+    lines += [*step_lines(summary), *trial_lines(summary)]
+    if "classes" not in summary:  # steps without a classifier
+        return lines
     classes = summary["classes"]
     gap = summary["relative_gap"]
-    lines.append(("estimator", summary["estimator"]))
     lines.append(("settings", _settings(summary)))
     if summary.get("gamma") is not None:
         lines.append(("gamma", f"{summary['gamma']:.6g}"))
     if "rows" in summary:
         lines.append(("rows", f"{summary['rows']:,}"))
-    lines += [("features", f"{summary['features']:,}"), ("classes", _listed(classes))]
+    if summary["features"] is not None:  # unknown to a pipeline that begins with "passthrough"
+        lines.append(("features", f"{summary['features']:,}"))
+    lines.append(("classes", _listed(classes)))
     if "support_vectors" in summary:
         counts = _per_class(classes, summary["support_vectors_per_class"])
         lines.append(("support vectors", f"{summary['support_vectors']:,} ({counts})"))

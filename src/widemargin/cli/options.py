@@ -16,20 +16,39 @@ from .messages import usage_error
 OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_strata", "n_sample")
 
 
-def option(help: str, *names: str) -> Any:
+# Headings of `--help`.
+DATA, RESULT, CHOICE, KERNEL = "Data", "Result", "Choose the classifier yourself", "Its kernel"
+DIVISION = "Divide the rows (of a kernel classifier of your choice)"
+SOLVING, SOLVER = "Resources and weights", "Solver (of a classifier of your choice)"
+
+
+def option(help: str, *names: str, group: str | None = None, default: str | None = None) -> Any:
     """Return an option that has the estimator's own default if it is left out.
 
-    Without names, it is called as the parameter that it annotates.
+    Without names, it is called as the parameter that it annotates. `default` shows that of the
+    estimator: help has to answer before the estimators can be imported.
     """
-    return typer.Option(*names, help=help, show_default=False)
+    return typer.Option(
+        *names,
+        help=help,
+        show_default=False if default is None else default,
+        rich_help_panel=group,
+    )
 
 
-DataPath = Annotated[Path, typer.Argument(help="Data file.", show_default=False)]
+DataPath = Annotated[
+    Path, typer.Argument(help="Data file; - is standard input.", show_default=False)
+]
 ModelPath = Annotated[Path, typer.Argument(help="Model file (.wm).", show_default=False)]
 
 FileFormat = Annotated[
     str | None,
-    option("libsvm, csv, tsv, parquet or npz; found from the file's name if left out.", "--format"),
+    option(
+        "libsvm, csv, tsv, parquet or npz.",
+        "--format",
+        group=DATA,
+        default="by name, or by the first lines",
+    ),
 ]
 Label = Annotated[
     str | None,
@@ -37,32 +56,67 @@ Label = Annotated[
         "Label column: its name, or its position from 0 (negative: from the end). Left out: "
         "the column called label, target or class, else y, else the last. NPZ: key of the labels.",
         "--label",
+        group=DATA,
     ),
 ]
 ZeroBased = Annotated[
     bool | None,
     option(
-        "LIBSVM: feature indices count from 0, or from 1. Left out: from 0 if 0 occurs.",
+        "LIBSVM: feature indices count from 0, or from 1. Left out: as in the file that the model "
+        "was trained on; from 0 if 0 occurs.",
         "--zero-based/--one-based",
+        group=DATA,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    option(
+        "Column to leave out (repeat for more); `column 3` in a file without a header.",
+        "--drop",
+        group=DATA,
     ),
 ]
 
-Upsilon = Annotated[float | None, option("ODM: weight of margins that are too large.", "--upsilon")]
+Upsilon = Annotated[
+    float | None,
+    option("ODM: weight of margins that are too large.", "--upsilon", group=CHOICE, default="0.5"),
+]
 Theta = Annotated[
-    float | None, option("ODM: deviation of a margin from 1 that is free.", "--theta")
+    float | None,
+    option(
+        "ODM: deviation of a margin from 1 that is free.", "--theta", group=CHOICE, default="0.2"
+    ),
 ]
 Intercept = Annotated[
-    bool | None, option("Penalised intercept.", "--fit-intercept/--no-fit-intercept")
+    bool | None,
+    option("Penalised intercept.", "--fit-intercept/--no-fit-intercept", group=CHOICE),
 ]
 ClassWeight = Annotated[
     list[str] | None,
-    option("balanced, or LABEL=WEIGHT (repeat for more); multiplies -C.", "--class-weight"),
+    option(
+        "balanced, or LABEL=WEIGHT (repeat for more); multiplies -C.",
+        "--class-weight",
+        group=SOLVING,
+    ),
 ]
-Jobs = Annotated[int | None, option("Threads.", "--jobs", "-j")]
-Seed = Annotated[int | None, option("Seed of random choices.", "--seed")]
+Jobs = Annotated[int | None, option("Threads.", "--jobs", "-j", group=SOLVING, default="all cores")]
+Seed = Annotated[int | None, option("Seed of random choices.", "--seed", group=SOLVING)]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace --model even if it is not a model.")]
+Report = Annotated[
+    Path | None,
+    option(
+        "Write a report with pictures: one HTML file (needs matplotlib).", "--report", group=RESULT
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=RESULT)
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace --model even if it is not a model.", rich_help_panel=RESULT
+    ),
+]
 
 
 class Algorithm(StrEnum):
@@ -115,6 +169,21 @@ def estimator_with(
         kernel = not linear and multiclass is None
         check = estimator._validate_params if kernel else estimator._check_parameters
         check()
+        memory_bytes(estimator.memory_limit)
+        thread_count(estimator.n_jobs)
+    except ValueError as error:
+        raise usage_error(str(error)) from None
+    return estimator
+
+
+def automatic_with(given: dict[str, Any]) -> Any:
+    """Build the classifier that chooses by itself, with the options that were given."""
+    from ..core.resources import memory_bytes, thread_count
+    from ..estimators import AutoClassifier
+
+    estimator = AutoClassifier(**settings_in(given, AutoClassifier))
+    try:
+        estimator._validate_params()
         memory_bytes(estimator.memory_limit)
         thread_count(estimator.n_jobs)
     except ValueError as error:

@@ -1,133 +1,240 @@
-"""``widemargin train``: fit a model on a data file and save it."""
+"""``widemargin train``: fit a model on a data file, measure it and save it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from . import options
-from .files import check_model_output, read_file, spool_file
+from .files import check_model_output, default_model, input_file
+from .html_report import check_report_output, write_report
 from .info import describe, described_lines
+from .measures import judge, measure, measured_text
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
-from .options import option
+from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
+from .training import (
+    HOLDOUT,
+    Source,
+    begun,
+    save_model,
+    train_in_memory,
+    train_linear,
+    trained_on_all,
+)
+
+# Options that choose a classifier, or a way to train one, and so leave nothing to choose.
+CHOOSING = frozenset(
+    {
+        *("algorithm", "linear", "multiclass", "C", "lam", "upsilon", "theta", "loss"),
+        *("kernel", "gamma", "degree", "coef0", "fit_intercept", "multi_class", "spool_dir"),
+        *("strategy", "checkpoint", "solver", "tol", "max_iter", *options.OF_STRATEGIES),
+    }
+)
 
 
 def train(
     context: typer.Context,
     data: options.DataPath,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model (.wm).")],
-    algorithm: Annotated[
-        options.Algorithm | None, typer.Option(help="Kind of classifier.", show_default="odm")
-    ] = None,
-    linear: Annotated[
-        bool,
-        typer.Option("--linear", help="No kernel: any number of rows, read from disk by blocks."),
-    ] = False,
-    multiclass: Annotated[
-        str | None, option("No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.")
-    ] = None,
-    C: Annotated[float | None, option("Weight of a row's loss.", "-C")] = None,
-    lam: Annotated[
-        float | None, option("ODM: λ, the weight of the mean loss, instead of -C.")
-    ] = None,
-    upsilon: options.Upsilon = None,
-    theta: options.Theta = None,
-    loss: Annotated[str | None, option("SVM: hinge or squared_hinge.")] = None,
-    kernel: Annotated[
-        str | None, option("rbf, laplacian, poly, linear or sigmoid.", "--kernel", "-k")
-    ] = None,
-    gamma: Annotated[
-        str | None, option("Kernel width: scale, auto or a number.", "--gamma", "-g")
-    ] = None,
-    degree: Annotated[int | None, option("Degree of poly.")] = None,
-    coef0: Annotated[float | None, option("Constant in poly and sigmoid.")] = None,
-    fit_intercept: options.Intercept = None,
-    class_weight: options.ClassWeight = None,
-    multi_class: Annotated[
-        str | None, option("auto, ovr (one against the rest) or ovo (pairs).")
-    ] = None,
-    calibrate: Annotated[
-        str | None,
-        option("Learn probabilities for `predict --proba`: sigmoid or isotonic."),
-    ] = None,
-    strategy: Annotated[
-        str | None,
+    model: Annotated[
+        Path | None,
         option(
-            "auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
-            "cascade or preserving (dip)."
+            "Where to save the model (.wm).",
+            "--model",
+            "-m",
+            group=RESULT,
+            default="DATA's name with .wm, beside DATA",
         ),
     ] = None,
-    levels: Annotated[
-        int | None, option("Times the rows are divided, --fan-in parts each time.")
-    ] = None,
-    fan_in: Annotated[int | None, option("Parts merged into one from level to level.")] = None,
-    stop_level: Annotated[
-        int | None, option("Level whose model is saved; 0 is the whole set.")
-    ] = None,
-    n_strata: Annotated[
-        int | None, option("stratified, preserving: strata that are dealt out.", "--strata")
-    ] = None,
-    n_sample: Annotated[
-        int | None, option("clustered: rows that clusters are found on.", "--sample")
-    ] = None,
-    validation_fraction: Annotated[
+    report: options.Report = None,
+    as_json: options.AsJson = False,
+    force: options.Force = False,
+    label: options.Label = None,
+    drop: options.Drop = None,
+    holdout: Annotated[
         float | None,
-        option("Share of the rows kept out; the first level that is no better on them ends it."),
+        option(
+            "Share of the rows to measure on, and not to train on; 0 trains on all.",
+            group=DATA,
+            default=f"{HOLDOUT}; 0 with a classifier of your choice, or --test",
+        ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        option("Folder that keeps finished levels; the same command goes on from there."),
+    test: Annotated[
+        Path | None, option("Labelled file to measure on, instead of --holdout.", group=DATA)
+    ] = None,
+    format: options.FileFormat = None,
+    zero_based: options.ZeroBased = None,
+    calibrate: Annotated[
+        str | None,
+        option(
+            "Probabilities from decision values: sigmoid or isotonic.",
+            group=RESULT,
+            default="sigmoid; none with a classifier of your choice",
+        ),
+    ] = None,
+    max_time: Annotated[
+        float | None,
+        option(
+            "Seconds allowed; the model so far is saved.",
+            group=SOLVING,
+            default="120; no limit with a classifier of your choice",
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        option(
+            "Memory for kernel rows, blocks of rows or weights, e.g. 500MB.",
+            group=SOLVING,
+            default="1GiB",
+        ),
+    ] = None,
+    n_jobs: options.Jobs = None,
+    random_state: options.Seed = None,
+    class_weight: options.ClassWeight = None,
+    tol: Annotated[
+        float | None, option("Relative duality gap to reach.", group=SOLVER, default="0.001")
+    ] = None,
+    max_iter: Annotated[
+        int | None, option("Iterations allowed (for each binary problem).", group=SOLVER)
     ] = None,
     solver: Annotated[
         str | None,
         option(
             "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
-            "tournament (ww), newton (ww, llw) or printed (llw)."
+            "tournament (ww), newton (ww, llw) or printed (llw).",
+            group=SOLVER,
+            default="auto",
         ),
     ] = None,
-    tol: Annotated[float | None, option("Relative duality gap to reach.")] = None,
-    max_iter: Annotated[int | None, option("Iterations allowed (for each binary problem).")] = None,
-    max_time: Annotated[float | None, option("Seconds allowed; the model so far is saved.")] = None,
-    memory_limit: Annotated[
-        str | None, option("Memory for kernel rows, blocks of rows or weights, e.g. 500MB.")
+    algorithm: Annotated[
+        options.Algorithm | None, option("Kind of classifier.", group=CHOICE, default="odm")
+    ] = None,
+    linear: Annotated[
+        bool,
+        typer.Option(
+            "--linear",
+            help="No kernel: any number of rows, read from disk by blocks.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = False,
+    multiclass: Annotated[
+        str | None,
+        option(
+            "No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.", group=CHOICE
+        ),
+    ] = None,
+    C: Annotated[
+        float | None, option("Weight of a row's loss.", "-C", group=CHOICE, default="1.0")
+    ] = None,
+    lam: Annotated[
+        float | None,
+        option("ODM: λ, the weight of the mean loss, instead of -C.", group=CHOICE),
+    ] = None,
+    upsilon: options.Upsilon = None,
+    theta: options.Theta = None,
+    loss: Annotated[
+        str | None,
+        option(
+            "SVM: hinge or squared_hinge.",
+            group=CHOICE,
+            default="hinge; squared_hinge with --linear",
+        ),
+    ] = None,
+    fit_intercept: options.Intercept = None,
+    multi_class: Annotated[
+        str | None, option("auto, ovr (one against the rest) or ovo (pairs).", group=CHOICE)
     ] = None,
     spool_dir: Annotated[
-        Path | None, option("With --linear: folder for a temporary binary copy of DATA.")
+        Path | None,
+        option("With --linear: folder for a temporary binary copy of DATA.", group=CHOICE),
     ] = None,
-    n_jobs: options.Jobs = None,
-    random_state: options.Seed = None,
-    format: options.FileFormat = None,
-    label: options.Label = None,
-    zero_based: options.ZeroBased = None,
-    as_json: options.AsJson = False,
-    force: options.Force = False,
+    kernel: Annotated[
+        str | None,
+        option(
+            "rbf, laplacian, poly, linear or sigmoid.",
+            "--kernel",
+            "-k",
+            group=KERNEL,
+            default="rbf",
+        ),
+    ] = None,
+    gamma: Annotated[
+        str | None,
+        option(
+            "Kernel width: scale, auto or a number.",
+            "--gamma",
+            "-g",
+            group=KERNEL,
+            default="scale",
+        ),
+    ] = None,
+    degree: Annotated[int | None, option("Degree of poly.", group=KERNEL, default="3")] = None,
+    coef0: Annotated[
+        float | None, option("Constant in poly and sigmoid.", group=KERNEL, default="0.0")
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        option(
+            "auto, exact, or how to divide the rows: stratified (sodm), clustered (dc), "
+            "cascade or preserving (dip).",
+            group=DIVISION,
+            default="auto",
+        ),
+    ] = None,
+    levels: Annotated[
+        int | None,
+        option("Times the rows are divided, --fan-in parts each time.", group=DIVISION),
+    ] = None,
+    fan_in: Annotated[
+        int | None, option("Parts merged into one from level to level.", group=DIVISION)
+    ] = None,
+    stop_level: Annotated[
+        int | None, option("Level whose model is saved; 0 is the whole set.", group=DIVISION)
+    ] = None,
+    n_strata: Annotated[
+        int | None,
+        option("stratified, preserving: strata that are dealt out.", "--strata", group=DIVISION),
+    ] = None,
+    n_sample: Annotated[
+        int | None,
+        option("clustered: rows that clusters are found on.", "--sample", group=DIVISION),
+    ] = None,
+    validation_fraction: Annotated[
+        float | None,
+        option(
+            "Share of the rows kept out; the first level that is no better on them ends it.",
+            group=DIVISION,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        option(
+            "Folder that keeps finished levels; the same command goes on from there.",
+            group=DIVISION,
+        ),
+    ] = None,
 ) -> None:
-    """Train a classifier on DATA and save it.
+    """Train a classifier on DATA, measure it on rows held out, and save it.
 
-    Settings left out have the estimator's defaults (`widemargin info` shows those of a model).
-    Scale the features first: kernels measure distances, and --linear penalises all weights alike.
+    Without further options, text, dates and missing values of a table become features, classifiers
+    with and without kernels are tried, the best is tuned and calibrated, all within --max-time, and
+    measured on a fifth of the rows. If less than half of the time is used by then, all of it is
+    done again on all rows, and that model is saved; else the one that was measured. --holdout 0
+    trains on all rows and measures nothing.
+
+    Options under "Choose the classifier yourself" and the headings after it name a classifier
+    instead. It is trained once, exactly as its class in Python, on all rows and on features as
+    they are: scale them first. Only a table whose cells are not all numbers is prepared before.
 
     --linear trains without a kernel on files of any size: DATA is read once, by blocks, into a
-    temporary binary copy, which the solver reads from disk as often as it needs.
-
-    --multiclass learns a weight vector for every class in one problem, without a kernel: ww is
-    Weston and Watkins's, llw Lee, Lin and Wahba's, cs Crammer and Singer's; ovr is one against the
-    rest. The rows are kept in memory.
-
-    --calibrate fits five more models on parts of the rows, which are kept in memory.
+    temporary binary copy, which the solver reads from disk as often as it needs. --multiclass
+    learns a weight vector for every class in one problem, in memory.
 
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
     complete; any other file only with --force.
-
-    A --strategy that divides the rows solves parts of them and merges these level by level. Its
-    model at --stop-level, when --max-time is over or at Ctrl-C is that of the last complete level.
     """
     given = {
         **context.params,
@@ -135,51 +242,109 @@ def train(
         "checkpoint": None if checkpoint is None else str(checkpoint),
         "class_weight": None,  # its labels are those of the file
     }
-    with faults_reported(), warnings_shown() as warned:
-        undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
-        given["strategy"] = options.strategy_with(strategy, given, undivided=undivided)
-        estimator = options.estimator_with(algorithm, given, linear=linear, multiclass=multiclass)
-        if spool_dir is not None and not linear:
-            raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
-        if spool_dir is not None and calibrate is not None:
-            raise usage_error("--calibrate keeps rows in memory: leave out --spool-dir.")
+    with faults_reported(), warnings_shown() as warned, input_file(data) as path:
+        estimator = _estimator(given)
+        automatic = not _chosen(given)
+        _check_settings(given)
+        model = default_model(data) if model is None else model
         check_model_output(model, data, force=force)
+        check_report_output(report, (data, model))
         if checkpoint is not None:
             _check_checkpoint(checkpoint, strategy)
-        reading: dict[str, Any] = {"format": format, "label": label, "zero_based": zero_based}
-        from_disk = linear and calibrate is None  # calibration trains on parts of the rows
-        if from_disk:
-            reading["spool_dir"] = spool_dir
-        train_on = _train_linear if from_disk else _train_in_memory
-        training = train_on(estimator, data, class_weight or [], reading)
-        interrupted, seconds = training.interrupted, training.seconds
+        source = Source(path, format, label, zero_based, tuple(drop or ()))
+        other = None if test is None else Source(test, None, label, zero_based, source.drop)
+        if linear:
+            training = train_linear(
+                estimator, source, class_weight or [], spool_dir=spool_dir, test=other
+            )
+        else:
+            share = HOLDOUT if automatic and test is None else 0.0
+            training = train_in_memory(
+                estimator,
+                source,
+                class_weight or [],
+                holdout=share if holdout is None else holdout,
+                test=other,
+                seed=random_state,
+            )
+        estimator, interrupted = training.estimator, training.interrupted
         if interrupted and not any(begun(estimator)):
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
-        set_feature_names(estimator, training.feature_names)
+        measured, verdict = None, None
+        if training.split.y_test is not None and not interrupted:
+            verdict = judge(estimator, training.split.X_test, training.split.y_test)
+            measured = measure(verdict)
+            again = trained_on_all(training) if test is None else None
+            if again is not None:
+                estimator = again.estimator
+        else:
+            again = None
+        final = again or training
         model = save_model(estimator, model, interrupted=interrupted)
         summary = {
             "command": "train",
             "model": str(model),
             "file_bytes": model.stat().st_size,
             "data": str(data),
-            "rows": training.rows,
+            "rows": final.rows,
             **describe(estimator),
-            "seconds": seconds,
+            "seconds": final.seconds,
+            "held_out": measured,
             "interrupted": interrupted,
             "warnings": warned,
         }
-    print_summary(summary, [*described_lines(summary), ("seconds", f"{seconds:.2f}")], as_json)
+        lines = [*described_lines(summary), ("seconds", f"{final.seconds:.2f}")]
+        if report is not None and not interrupted:
+            if measured is None or verdict is None:
+                say("--report: no rows were held out, so there is nothing to draw")
+            else:
+                result = {**measured, "warnings": warned}
+                tested = training.split.X_test
+                write_report(report, training.estimator, verdict, tested, result, lines)
+    print_summary(summary, lines, as_json)
+    if measured is not None and not as_json:
+        where = str(test) if test is not None else "rows held out from training"
+        then = "" if again is None else ", before training on all rows"
+        typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
+    if report is not None and measured is not None:
+        say(f"report: {report}")
     if interrupted:
-        problems = begun(estimator)
-        several = f" (binary problems begun: {sum(problems)} of {len(problems)})"
-        say(
-            f"interrupted: {model} holds the model as far as it was fitted"
-            f"{several if multiclass is None else ''}"
-        )
-        if checkpoint is not None and estimator.strategy_ != "exact":
-            say(f"the same command goes on from the levels in {checkpoint}")
+        _tell_of_interrupt(estimator, model, given)
         raise typer.Exit(INTERRUPTED)
+
+
+def _chosen(given: dict[str, Any]) -> bool:
+    """Return whether the options choose a classifier."""
+    return any(given[name] is not None and given[name] is not False for name in CHOOSING)
+
+
+def _estimator(given: dict[str, Any]) -> Any:
+    """Build the estimator that the options describe, or end with a usage error."""
+    linear, multiclass = given["linear"], given["multiclass"]
+    if not _chosen(given):
+        return options.automatic_with(given)
+    undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
+    given["strategy"] = options.strategy_with(given["strategy"], given, undivided=undivided)
+    estimator = options.estimator_with(
+        given["algorithm"], given, linear=linear, multiclass=multiclass
+    )
+    if given["spool_dir"] is not None and not linear:
+        raise usage_error("--spool-dir is for --linear; all others keep rows in memory.")
+    return estimator
+
+
+def _check_settings(given: dict[str, Any]) -> None:
+    """End with a usage error if options about the measurement contradict each other."""
+    holdout = given["holdout"]
+    if holdout is None:
+        return
+    if not 0.0 <= holdout < 1.0:
+        raise usage_error(f"--holdout must be at least 0 and below 1; got {holdout}.")
+    if holdout and given["test"] is not None:
+        raise usage_error("--holdout and --test both say what to measure on; give one of them.")
+    if holdout and given["linear"]:
+        raise usage_error("--linear does not keep the rows in memory: use --test, not --holdout.")
 
 
 def _check_checkpoint(folder: Path, strategy: str | None) -> None:
@@ -190,66 +355,13 @@ def _check_checkpoint(folder: Path, strategy: str | None) -> None:
         raise usage_error(f"--checkpoint {folder}: expected a folder, found a file.")
 
 
-@dataclass(frozen=True)
-class Training:
-    """The rows of a training, and how long it took."""
-
-    rows: int
-    feature_names: tuple[str, ...] | None
-    seconds: float
-    interrupted: bool
-
-
-def _train_in_memory(
-    estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
-) -> Training:
-    table = read_file(data, **reading)
-    estimator.class_weight = options.parse_class_weight(class_weight, table.y)
-    seconds, interrupted = timed(lambda: estimator.fit(table.X, table.y))
-    return Training(table.X.shape[0], table.feature_names, seconds, interrupted)
-
-
-def _train_linear(
-    estimator: Any, data: Path, class_weight: list[str], reading: dict[str, Any]
-) -> Training:
-    from ..estimators.linear_streaming import fit_spooled
-
-    with spool_file(estimator, data, **reading) as rows:
-        estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
-        n_rows = rows.n_rows
-        seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
-    return Training(n_rows, None, seconds, interrupted)
-
-
-def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
-    """Fit; return the seconds it took, and whether the user interrupted it."""
-    began = time.perf_counter()
-    try:
-        fit()
-    except KeyboardInterrupt:
-        return time.perf_counter() - began, True
-    return time.perf_counter() - began, False
-
-
-def begun(estimator: Any) -> list[bool]:
-    """Return which binary problems have a solution, even an unfinished one."""
-    for name in ("coef_", "dual_coef_"):
-        if hasattr(estimator, name):
-            return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
-    return [False]
-
-
-def set_feature_names(estimator: Any, names: tuple[str, ...] | None) -> None:
-    """Keep column names as scikit-learn does for data frames; later files are matched by them."""
-    import numpy as np
-
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-
-
-def save_model(estimator: Any, path: Path, *, interrupted: bool) -> Path:
-    """Save a model and return its path; one that was interrupted replaces no other model."""
-    if interrupted and path.exists():
-        path = path.with_suffix(".partial.wm")
-    estimator.save(path)
-    return path
+def _tell_of_interrupt(estimator: Any, model: Path, given: dict[str, Any]) -> None:
+    problems = begun(estimator)
+    several = f" (binary problems begun: {sum(problems)} of {len(problems)})"
+    say(
+        f"interrupted: {model} holds the model as far as it was fitted"
+        f"{several if given['multiclass'] is None and _chosen(given) else ''}"
+    )
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if given["checkpoint"] is not None and last.strategy_ != "exact":
+        say(f"the same command goes on from the levels in {given['checkpoint']}")

@@ -9,13 +9,22 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .formats import FORMATS, DataFileError, Table, read
+from .formats import FORMATS, CellError, DataFileError, Table, read, read_frame
 
 if TYPE_CHECKING:
     from .spooled_rows import SpooledRows
     from .spooling import spool
 
-__all__ = ["FORMATS", "DataFileError", "SpooledRows", "Table", "read", "spool"]
+__all__ = [
+    "FORMATS",
+    "CellError",
+    "DataFileError",
+    "SpooledRows",
+    "Table",
+    "read",
+    "read_frame",
+    "spool",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -102,6 +102,7 @@ class SpoolWriter:
             weights=self._weights.mapped(shape) if self._weighted else None,
             feature_names=self._names,
             notes=tuple(self._source.notes),
+            zero_based=self._source.zero_based[0] if self._source.zero_based else None,
             nbytes=sum(file.stat().st_size for file in self.directory.iterdir()),
             _directory=self._directory,
         )

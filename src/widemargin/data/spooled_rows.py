@@ -105,6 +105,8 @@ class SpooledRows:
         Column names, where the source has them.
     notes : tuple of str
         Decisions of the reader, e.g. which column holds the labels.
+    zero_based : bool or None
+        Whether the feature indices of a LIBSVM file were taken to count from 0.
     nbytes : int
         Bytes of the spool.
     """
@@ -116,6 +118,7 @@ class SpooledRows:
     weights: NDArray[np.float64] | None
     feature_names: tuple[str, ...] | None
     notes: tuple[str, ...]
+    zero_based: bool | None
     nbytes: int
     _directory: TemporaryDirectory[str]
 

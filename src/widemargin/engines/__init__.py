@@ -37,13 +37,8 @@ def resolve(engine: Any, threads: int) -> Engine:
     if isinstance(engine, str) and engine == "local":
         return LocalEngine(threads)
     if isinstance(engine, str) and engine == "spark":
-        try:
-            from .spark import SparkEngine
-        except ImportError as error:
-            raise ImportError(
-                "engine='spark' needs pyspark and pyarrow; install them with: pip install "
-                "'widemargin[spark]'"
-            ) from error
+        from .spark import SparkEngine
+
         return SparkEngine()
     if isinstance(engine, Engine):
         return engine

@@ -92,7 +92,13 @@ class SparkEngine:
     def session(self) -> Any:
         """The session, whose workers are known to have this version of the library."""
         if self._session is None:
-            from pyspark.sql import SparkSession
+            try:
+                from pyspark.sql import SparkSession
+            except ImportError as error:
+                raise ImportError(
+                    "engine='spark' needs pyspark and pyarrow, which are not installed here. "
+                    'Install them with: pip install "widemargin[spark]"'
+                ) from error
 
             self._session = SparkSession.getActiveSession()
             if self._session is None:

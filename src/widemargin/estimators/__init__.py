@@ -1,5 +1,6 @@
 """The scikit-learn classes."""
 
+from .auto import AutoClassifier
 from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .linear import LinearODMClassifier, LinearSVMClassifier
@@ -12,6 +13,7 @@ from .search import (
 )
 
 __all__ = [
+    "AutoClassifier",
     "GossipClassifier",
     "LinearODMClassifier",
     "LinearODMClassifierCV",

@@ -29,8 +29,8 @@ from ..kernel.solvers.shared_blocks import (
 )
 from .held_out import FoldedRows, HeldOut
 
-# Relative gap of a fold's model, unless `tol` is larger. Measured on ten sets, the log loss changes
-# by less than 0.1 % between 1e-2 and 1e-4.
+# Relative gap of a fold's model, unless `tol` is larger. On six generated sets of 300 to 4,000 rows
+# and 2 to 10 classes, 1e-3 instead changed the log loss by at most 0.3 %.
 FOLD_GAP = 1e-2
 # From this many rows on, folds start from the solution of the whole set; below, from zero, so that
 # rounding in that solution cannot show.

@@ -52,8 +52,8 @@ class KernelParameters(Probabilities, FitParameters):
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
         conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
         without the blocks, for comparison. 'auto': 'blocks', up to 2,048 rows for all binary
-        problems in one call; 'newton' for linear kernels, and for up to 1,000 rows with a kernel
-        matrix or a ``tol`` below 1e-9, where the loss allows it.
+        problems in one call; where that does not do (large ``C``, a kernel matrix, a ``tol`` below
+        1e-9) and the loss allows it, 'newton' up to 1,000 rows and for linear kernels.
     multi_class : {'auto', 'ovr', 'ovo'}, default='auto'
         One binary problem per class, or one per pair of classes (as SVC does). 'auto' takes pairs
         of up to 50 classes.
@@ -121,7 +121,7 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         The model is the same.
     checkpoint : str or path-like, default=None
         Folder in which every finished level of a divided fit is kept; the same fit, started again,
-        resumes after the last one.
+        resumes after the last one. The folder is made in one that must exist.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.

@@ -15,6 +15,7 @@ The ``from_…`` methods of a display compute and draw. Matplotlib, imported onl
 
 from .convergence_display import ConvergenceDisplay
 from .display import require_matplotlib
+from .leaderboard_display import LeaderboardDisplay
 from .levels import accuracy_over_time, fit_levels, support_vector_recall
 from .levels_display import LevelsDisplay
 from .margin_distribution import MarginDistributionDisplay
@@ -28,6 +29,7 @@ from .theorem_bounds import Theorem1, theorem1_bounds
 
 __all__ = [
     "ConvergenceDisplay",
+    "LeaderboardDisplay",
     "LevelsDisplay",
     "MarginDistributionDisplay",
     "NetworkDisplay",

@@ -21,15 +21,14 @@ from .solvers.small_problems import LEAST_GAP, MOST_ROWS, SmallProblems, least_m
 def is_small(problems: KernelProblems, solver: str, budget: Budget) -> bool:
     """Whether :class:`SmallFit` is for these problems.
 
-    Their kernel must be positive semi-definite, and its matrix fit into memory. Smooth losses with
-    a linear kernel are for Newton's method, which makes use of its low rank.
+    Their kernel must be positive semi-definite, its matrix fit into memory, and ``tol`` be larger
+    than rounding.
     """
     n, kernel = problems.n_rows, problems.kernel
     return (
         solver == "auto"
         and n <= MOST_ROWS
         and kernel.positive_semidefinite
-        and (kernel.name != "linear" or problems.loss.name == "hinge")
         and budget.tol >= LEAST_GAP
         and least_memory(n, budget.threads) <= budget.memory
     )

@@ -67,7 +67,7 @@ def check_classifier(estimator: Any) -> tuple[int, int]:
     n_classes = _check_classes(required(estimator, "classes_"))
     n_features = required(estimator, "n_features_in_")
     demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
-    _check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
+    check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
     # Larger integers pass validation, but the native core cannot hold them.
     n_jobs = estimator.n_jobs
     demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
@@ -86,7 +86,7 @@ def _check_classes(classes: Any) -> int:
     return int(classes.size)
 
 
-def _check_feature_names(names: Any, n_features: int) -> None:
+def check_feature_names(names: Any, n_features: int) -> None:
     """Demand one name per feature, where there are names."""
     if names is None:
         return

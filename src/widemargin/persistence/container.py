@@ -4,11 +4,12 @@ Layout, which is safetensors' own: eight bytes with the length of a JSON table o
 (little-endian), the table, then the arrays. Our header is text in that table, under
 ``__metadata__`` / ``widemargin``:
 
-=================== ==================================================================
+=================== =======================================================================
 ``format``          always ``"widemargin-model"``
-``format_version``  an integer; a reader refuses larger ones than its own
+``format_version``  1, or 2 for a file with steps of scikit-learn, nested estimators or other
+                    forms of value that came with it; a reader refuses larger ones than its own
 ``sha256``          digest of the rest of the header and of every array
-=================== ==================================================================
+=================== =======================================================================
 
 The digest finds damage (a flipped bit in a coefficient would otherwise go unnoticed). It is no
 protection against forgery: whoever can write the file can write the digest.
@@ -28,7 +29,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 FORMAT = "widemargin-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # the newest that is read; a file carries the oldest that can hold it
+_FORMS_OF_VERSION_2 = frozenset(
+    ("$estimator", "$mixed", "$slice", "$dtype", "$type", "$function", "$selector")
+)
 METADATA_KEY = "widemargin"
 # safetensors writes longer tables than this without complaint, then refuses to read them.
 MAX_TABLE_BYTES = 100_000_000
@@ -41,6 +45,8 @@ STORABLE_DTYPES = frozenset(
     )
 )
 
+GET_IT_AGAIN = "Copy or download it again, or save the model again; `save` never leaves a part."
+
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
@@ -52,7 +58,7 @@ class ModelFileError(ValueError):
 def pack(header: Header, arrays: Arrays) -> bytes:
     """Return the bytes of a model file; equal contents give equal bytes."""
     arrays = {name: _as_stored(array) for name, array in arrays.items()}
-    header = {"format": FORMAT, "format_version": FORMAT_VERSION, **header}
+    header = {"format": FORMAT, "format_version": _version_for(header), **header}
     header["sha256"] = _digest(header, arrays)
     data = safetensors.numpy.save(arrays, metadata={METADATA_KEY: _json_text(header)})
     (table_length,) = struct.unpack_from("<Q", data)
@@ -62,6 +68,29 @@ def pack(header: Header, arrays: Arrays) -> bytes:
             f"these take {table_length:,}. Shorten the feature names or fit on plain arrays."
         )
     return data
+
+
+def _version_for(header: Header) -> int:
+    """Return the oldest version of the format whose readers understand a header."""
+    return 2 if "sklearn_version" in header or _has_form(header, _FORMS_OF_VERSION_2) else 1
+
+
+def holds_estimators(node: Any) -> bool:
+    """Whether the JSON of a value holds an estimator."""
+    return _has_form(node, frozenset(("$estimator",)))
+
+
+def _has_form(node: Any, forms: frozenset[str]) -> bool:
+    left = [node]  # no recursion: the nesting of a forged header has no bound
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            if not forms.isdisjoint(node):
+                return True
+            left.extend(node.values())
+        elif isinstance(node, list):
+            left.extend(node)
+    return False
 
 
 def unpack(data: bytes, library_version: str) -> tuple[Header, Arrays]:
@@ -74,7 +103,9 @@ def unpack(data: bytes, library_version: str) -> tuple[Header, Arrays]:
             for name, array in safetensors.numpy.load(data).items()
         }
     except (SafetensorError, ValueError, KeyError) as error:
-        raise ModelFileError(f"the file is truncated or damaged: {error}") from error
+        raise ModelFileError(
+            f"the file is truncated or damaged: {error}. {GET_IT_AGAIN}"
+        ) from error
     for name, array in arrays.items():
         # A byte other than 0 and 1 would be a third truth value to NumPy.
         if array.dtype == bool and array.size and array.view(np.uint8).max() > 1:
@@ -84,7 +115,9 @@ def unpack(data: bytes, library_version: str) -> tuple[Header, Arrays]:
     except RecursionError:  # nesting that could just be read, but not written again
         intact = False
     if not intact:
-        raise ModelFileError("the file is damaged: its contents do not match its checksum")
+        raise ModelFileError(
+            f"the file is damaged: its contents do not match its checksum. {GET_IT_AGAIN}"
+        )
     return header, arrays
 
 
@@ -101,7 +134,7 @@ def check_start(start: bytes, file_size: int) -> None:
     if 8 + table_length > file_size:
         raise ModelFileError(
             f"the file is truncated: its header takes {table_length} bytes, but only "
-            f"{file_size - 8} follow"
+            f"{file_size - 8} follow. {GET_IT_AGAIN}"
         )
 
 

@@ -8,6 +8,7 @@ and raises nothing but `ModelFileError`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -20,10 +21,12 @@ from ..kernel.divide.strategies import STRATEGIES
 from .checks import demand
 from .container import STORABLE_DTYPES, Arrays, ModelFileError
 from .encoding import GOSSIP_KINDS, MAX_PADDED_CHARACTERS
+from .known_steps import FUNCTIONS, TYPES, named
 
-MAX_DEPTH = 16
+MAX_DEPTH = 64  # a pipeline in columns in a pipeline takes about twenty
 _DTYPES = {dtype.name: dtype for dtype in STORABLE_DTYPES}
 _STRATEGIES = {strategy.__name__: strategy for strategy in STRATEGIES.values()}
+_TEXT_DTYPE = re.compile(r"<U[1-9][0-9]{0,8}")
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -135,6 +138,81 @@ def _named(
     raise _damaged(f"it names {otherwise}")
 
 
+def _decode_estimator(node: Any, arrays: Arrays, depth: int) -> Any:
+    from .estimator_state import built_estimator, is_known  # which uses this module
+
+    match node:
+        case [str(name), {"params": dict(params), "fitted": dict(fitted)}] if len(node[1]) == 2:
+            pass
+        case _:
+            raise _damaged("an estimator is not described in full")
+    if not is_known(name):
+        raise ModelFileError(f"the file holds a {name!r}, which this version does not know")
+    decoded = [
+        {key: decode_value(item, arrays, depth) for key, item in part.items()}
+        for part in (params, fitted)
+    ]
+    try:
+        return built_estimator(name, *decoded)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"not a valid {name.rpartition('.')[2]}: {error}") from error
+
+
+def _decode_mixed(node: Any, arrays: Arrays, depth: int) -> NDArray[Any]:
+    match node:
+        case {"shape": list(shape), "items": list(items)} if len(node) == 2:
+            sizes = all(type(size) is int and size >= 0 for size in shape)
+        case _:
+            raise _damaged("an array of objects is not described in full")
+    if not sizes or not 1 <= len(shape) <= 8 or math.prod(shape) != len(items):
+        raise _damaged("an array of objects has another shape than its items")
+    array = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        array[i] = decode_value(item, arrays, depth)
+    return array.reshape(shape)
+
+
+def _decode_slice(node: Any, arrays: Arrays, depth: int) -> slice:
+    ends = [decode_value(part, arrays, depth) for part in _list(node)]
+    if len(ends) != 3 or not all(end is None or type(end) in (int, str) for end in ends):
+        raise _damaged("a slice has ends of another kind")
+    return slice(*ends)
+
+
+def _decode_dtype(name: Any, arrays: Arrays, depth: int) -> np.dtype[Any]:
+    if isinstance(name, str):
+        if name in _DTYPES:
+            return _DTYPES[name]
+        if name == "object":
+            return np.dtype(object)
+        if _TEXT_DTYPE.fullmatch(name) and int(name[2:]) <= MAX_PADDED_CHARACTERS:
+            return np.dtype(name)
+    raise _damaged(f"{name!r} is no dtype")
+
+
+def _decode_type(name: Any, arrays: Arrays, depth: int) -> type[Any]:
+    if not isinstance(name, str) or name not in TYPES:
+        raise _damaged(f"{name!r} is no type")
+    return TYPES[name]
+
+
+def _decode_function(name: Any, arrays: Arrays, depth: int) -> Any:
+    if not isinstance(name, str) or name not in FUNCTIONS:
+        raise _damaged(f"{name!r} is no function that a file may name")
+    return named(name)
+
+
+def _decode_selector(node: Any, arrays: Arrays, depth: int) -> Any:
+    from sklearn.compose import make_column_selector
+
+    parts = decode_value(node, arrays, depth)
+    if not isinstance(parts, dict) or set(parts) != {"pattern", "dtype_include", "dtype_exclude"}:
+        raise _damaged("a selection of columns is not described in full")
+    if not isinstance(parts["pattern"], str | None):
+        raise _damaged("a selection of columns has a pattern that is no text")
+    return make_column_selector(**parts)
+
+
 def _decode_strategy(node: Any, arrays: Arrays, depth: int) -> Any:
     name, decoded = _named(node, arrays, depth, _STRATEGIES, "no strategy of this library")
     try:
@@ -233,4 +311,11 @@ _DECODERS: dict[str, Callable[[Any, Arrays, int], Any]] = {
     "$csr": _decode_csr,
     "$strategy": _decode_strategy,
     "$gossip": _decode_gossip,
+    "$estimator": _decode_estimator,
+    "$mixed": _decode_mixed,
+    "$slice": _decode_slice,
+    "$dtype": _decode_dtype,
+    "$type": _decode_type,
+    "$function": _decode_function,
+    "$selector": _decode_selector,
 }

@@ -1,8 +1,8 @@
-"""Save a fitted estimator and load it again: constructor parameters and fitted attributes.
+"""Save a fitted estimator or pipeline, and load it again.
 
-Any class of `widemargin.persistence.registry` is saved alike: its constructor parameters, its
-attributes that end in an underscore, and those it lists in ``_persisted_private``. A new
-estimator needs a line in the registry and no code here.
+A file holds the constructor parameters and the fitted attributes of its estimators, which
+`widemargin.persistence.estimator_state` lists and puts back. A new estimator needs a line in the
+registry and no code here.
 """
 
 from __future__ import annotations
@@ -11,23 +11,40 @@ import os
 import stat
 from typing import Any
 
-import numpy as np
-from scipy import sparse
+import sklearn
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..gossip import Topology
+from . import registry
 from .atomic_write import write_atomically
-from .container import Arrays, Header, ModelFileError, check_start, pack, unpack
+from .container import (
+    Arrays,
+    Header,
+    ModelFileError,
+    check_start,
+    holds_estimators,
+    pack,
+    unpack,
+)
 from .decoding import decode_value
 from .encoding import encode_value
-from .registry import ESTIMATORS, check_fitted, estimator_class
-
-_NOT_KEPT = {"engine": "local", "checkpoint": None}
+from .estimator_state import (
+    built_estimator,
+    check_estimator_state,
+    is_fitted,
+    is_known,
+    name_of,
+    parts_of_estimator,
+    version_note,
+)
+from .known_steps import STEPS
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Save a fitted estimator to a ``.wm`` file.
+    """Save a fitted estimator or pipeline to a ``.wm`` file.
+
+    A `sklearn.pipeline.Pipeline` is saved whole, with the scaling and encoding that it learnt.
 
     The file appears whole or not at all: an interrupted save, a full disk or a missing permission
     leaves what was at `path` before.
@@ -35,7 +52,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of this library.
+        A fitted estimator of this library, or a pipeline of known steps: scikit-learn's
+        scalers, encoders, imputers, selectors, ``PCA``, ``TruncatedSVD``, ``ColumnTransformer``,
+        ``FeatureUnion`` and others that the user guide lists, ``"passthrough"``, ``"drop"``, and
+        estimators of this library.
     path : str or path-like
         Where to. The usual suffix is ``.wm``; none is added.
 
@@ -44,8 +64,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     sklearn.exceptions.NotFittedError
         If `estimator` is not fitted.
     TypeError
-        If it is of another library, or a parameter cannot be kept without code, such as a
-        function as the kernel.
+        If a step is not known, or a parameter cannot be kept without code, such as a function
+        as the kernel. The message names the step and the parameter.
     OSError
         If the file cannot be written.
 
@@ -58,14 +78,29 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     A loaded model predicts bit for bit what the saved one does on the same machine. Some things
     are not kept: a generator given as ``random_state`` becomes None, because its state has moved
     on since it was passed (an integer is kept), so does a splitter given as ``cv``, and metadata
-    routing requests. ``engine`` and ``checkpoint`` become their defaults, a networkx graph given
-    as ``topology`` the matrix of its links.
+    routing requests. ``engine`` and ``checkpoint`` become their defaults, as do a pipeline's
+    ``memory`` and the ``n_jobs`` of a ``ColumnTransformer`` or ``FeatureUnion``; a networkx graph
+    given as ``topology`` becomes the matrix of its links.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import widemargin
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), widemargin.SVMClassifier()).fit(X, y)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "wine.wm"
+    >>> widemargin.save(model, path)
+    >>> bool((widemargin.load_model(path).predict(X) == model.predict(X)).all())
+    True
     """
     write_atomically(path, dumps(estimator))
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator that `save` wrote.
+    """Load an estimator or pipeline that `save` wrote.
 
     Nothing in the file is run, and everything in it is checked, so that a damaged file raises
     and never crashes. A file of unknown origin may still hold a model that predicts anything.
@@ -78,12 +113,13 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The fitted estimator.
+        The fitted estimator or pipeline.
 
     Raises
     ------
     ModelFileError
-        If the file is damaged, is not a model file, or was written by a newer version.
+        If the file is damaged, is not a model file, was written by a newer version, or holds a
+        step that the installed scikit-learn keeps differently than the one it was saved with.
     OSError
         If the file cannot be opened or read.
     """
@@ -99,37 +135,27 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 def dumps(estimator: Any) -> bytes:
     """Return what `save` would write."""
-    name = type(estimator).__name__
-    if name not in ESTIMATORS or type(estimator) is not estimator_class(name):
-        raise TypeError(
-            f"only estimators of widemargin can be saved ({', '.join(ESTIMATORS)}); "
-            f"got {type(estimator).__module__}.{type(estimator).__qualname__}."
-        )
+    name = name_of(estimator)
     check_is_fitted(estimator)
-    params = estimator.get_params(deep=False)
-    for key, value in params.items():
-        generator = isinstance(value, np.random.RandomState | np.random.Generator)
-        if generator or (key == "cv" and not isinstance(value, int)):
-            params[key] = None
-    params = _without_locations(params)
-    if "topology" in params:
-        params["topology"] = _links_for_graph(params["topology"], estimator.topology_)
-    fitted = {key: value for key, value in vars(estimator).items() if _is_saved(key, estimator)}
     arrays: Arrays = {}
-    header = {
-        "library_version": __version__,
-        "estimator": name,
-        "params": {key: encode_value(value, key, arrays) for key, value in params.items()},
-        "fitted": {key: encode_value(value, key, arrays) for key, value in fitted.items()},
-    }
-    # Refuse what `loads` would refuse, but after the encoding: that a parameter cannot be saved at
-    # all is the more useful message.
-    estimator._validate_params()
     try:
-        check_fitted(estimator)
+        params, fitted = (
+            {key: encode_value(value, key, arrays) for key, value in part.items()}
+            for part in parts_of_estimator(estimator, name)
+        )
+        # Refuse what `loads` would refuse, but after the encoding: that a parameter cannot be saved
+        # at all is the more useful message.
+        check_estimator_state(estimator, name)
+    except InvalidParameterError:
+        raise
     except ValueError as error:
-        raise ValueError(f"{name} is in no state to be saved: {error}. Fit it again.") from error
-    return pack(header, arrays)
+        raise ValueError(
+            f"{type(estimator).__name__} is in no state to be saved: {error}. Fit it again."
+        ) from error
+    header: Header = {"library_version": __version__, "estimator": name}
+    if name in STEPS or holds_estimators(params) or holds_estimators(fitted):
+        header["sklearn_version"] = sklearn.__version__
+    return pack({**header, "params": params, "fitted": fitted}, arrays)
 
 
 def loads(data: bytes) -> Any:
@@ -137,34 +163,22 @@ def loads(data: bytes) -> Any:
     header, arrays = unpack(data, __version__)
     params, fitted = _parts_of(header)
     name = header["estimator"]
-    params = _without_locations({key: decode_value(node, arrays) for key, node in params.items()})
-    fitted = {key: decode_value(node, arrays) for key, node in fitted.items()}
-    if arrays:
-        raise ModelFileError(f"the file is damaged: nothing uses array {min(arrays)!r}")
-    cls = estimator_class(name)
     try:
-        estimator = cls(**params)
-        estimator._validate_params()
-        for key, value in fitted.items():
-            if not _is_saved(key, estimator):
-                raise ValueError(f"`{key}` is no fitted attribute")
-            setattr(estimator, key, value)
-        check_fitted(estimator)
+        params = {key: decode_value(node, arrays) for key, node in params.items()}
+        fitted = {key: decode_value(node, arrays) for key, node in fitted.items()}
+        if arrays:
+            raise ModelFileError(f"the file is damaged: nothing uses array {min(arrays)!r}")
+        estimator = built_estimator(name, params, fitted)
+        if not is_fitted(estimator):
+            raise ValueError("it is not fitted")
+    except ModelFileError as error:
+        raise ModelFileError(f"{error}{version_note(header)}") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
-            f"not a valid {name} (written by widemargin {header['library_version']}; this is "
-            f"{__version__}): {error}"
+            f"not a valid {name.rpartition('.')[2]} (written by widemargin "
+            f"{header['library_version']}; this is {__version__}): {error}{version_note(header)}"
         ) from error
     return estimator
-
-
-def _without_locations(params: dict[str, Any]) -> dict[str, Any]:
-    """Replace the engine and the checkpoint folder by their defaults.
-
-    They say nothing about the model, and a file of unknown origin should not choose a folder that
-    a later fit writes to.
-    """
-    return {key: _NOT_KEPT.get(key, value) for key, value in params.items()}
 
 
 def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -172,24 +186,12 @@ def _parts_of(header: Header) -> tuple[dict[str, Any], dict[str, Any]]:
     for key, kind in kinds.items():
         if not isinstance(header.get(key), kind):
             raise ModelFileError(f"the file is damaged: its header has no {key!r}")
-    if header["estimator"] not in ESTIMATORS:
+    if not isinstance(header.get("sklearn_version", ""), str):
+        raise ModelFileError("the file is damaged: the version of scikit-learn is no text")
+    if not is_known(header["estimator"]):
         raise ModelFileError(
             f"the file holds a {header['estimator']!r}, written by widemargin "
             f"{header['library_version']}; this is {__version__}, which knows "
-            f"{', '.join(ESTIMATORS)}"
+            f"{', '.join(registry.known())} and pipelines of these"
         )
     return header["params"], header["fitted"]
-
-
-def _is_saved(name: str, estimator: Any) -> bool:
-    public = name.endswith("_") and not name.startswith("_")
-    return public or name in getattr(estimator, "_persisted_private", ())
-
-
-def _links_for_graph(topology: Any, fitted: Topology) -> Any:
-    """Return a graph of networkx, which a file cannot hold, as the matrix of its links."""
-    if not hasattr(topology, "is_directed"):
-        return topology
-    ones = np.ones(fitted.n_links, dtype=np.int8)
-    shape = (fitted.n_sites, fitted.n_sites)
-    return sparse.csr_array((ones, fitted.other, fitted.start), shape=shape)

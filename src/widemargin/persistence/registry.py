@@ -17,6 +17,7 @@ from .checks import (
     required,
 )
 from .kernel_machine import check_kernel_machine
+from .tables import check_automatic, check_preprocessor
 
 
 def _check_kernel_search(estimator: Any) -> None:
@@ -74,6 +75,11 @@ def _check_values(values: Any, name: str) -> None:
     demand(bool(np.all(np.isfinite(values) & (values > 0))), name, "positive and finite")
 
 
+def _check_index_base(estimator: Any) -> None:
+    base = estimator.index_base_
+    demand(is_integer(base) and base in (0, 1), "index_base_", "0 or 1")
+
+
 # Name in the file: check of a fitted estimator of the class.
 ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "ODMClassifier": check_kernel_machine,
@@ -86,12 +92,28 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "LinearSVMClassifierCV": _check_linear_search,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,
+    "TablePreprocessor": check_preprocessor,
+    "AutoClassifier": check_automatic,
 }
+
+# Fitted attribute that any class may have: its check, of the whole estimator. What else an
+# attribute needs to be saved is a name that ends in an underscore and plain data.
+STATE_CHECKS: dict[str, Callable[[Any], None]] = {
+    "calibration_": check_calibration,
+    "index_base_": _check_index_base,
+}
+
+
+def known() -> list[str]:
+    """Return the names of the classes of this library that a file may hold."""
+    import widemargin  # not at the top: the estimators themselves import `save`
+
+    return [name for name in ESTIMATORS if name in widemargin.__all__]
 
 
 def estimator_class(name: str) -> type[Any]:
     """Return the registered class called `name`."""
-    import widemargin  # not at the top: the estimators themselves import `save`
+    import widemargin
 
     cls: type[Any] = getattr(widemargin, name)
     return cls
@@ -100,4 +122,10 @@ def estimator_class(name: str) -> type[Any]:
 def check_fitted(estimator: Any) -> None:
     """Raise ValueError, saying why, if the fitted attributes of `estimator` do not fit together."""
     ESTIMATORS[type(estimator).__name__](estimator)
-    check_calibration(estimator)
+
+
+def check_shared_state(estimator: Any) -> None:
+    """Raise ValueError if an attribute that any class may have is wrong."""
+    for name, check in STATE_CHECKS.items():
+        if name in vars(estimator):
+            check(estimator)

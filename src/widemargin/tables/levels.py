@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from .columns import Column
 
-#: Texts that stand for a missing value, in any mixture of capitals and small letters.
-MISSING_MARKS = ("", "?", "NA", "N/A", "#N/A", "NaN", "null", "None", "-", ".")
 #: Beyond this, a float may no longer be written as the integer that it is.
 LARGEST_WHOLE = 2.0**53
 
@@ -58,11 +56,6 @@ def find_levels(column: Column, marks: frozenset[str]) -> Levels:
         if text.lower() not in marks:
             place[i] = texts.setdefault(text, len(texts))
     return Levels(list(texts), place[codes])
-
-
-def lowered(marks: tuple[str, ...]) -> frozenset[str]:
-    """Return marks as cells are compared with them."""
-    return frozenset(mark.strip().lower() for mark in marks)
 
 
 def _text(cell: Any) -> str:

@@ -28,7 +28,15 @@ from .number_text import are_codes, number_style, parse_numbers
 Plan = dict[str, Any]
 
 #: Pairs of words for no and yes.
-BOOLEANS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"))
+BOOLEANS = (
+    ("false", "true"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("f", "t"),
+    ("off", "on"),
+    ("nein", "ja"),
+    ("non", "oui"),
+)
 #: Share of the rows with a value that must be numbers or dates for the column to count as such.
 ENOUGH = 0.95
 #: Fewer rows than this are too few to call a column of distinct values an identifier.
@@ -39,7 +47,7 @@ LONG_TAIL = 8.0
 MANY_VALUES = 20
 _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|ids|uuid|guid|key|index|idx|nr|no|num|number|row|rownum|serial)$"
-    r"|^(unnamed: ?\d+)?$",
+    r"|(identifier|nummer|kennung)$|^(unnamed: ?\d+)?$",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"[a-z](Id|ID)$")

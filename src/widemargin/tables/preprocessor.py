@@ -13,25 +13,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_feature_names_in,
-    _check_n_features,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ..core.rows import SPARSE_FEATURES, SPARSE_SHARE
+from ..core.missing_marks import MISSING_MARKS, lowered
+from .assembly import assembled, fit_to_numbers, mostly_zero
 from .cleaning import Cleaned, clean, number_names
-from .columns import Column, array_columns, frame_columns, is_frame
-from .levels import MISSING_MARKS, lowered
-from .notes import listed, notes_of, novelties
+from .input_table import table_columns
+from .notes import notes_of, novelties
 from .plans import Plan, Rules, plan_column
-
-#: Columns of a sparse matrix are scaled only if their largest values differ more than this.
-COMPARABLE = 100.0
-#: Rows that medians are taken of where nothing is missing.
-MEDIAN_ROWS = 10_000
+from .sparse_rows import finite, scaler_of_sparse, sparse_rows
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -178,7 +168,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.imputer_ = self.indicator_ = self.scaler_ = self.encoder_ = None
         if self.sparse_input_:
             return self._fit_sparse(X)
-        columns, dtype = self._columns(X, reset=True)
+        columns, dtype = table_columns(self, X, reset=True)
         n_rows = len(columns[0].values)
         marks = lowered(tuple(self.missing_marks))
         rules = Rules(
@@ -191,7 +181,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"The table has no column to learn from (n_samples={n_rows}). {reasons}"
             )
         cleaned = clean(columns, self.columns_, marks)
-        self._fit_parts(cleaned, rules.min_frequency)
+        self._set_parts(cleaned, rules.min_frequency)
         self.notes_ = notes_of(self.columns_, self._joined())
         return self._features(cleaned, dtype)
 
@@ -215,7 +205,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.sparse_input_:
             return self._transform_sparse(X)
-        columns, dtype = self._columns(X, reset=False)
+        columns, dtype = table_columns(self, X, reset=False)
         cleaned = clean(columns, self.columns_, lowered(tuple(self.missing_marks)))
         known = (
             {}
@@ -282,57 +272,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _names(self, role: str) -> list[str]:
         return [name for name, plan in self.columns_.items() if plan["role"] == role]
 
-    def _columns(self, X: Any, *, reset: bool) -> tuple[list[Column], Any]:
-        """Return the columns of a table, and the precision in which its features are wanted."""
-        if is_frame(X):
-            columns = self._frame_columns(X, reset=reset)
-            single = all(column.values.dtype == np.float32 for column in columns)
-        else:
-            X = X.toarray() if sp.issparse(X) else X
-            X = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
-            names = list(self.columns_) if not reset else [f"x{i}" for i in range(X.shape[1])]
-            columns = array_columns(X, names)
-            single = X.dtype == np.float32
-        return columns, np.float32 if single else np.float64
-
-    def _frame_columns(self, X: Any, *, reset: bool) -> list[Column]:
-        if 0 in X.shape:
-            what = "sample(s)" if X.shape[0] == 0 else "feature(s)"
-            raise ValueError(
-                f"Found a table with 0 {what} (shape={X.shape}) while a minimum of 1 is required "
-                f"by {type(self).__name__}."
-            )
-        named = all(isinstance(name, str) for name in X.columns)
-        if reset or not named or not hasattr(self, "feature_names_in_"):
-            columns = frame_columns(X)
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
-            if reset:
-                return columns
-            return [
-                Column(name, column.values)
-                for name, column in zip(self.columns_, columns, strict=True)
-            ]
-        missing = [name for name in self.columns_ if name not in set(X.columns)]
-        if missing:
-            raise ValueError(
-                f"The table lacks columns that {type(self).__name__} was fitted on: "
-                f"{listed(missing)}. It needs all of {len(self.columns_):,}, in any order."
-            )
-        return frame_columns(X[list(self.columns_)])
-
-    def _fit_parts(self, cleaned: Cleaned, min_frequency: int) -> None:
-        numbers = cleaned.number_matrix
-        share = 0.0
-        if numbers.shape[1]:
-            missing = bool(np.isnan(numbers).any())
-            # Where nothing is missing, medians serve later tables only: those of a sample do.
-            step = 1 if missing else -(-len(numbers) // MEDIAN_ROWS)
-            self.imputer_ = SimpleImputer(strategy="median").fit(numbers[::step])
-            self.scaler_ = StandardScaler().fit(self.imputer_.transform(numbers))
-            if missing:
-                self.indicator_ = MissingIndicator(error_on_new=False).fit(numbers)
-                share += np.isnan(numbers).sum() / len(numbers)
+    def _set_parts(self, cleaned: Cleaned, min_frequency: int) -> None:
+        """Fit the parts to the columns that stay."""
+        self.imputer_, self.indicator_, self.scaler_ = fit_to_numbers(cleaned.number_matrix)
         if cleaned.categories:
             self.encoder_ = OneHotEncoder(
                 min_frequency=min_frequency,
@@ -340,9 +282,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 handle_unknown="infrequent_if_exist",
             ).fit(cleaned.category_matrix)
         n_out = len(self.get_feature_names_out())
-        share = (share + len(cleaned.numbers) + len(cleaned.categories)) / n_out
         self.sparse_output_ = (
-            n_out >= SPARSE_FEATURES and share <= SPARSE_SHARE
+            mostly_zero(cleaned, n_out)
             if self.sparse_output == "auto"
             else bool(self.sparse_output)
         )
@@ -355,53 +296,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {name: len(levels) for name, levels in rare if levels is not None}
 
     def _features(self, cleaned: Cleaned, dtype: Any) -> Any:
-        blocks: list[Any] = []
-        if self.scaler_ is not None and self.imputer_ is not None:
-            numbers = cleaned.number_matrix
-            blocks.append(self.scaler_.transform(self.imputer_.transform(numbers)))
-            if self.indicator_ is not None:
-                blocks.append(self.indicator_.transform(numbers))
-        if self.encoder_ is not None:
-            blocks.append(self.encoder_.transform(cleaned.category_matrix))
-        if self.sparse_output_:
-            return sp.hstack([sp.csr_matrix(block) for block in blocks], format="csr", dtype=dtype)
-        dense = [block.toarray() if sp.issparse(block) else block for block in blocks]
-        return np.hstack(dense).astype(dtype, copy=False)
+        parts = (self.imputer_, self.indicator_, self.scaler_, self.encoder_)
+        return assembled(cleaned, parts, dtype, sparse=self.sparse_output_)
 
     def _fit_sparse(self, X: Any) -> Any:
-        X = self._checked_sparse(X, reset=True)
-        self.columns_, self.notes_, self.sparse_output_ = {}, [], True
-        missing = int(np.count_nonzero(~np.isfinite(X.data)))
-        if missing:
-            self.notes_.append(f"{missing:,} missing or infinite values are replaced by 0.")
-        X = _finite(X)
-        scaler = MaxAbsScaler().fit(X)
-        largest = scaler.max_abs_[scaler.max_abs_ > 0.0]
-        if largest.size and largest.max() > COMPARABLE * np.median(largest):
-            self.scaler_ = scaler
-            self.notes_.append("Columns are divided by their largest value, which differed much.")
-        return X if self.scaler_ is None else scaler.transform(X)
-
-    def _transform_sparse(self, X: Any) -> Any:
-        X = _finite(self._checked_sparse(X, reset=False))
+        X = sparse_rows(self, X, reset=True)
+        self.columns_, self.sparse_output_ = {}, True
+        self.scaler_, self.notes_ = scaler_of_sparse(X)
+        X = finite(X)
         return X if self.scaler_ is None else self.scaler_.transform(X)
 
-    def _checked_sparse(self, X: Any, *, reset: bool) -> Any:
-        checked = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            reset=reset,
-        )
-        return checked if sp.issparse(checked) else sp.csr_matrix(checked)
-
-
-def _finite(X: Any) -> Any:
-    """Return CSR rows with 0 in place of what is missing or infinite."""
-    if np.isfinite(X.data).all():
-        return X
-    X = X.copy()
-    X.data = np.nan_to_num(X.data, nan=0.0, posinf=0.0, neginf=0.0)
-    return X
+    def _transform_sparse(self, X: Any) -> Any:
+        X = finite(sparse_rows(self, X, reset=False))
+        return X if self.scaler_ is None else self.scaler_.transform(X)

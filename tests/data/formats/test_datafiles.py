@@ -39,9 +39,16 @@ def test_libsvm_with_a_very_long_first_line_is_recognised(tmp_path):
     assert read(write(tmp_path / "wide", line)).X.shape == (1, 19_999)
 
 
+@pytest.mark.parametrize("name", ["a.foo", "a", "a.txt", "a.foo.gz"])
+def test_csv_is_recognised_without_its_suffix(tmp_path, name):
+    data = gzip.compress(CSV) if name.endswith(".gz") else CSV
+    assert read(write(tmp_path / name, data)).feature_names == ("a", "b")
+
+
 @pytest.mark.parametrize("name", ["a.foo", "a", "a.foo.gz"])
 def test_unknown_format(tmp_path, name):
-    data = gzip.compress(CSV) if name.endswith(".gz") else CSV
+    words = b"no table\nat all, is this\n"
+    data = gzip.compress(words) if name.endswith(".gz") else words
     with pytest.raises(DataFileError, match=r"unknown format.*Give the format: libsvm, csv"):
         read(write(tmp_path / name, data))
 

@@ -56,6 +56,10 @@ class TestDenseNpz:
         assert table.y.dtype.kind == kind
         np.testing.assert_array_equal(table.y, y)
 
+    def test_labels_of_objects_are_called_so(self, npz):
+        with pytest.raises(DataFileError, match=r"y holds Python objects .*`y\.astype\(str\)`"):
+            npz(X=X, y=np.array(["a", "b", "a"], dtype=object))
+
     def test_key_of_the_labels(self, npz):
         np.testing.assert_array_equal(npz({"label": "z"}, X=X, z=Y, y=X).y, Y)
 
@@ -86,7 +90,7 @@ class TestDenseNpz:
             npz(X=values, y=Y)
 
     def test_pickled_objects_are_refused(self, npz):
-        with pytest.raises(DataFileError, match="archive of plain arrays"):
+        with pytest.raises(DataFileError, match="X holds Python objects"):
             npz(X=X.astype(object), y=Y)
 
     def test_no_rows(self, npz):

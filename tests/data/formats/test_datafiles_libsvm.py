@@ -1,5 +1,7 @@
 """LIBSVM files."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -71,11 +73,43 @@ class TestBaseOfIndices:
         np.testing.assert_array_equal(table.X.toarray(), [[0, 0, 6]])
 
     def test_zero_where_indices_must_count_from_one(self, svm):
-        with pytest.raises(DataFileError, match=r"line 2: feature indices count from 1; found 0"):
+        with pytest.raises(DataFileError, match=r"line 2: .* count from 1; found 0\. If"):
             read(svm("1 1:1\n1 0:1\n"), zero_based=False)
 
+    def test_the_table_says_what_was_taken(self, svm):
+        assert read(svm("1 0:5 2:6\n")).zero_based is True
+        assert read(svm("1 1:5 2:6\n")).zero_based is False
+        assert read(svm("1 1:5\n"), zero_based=True).zero_based is True
+
+    def test_the_base_of_a_model_decides(self, svm):
+        table = read(svm("1 2:6\n"), n_features=4, index_base=0)
+        np.testing.assert_array_equal(table.X.toarray(), [[0, 0, 6, 0]])
+        table = read(svm("1 2:6\n"), n_features=4, index_base=1)
+        np.testing.assert_array_equal(table.X.toarray(), [[0, 6, 0, 0]])
+        # Whoever says otherwise knows better.
+        assert read(svm("1 0:6\n"), n_features=4, index_base=1, zero_based=True).zero_based is True
+
+    def test_a_file_that_contradicts_the_base_of_a_model(self, svm):
+        with pytest.raises(DataFileError, match=r"line 2: .*count from 1 in .*--zero-based"):
+            read(svm("1 1:1\n1 0:1\n"), n_features=4, index_base=1)
+        with pytest.raises(DataFileError, match=r"found index 4.*from 0 in .*--one-based"):
+            read(svm("1 1:1 4:1\n"), n_features=4, index_base=0)
+        with pytest.raises(ValueError, match="`index_base` must be 0, 1 or None"):
+            read(svm("1 1:1\n"), index_base=2)
+
+    def test_a_base_that_cannot_be_known_is_warned_of(self, svm):
+        with pytest.warns(UserWarning, match=r"taken to count from 1, but may count from 0"):
+            read(svm("1 2:6\n"), n_features=4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read(svm("1 2:6\n"))  # nothing to disagree with
+            read(svm("1 4:6\n"), n_features=4)  # 4 of 4: certainly from 1
+            read(svm("1 0:6\n"), n_features=4)
+            read(svm("1 2:6\n"), n_features=4, index_base=1)
+            read(svm("1 2:6\n"), n_features=4, zero_based=False)
+
     def test_test_file_with_fewer_features_keeps_the_columns_of_the_model(self, svm):
-        table = read(svm("1 2:6\n"), n_features=4)
+        table = read(svm("1 2:6\n"), n_features=4, zero_based=False)
         np.testing.assert_array_equal(table.X.toarray(), [[0, 6, 0, 0]])
 
     @pytest.mark.parametrize(

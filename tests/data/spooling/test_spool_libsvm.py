@@ -121,6 +121,14 @@ def test_index_zero_where_indices_must_count_from_one(svm):
         spool(svm("1 1:1\n1 0:1\n"), block_bytes=1, zero_based=False)
 
 
+def test_the_rows_say_what_indices_count_from(svm):
+    with spool(svm("1 1:1\n-1 0:1\n"), block_bytes=1) as rows:
+        assert rows.zero_based is True
+    with spool(svm("1 1:1\n-1 2:1\n"), block_bytes=1) as rows:
+        assert rows.zero_based is False
+
+
+@pytest.mark.filterwarnings("ignore:.*may count from 0")
 class TestNumberOfFeatures:
     def test_more_than_the_file_uses(self, svm):
         with spool(svm("1 1:1\n-1 2:1\n"), n_features=7) as rows:

@@ -595,7 +595,7 @@ def test_a_disk_that_fills_up(tmp_path):
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("in the way")
     X, y = blobs()
-    estimator = estimator_of("stratified", checkpoint=tmp_path / "file" / "levels")
+    estimator = estimator_of("stratified", checkpoint=tmp_path / "file")
     got = warned_once(estimator, X, y, r"could not be kept in .*\(Not a directory\)")
     assert got == bits(estimator_of("stratified").fit(X, y))
 
@@ -700,3 +700,12 @@ def test_numbers_that_json_lacks_are_kept(tmp_path):
         again = estimator.fit(X, y).history_
     assert np.isnan(first["worst_gap"]).any()
     np.testing.assert_array_equal(first["worst_gap"], again["worst_gap"])
+
+
+def test_the_folder_is_made_in_one_that_exists(tmp_path):
+    X, y = blobs()
+    estimator_of("cascade", checkpoint=str(tmp_path / "new")).fit(X, y)
+    assert (tmp_path / "new").is_dir()
+    with pytest.raises(FileNotFoundError, match=r"no folder '.*such'\. Create it first"):
+        estimator_of("cascade", checkpoint=str(tmp_path / "no" / "such" / "path")).fit(X, y)
+    assert not (tmp_path / "no").exists()

@@ -13,6 +13,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 from widemargin import (
     Clustered,
@@ -28,7 +44,8 @@ from widemargin import (
     SVMClassifierCV,
 )
 from widemargin.gossip import Gadget, NetworkFaults
-from widemargin.persistence.container import FORMAT_VERSION
+from widemargin.persistence import dumps, save
+from widemargin.persistence.container import unpack
 
 HERE = Path(__file__).parent
 
@@ -39,6 +56,17 @@ def data():
     X = rng.normal(size=(18, 3)) + 1.5 * y[:, None]
     X[np.abs(X) < 0.5] = 0
     return X, y
+
+
+def table():
+    """Return a table with text, gaps and a rare level."""
+    X, y = data()
+    towns = np.array(["Ulm", "Bonn", "Köln"], dtype=object)[np.arange(18) * 7 % 3]
+    frame = pd.DataFrame({"length": X[:, 0], "town": towns, "grade": y % 2, "weight": X[:, 1] + 9})
+    frame.loc[::5, "length"] = np.nan
+    frame.loc[1::6, "town"] = None
+    frame.loc[2, "town"] = "rare"
+    return frame, y
 
 
 def golden_models():
@@ -103,6 +131,50 @@ def golden_models():
     settings = {"stopping": "never", "max_iter": 5, "random_state": 0, "tol": 100.0}
     model = GossipClassifier(4, links, solver=Gadget(batch_size=2), exchanges=2, **settings)
     yield "gossip_classes", model.fit(sparse.csr_matrix(single), words[y]), single
+    yield from golden_pipelines()
+
+
+def golden_pipelines():
+    """Yield the same of pipelines, which came with format 2."""
+    X, y = data()
+    model = make_pipeline(StandardScaler(), ODMClassifier(C=8.0)).fit(X, y)
+    model.index_base_ = 0
+    yield "pipeline_scaled", model, X
+    numbers = make_pipeline(
+        SimpleImputer(add_indicator=True), RobustScaler(), QuantileTransformer(n_quantiles=5)
+    )
+    rare = OneHotEncoder(min_frequency=3, handle_unknown="infrequent_if_exist")
+    fill = SimpleImputer(strategy="constant", fill_value="none")
+    columns = ColumnTransformer(
+        [
+            ("numbers", numbers, ["length"]),
+            ("rare", rare, ["town"]),
+            ("codes", make_pipeline(fill, OrdinalEncoder(dtype=np.float32)), slice("town", "town")),
+            ("first", OneHotEncoder(drop="if_binary"), make_column_selector("grade")),
+            ("out", "drop", ["town"]),
+        ],
+        remainder=PowerTransformer("box-cox"),
+    )
+    frame, y = table()
+    model = make_pipeline(columns, LinearSVMClassifier(random_state=0))
+    yield "pipeline_table", model.fit(frame, np.array(["no", "perhaps", "yes"])[y]), frame
+    union = FeatureUnion(
+        [
+            ("pca", make_pipeline(VarianceThreshold(), MinMaxScaler(), PCA(2))),
+            ("best", SelectKBest(k=2)),
+            ("squares", FunctionTransformer(np.square)),
+            ("none", "drop"),
+        ],
+        transformer_weights={"best": 0.5},
+    )
+    model = make_pipeline(union, Normalizer(), SVMClassifier()).fit(X, y > 0)
+    yield "pipeline_union", model, X
+    gaps = np.where(X == 0, np.nan, X)
+    model = make_pipeline(
+        make_union(MissingIndicator(), SimpleImputer(strategy="median")), "passthrough"
+    )
+    model.steps.append(("model", LinearODMClassifier()))
+    yield "pipeline_gaps", model.fit(gaps, y), gaps
 
 
 def strategy_of(model):
@@ -114,12 +186,14 @@ def strategy_of(model):
 
 def main() -> None:
     for name, model, X in golden_models():
-        path = HERE / f"format{FORMAT_VERSION}_{name}.wm"
+        header, _ = unpack(dumps(model), "0")
+        path = HERE / f"format{header['format_version']}_{name}.wm"
         if path.exists():
             print(f"{path.name} exists")
             continue
         rows = X[:6] if hasattr(X, "dtype") else X.iloc[:6]
         dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+        cells = [[None if cell != cell else cell for cell in row] for row in dense.tolist()]
         expected = {
             "estimator": type(model).__name__,
             "params": {
@@ -133,19 +207,20 @@ def main() -> None:
                 for key in (
                     *("strategy_", "level_", "density_", "best_params_", "best_score_"),
                     *("n_messages_", "n_bytes_", "label_skew_", "mixing_time_", "estimated_gap_"),
+                    "index_base_",
                 )
                 if hasattr(model, key)
             },
             "dtype": dense.dtype.name,
             "sparse": sparse.issparse(rows),
             "columns": list(getattr(rows, "columns", [])),
-            "X": dense.tolist(),
+            "X": cells,
             "predict": model.predict(rows).tolist(),
             "decision_function": model.decision_function(rows).tolist(),
         }
         if expected["strategy"] is None:
             del expected["strategy"]
-        model.save(path)
+        save(model, path)
         path.with_suffix(".json").write_text(json.dumps(expected, indent=1) + "\n")
         print(f"{path.name}: {path.stat().st_size} bytes")
 

@@ -4,7 +4,8 @@ Reading a whole file is asking for one block. A fault is reported as a `DataFile
 the file, the line where there is one, what was expected, what was found, and what to do.
 """
 
-from .blocks import DataFileError, Table
+from .blocks import CellError, DataFileError, Table
+from .frames import read_frame
 from .reading import FORMATS, read
 
-__all__ = ["FORMATS", "DataFileError", "Table", "read"]
+__all__ = ["FORMATS", "CellError", "DataFileError", "Table", "read", "read_frame"]

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+#: What to do about a missing value.
+IMPUTE = "Impute missing values (widemargin.TablePreprocessor does), or remove the row."
 
 
 class DataFileError(ValueError):
@@ -43,26 +43,35 @@ class DataFileError(ValueError):
         return f"{self.path}{where}: {self.problem}"
 
 
+class CellError(DataFileError):
+    """A cell of a table that is not a number; :func:`read_frame` leaves such cells as they are."""
+
+
 @dataclass(frozen=True)
 class Table:
     """The contents of a data file.
 
     Attributes
     ----------
-    X : ndarray or csr_matrix of shape (n_rows, n_features)
-        Features, float64 or float32, all finite. Sparse from LIBSVM files and CSR archives.
+    X : ndarray, csr_matrix or pandas.DataFrame of shape (n_rows, n_features)
+        Features, float64 or float32, all finite. Sparse from LIBSVM files and CSR archives. A data
+        frame, with cells as they are, from `read_frame`.
     y : ndarray of shape (n_rows,) or None
         Labels: integers where every label is one, else floats, else text. None if not requested.
     feature_names : tuple of str or None
         Column names, where the file has them.
     notes : tuple of str
         Decisions of the reader, e.g. which column holds the labels.
+    zero_based : bool or None
+        Whether the feature indices of a LIBSVM file were taken to count from 0; None for other
+        formats.
     """
 
-    X: NDArray[Any] | csr_matrix
+    X: Any
     y: NDArray[Any] | None
     feature_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    zero_based: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,7 @@ class Request:
     zero_based: bool | Literal["auto"]
     text_labels: bool
     dtype: np.dtype[Any] | None
+    index_base: int | None = None
     block_bytes: int | None = None
     unpack_dir: Path | None = None
 
@@ -92,6 +102,10 @@ class Request:
     def error(self, problem: str, line: int | None = None) -> DataFileError:
         """Return the error to raise about the file."""
         return DataFileError(self.path, problem, line)
+
+    def cell_error(self, problem: str, line: int | None = None) -> CellError:
+        """Return the error to raise about a cell that is not a number."""
+        return CellError(self.path, problem, line)
 
 
 @dataclass(frozen=True)
@@ -115,16 +129,15 @@ class Origin:
 
     def not_finite(self, dtype: np.dtype[Any], row: int, column: int, value: Any) -> ValueError:
         """Return the error about a value that is NaN or infinite, or too large for `dtype`."""
-        advice = "Impute missing values or remove the row."
         if self.path is not None:
             cell = f"X[{self.first_row - 1 + row}, {column}]"
             return DataFileError(
                 self.path,
-                f"expected a finite value (as {dtype}) in {cell}, found {value}. {advice}",
+                f"expected a finite value (as {dtype}) in {cell}, found {value}. {IMPUTE}",
             )
         return self.error(
             f"expected a finite value (as {dtype}) in feature {column} (counted from 0); got NaN "
-            f"or infinity. {advice}",
+            f"or infinity. {IMPUTE}",
             int(row),
         )
 
@@ -165,6 +178,8 @@ class BlockSource:
     feature_names: tuple[str, ...] | None = None
     #: Decisions of the reader, complete after the last block.
     notes: list[str] = field(default_factory=list)
+    #: Whether indices of LIBSVM files count from 0: one entry after the last block.
+    zero_based: list[bool] = field(default_factory=list)
 
     def table(self) -> Table:
         """Return the contents of a file that is read as one block."""
@@ -173,7 +188,8 @@ class BlockSource:
         if block.label_codes is not None:
             distinct = numbers_or_text(labels) if isinstance(labels, list) else labels
             labels = distinct[block.label_codes]
-        return Table(_from_zero(block), labels, self.feature_names, tuple(self.notes))
+        base = self.zero_based[0] if self.zero_based else None
+        return Table(_from_zero(block), labels, self.feature_names, tuple(self.notes), base)
 
 
 def _from_zero(block: Block) -> Any:

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .blocks import Block, BlockSource, Origin, Request, excerpt
+from ...core.missing_marks import lowered
+from .blocks import IMPUTE, Block, BlockSource, Origin, Request, excerpt
 from .delimited_layout import DelimitedLayout, examine, is_number, label_fault, split_rows
 from .streams import open_stream, size_if_plain
 
@@ -81,7 +82,7 @@ def _standard_blocks(request: Request, layout: DelimitedLayout, skip: int) -> It
             found = True
             yield replace(block, done_bytes=stream.tell())
     if not found:
-        raise request.error("the file has a header but no rows of data.")
+        raise request.error("the file has a header but no rows of data. Was it written completely?")
 
 
 def _parsed(
@@ -128,17 +129,20 @@ def _feature(
     """Return the number in a cell, or raise a `DataFileError` that says what is wrong with it."""
     name = layout.describe(column)
     if not text.strip():
-        problem = f"{name} has no value. Impute missing values or remove the row."
+        problem = f"{name} has no value. {IMPUTE}"
+    elif text.strip().lower() in lowered() and not is_number(text):
+        problem = f"{name} has a missing value, {excerpt(text)}. {IMPUTE}"
     elif not is_number(text):
         problem = (
             f"expected a number in {name}, found {excerpt(text)}. Code text features as numbers "
-            "first, or name the label column if this is the label."
+            "first (widemargin.TablePreprocessor does), or name the label column if this is the "
+            "label."
         )
     elif not abs(float(text)) <= largest:
         problem = (
             f"expected a finite value (as {request.text_dtype}) in {name}, found {excerpt(text)}. "
-            "Impute missing values or remove the row."
+            f"{IMPUTE}"
         )
     else:
         return float(text)
-    raise request.error(problem, line)
+    raise request.cell_error(problem, line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +14,11 @@ from typing import BinaryIO
 from .blocks import Request, excerpt
 from .columns import LABEL_NAMES, ChosenColumns, check_names, choose_columns
 from .streams import open_stream
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+DELIMITERS = (";", "\t", ",", "|")
+#: Lines that show which delimiter a file has.
+SNIFFED_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -35,32 +42,67 @@ class DelimitedLayout:
         return f"column {column + 1}" if self.names is None else f"column {self.names[column]!r}"
 
 
-def examine(request: Request, delimiter: str | None) -> DelimitedLayout:
-    """Find the layout of a file.
+@dataclass(frozen=True)
+class Header:
+    """What the first rows of a file show: how cells are delimited, and the columns' names."""
 
-    Without a `delimiter`, it is the first of comma, semicolon and tab that the first line has.
-    """
+    delimiter: str
+    names: tuple[str, ...] | None
+    width: int
+    #: Rows up to and including the header; blank lines count.
+    rows_before_data: int
+    #: Line of the first row.
+    line: int
+
+
+def examine(request: Request, delimiter: str | None) -> DelimitedLayout:
+    """Find the layout of a file; without a `delimiter`, its first lines show it."""
+    header = find_header(request, delimiter)
+    if header.names is not None:
+        check_names(request, header.names, header.line)
+    columns = choose_columns(request, header.names, header.width)
+    return DelimitedLayout(
+        header.delimiter, header.names, header.width, columns, header.rows_before_data
+    )
+
+
+def find_header(request: Request, delimiter: str | None) -> Header:
+    """Find the delimiter of a file and its header, if it has one."""
     with open_stream(request.path) as stream:
         written = (line for line in _decoded_lines(request, stream) if line.strip("\r\n"))
-        first_line = next(written, None)
-    if first_line is None:
-        raise request.error("the file has no rows. Was it written completely?")
+        lines = list(itertools.islice(written, 1 if delimiter else SNIFFED_LINES))
+    if not lines:
+        raise request.error("the file has no rows, only blank lines. Was it written completely?")
     if delimiter is None:
-        delimiter = next((mark for mark in ",;\t" if mark in first_line), ",")
+        # Where no delimiter suits all lines, the fault will be named with the first that occurs.
+        delimiter = sniffed_delimiter(lines) or next((d for d in DELIMITERS if d in lines[0]), ",")
 
     with open_stream(request.path) as stream:
         rows = enumerate(split_rows(request, stream, delimiter))
         blank_rows, (line, row) = next((i, numbered) for i, numbered in rows if numbered[1])
-    width = len(row)
     cells = tuple(cell.strip() for cell in row)
     if not _is_header(cells, request):
-        columns = choose_columns(request, None, width)
-        return DelimitedLayout(delimiter, None, width, columns, blank_rows)
+        return Header(delimiter, None, len(row), blank_rows, line)
     if any("\n" in cell or "\r" in cell for cell in cells):
         raise request.error("a column name contains a line break. Is a quote not closed?", line)
-    check_names(request, cells, line)
-    columns = choose_columns(request, cells, width)
-    return DelimitedLayout(delimiter, cells, width, columns, blank_rows + 1)
+    return Header(delimiter, cells, len(row), blank_rows + 1, line)
+
+
+def sniffed_delimiter(lines: list[str]) -> str | None:
+    """Return the delimiter that splits all lines into the same number of cells, at least two.
+
+    Of several, the one with most cells; semicolons before commas where both give as many, because
+    commas may be decimal ones. None if there is none.
+    """
+    best, widest = None, 1
+    for delimiter in DELIMITERS:
+        try:
+            widths = {len(row) for row in csv.reader(lines, delimiter=delimiter) if row}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and (width := widths.pop()) > widest:
+            best, widest = delimiter, width
+    return best
 
 
 def _is_header(cells: tuple[str, ...], request: Request) -> bool:
@@ -73,6 +115,8 @@ def _is_header(cells: tuple[str, ...], request: Request) -> bool:
         return True
     if request.feature_names is not None and set(request.feature_names) <= set(cells):
         return True
+    if any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells):
+        return False
     numbers = [cell for cell in cells if is_number(cell)]
     if not numbers:
         return True

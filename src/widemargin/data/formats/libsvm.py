@@ -33,13 +33,21 @@ _LARGEST_INDEX = 2**31 - 1
 def libsvm_source(request: Request) -> BlockSource:
     """Return the blocks of a LIBSVM file, as CSR matrices.
 
-    Indices count from 1. A file in which index 0 occurs counts from 0; ``zero_based`` decides for
-    files in which it may be missing by chance.
+    Indices count from 1. A file in which index 0 occurs counts from 0; ``zero_based``, or the base
+    of the file that a model was trained on, decides for files in which it may be missing by chance.
     """
     if request.label is not None:
         raise ValueError("`label` must be None for LIBSVM files: the label begins each line.")
     notes: list[str] = []
-    return BlockSource(_blocks(request, notes), notes=notes)
+    base: list[bool] = []
+    return BlockSource(_blocks(request, notes, base), notes=notes, zero_based=base)
+
+
+def _given_base(request: Request) -> bool | None:
+    """Return whether indices must count from 0; None if the file itself has to tell."""
+    if request.zero_based != "auto":
+        return request.zero_based
+    return None if request.index_base is None else request.index_base == 0
 
 
 def looks_like_libsvm(stream: BinaryIO) -> bool:
@@ -61,8 +69,9 @@ def looks_like_libsvm(stream: BinaryIO) -> bool:
     return False
 
 
-def _blocks(request: Request, notes: list[str]) -> Iterator[Block]:
-    zero_based = request.zero_based is True
+def _blocks(request: Request, notes: list[str], base: list[bool]) -> Iterator[Block]:
+    given = _given_base(request)
+    zero_based = given is True
     line, row, last_index = 1, 1, 0
     total = size_if_plain(request.path)
     with open_stream(request.path) as stream:
@@ -74,7 +83,7 @@ def _blocks(request: Request, notes: list[str]) -> Iterator[Block]:
             if X.indices.size:
                 last_index = max(last_index, int(X.indices.max()))
                 if not zero_based and X.indices.min() == 0:
-                    if request.zero_based is False:
+                    if given is False:
                         _raise_fault(request, False, line)
                     zero_based = True
             if request.n_features is not None and last_index > request.n_features - zero_based:
@@ -96,9 +105,21 @@ def _blocks(request: Request, notes: list[str]) -> Iterator[Block]:
             )
             row += len(y)
     if row == 1:
-        raise request.error("the file has no rows. Was it written completely?")
+        raise request.error(
+            "the file has no rows, only blank lines or comments. Was it written completely? "
+            "Expected lines of the form `label index:value …`."
+        )
+    base.append(zero_based)
     if zero_based:
         notes.append("feature indices count from 0")
+    elif given is None and request.n_features is not None and 0 < last_index < request.n_features:
+        from ...core.fit import warn  # which imports scikit-learn
+
+        warn(
+            f"{request.path}: the feature indices are taken to count from 1, but may count from 0: "
+            f"they end at {last_index} of {request.n_features}, and 0 does not occur. Say which it "
+            "is (zero_based=True or False; --zero-based or --one-based)."
+        )
 
 
 def _pieces(stream: BinaryIO, block_bytes: int | None) -> Iterator[tuple[BinaryIO, int]]:
@@ -197,8 +218,15 @@ def _fault_of_pairs(fields: list[bytes], request: Request, zero_based: bool | No
 def _fault_of_index(
     index: int, previous: int | None, request: Request, zero_based: bool | None
 ) -> str | None:
-    if index < 0 or (index == 0 and request.zero_based is False):
+    if index < 0:
         return f"feature indices count from 1; found {index}."
+    if index == 0 and _given_base(request) is False:
+        if request.zero_based is False:
+            return "feature indices count from 1; found 0. If they count from 0, say so."
+        return (
+            "feature indices count from 1 in the file that the model was trained on; found 0. If "
+            "they count from 0 here, say so (zero_based=True; --zero-based)."
+        )
     if index > _LARGEST_INDEX:
         return f"expected a feature index of at most {_LARGEST_INDEX}, found {index}."
     if previous is not None and index == previous:
@@ -210,9 +238,19 @@ def _fault_of_index(
         if index > last:
             return (
                 f"expected {request.n_features} features (indices up to {last}), found index "
-                f"{index}. Use a file with the features of the model, or fit a new model."
+                f"{index}. {_advice_on_width(request, index, last)}"
             )
     return None
+
+
+def _advice_on_width(request: Request, index: int, last: int) -> str:
+    advice = "Use a file with the features of the model, or fit a new model."
+    if request.zero_based == "auto" and request.index_base == 0 and index == last + 1:
+        return (
+            "They count from 0 in the file that the model was trained on; if they count from 1 "
+            f"here, say so (zero_based=False; --one-based). Otherwise: {advice}"
+        )
+    return advice
 
 
 def _number(field: bytes) -> float | None:

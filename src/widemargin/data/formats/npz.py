@@ -61,7 +61,7 @@ def _arrays(request: Request) -> dict[str, NDArray[Any]]:
     with _open(request) as archive:
         names = sorted(_needed(request, set(archive.files)))
         if request.unpack_dir is None:
-            return {name: archive[name] for name in names}
+            return {name: _loaded(request, archive, name) for name in names}
     return {
         name: _unpacked(request, name, request.unpack_dir / f"unpacked_{number}")
         for number, name in enumerate(names)
@@ -108,6 +108,22 @@ def _open(request: Request) -> Iterator[NpzFile]:
         ) from error
 
 
+def _loaded(request: Request, archive: NpzFile, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(archive[name])
+    except ValueError as error:
+        if "allow_pickle" in str(error):
+            raise _objects(request, name) from error
+        raise
+
+
+def _objects(request: Request, name: str) -> DataFileError:
+    return request.error(
+        f"{name} holds Python objects (dtype object), which only running code could read; expected "
+        f"numbers or fixed-width text. Save `{name}.astype(str)` for text, or numbers."
+    )
+
+
 class _Header(NamedTuple):
     shape: tuple[int, ...]
     by_column: bool
@@ -142,7 +158,7 @@ def _pieces(request: Request, name: str) -> Iterator[tuple[_Header, bytes]]:
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             header = _Header(*read(stream))
             if header.dtype.hasobject:
-                raise ValueError(f"{name} holds Python objects")
+                raise _objects(request, name)
             yield header, b""
             while piece := stream.read(request.block_bytes or -1):
                 yield header, piece

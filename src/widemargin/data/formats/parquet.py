@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import (
+    IMPUTE,
     Block,
     BlockSource,
     DataFileError,
@@ -68,6 +69,14 @@ def parquet_source(request: Request, files: list[Path] | None = None) -> BlockSo
         request = replace(request, feature_names=columns.features, label=columns.label)
     blocks, notes = _blocks(request, files), list(columns.notes)
     return BlockSource(blocks, feature_names=columns.features, notes=notes)
+
+
+def read_parquet(request: Request) -> Any:
+    """Return a Parquet file as a data frame of pandas, without the index of one."""
+    with _open(request) as file:
+        index = _index_columns(file.schema_arrow)
+        names = [name for name in file.schema_arrow.names if name not in index]
+        return file.read(columns=names).to_pandas(ignore_metadata=True)
 
 
 def _blocks(request: Request, files: list[Path]) -> Iterator[Block]:
@@ -189,10 +198,9 @@ def _converted(request: Request, columns: _ParquetColumns, table: Any, first_row
             X[:, position] = column.cast(pyarrow.float64(), safe=False).to_numpy()
             bad = np.flatnonzero(~np.isfinite(X[:, position]))
             if bad.size:
-                raise request.error(
+                raise request.cell_error(
                     f"expected a finite value (as {X.dtype}) in column {name!r} of row "
-                    f"{bad[0] + first_row}, found {column[int(bad[0])]}. "
-                    "Impute missing values or remove the row."
+                    f"{bad[0] + first_row}, found {column[int(bad[0])]}. {IMPUTE}"
                 )
     label = columns.label
     y = None if label is None else _labels(request, label, table[label], first_row, pyarrow)
@@ -214,18 +222,16 @@ def _check_types(request: Request, features: tuple[str, ...], kinds: list[Any], 
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     for name, kind in zip(features, kinds, strict=True):
         if not any(test(kind) for test in numeric):
-            raise request.error(
-                f"expected numbers in column {name!r}, found {kind}. Code it as numbers first, "
-                "or name the label column if this is the label."
+            raise request.cell_error(
+                f"expected numbers in column {name!r}, found {kind}. Code it as numbers first "
+                "(widemargin.TablePreprocessor does), or name the label column if this is it."
             )
 
 
 def _refuse_nulls(request: Request, name: str, column: Any, first_row: int) -> None:
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0]) + first_row
-        raise request.error(
-            f"column {name!r} has no value in row {row}. Impute missing values or remove the row."
-        )
+        raise request.cell_error(f"column {name!r} has no value in row {row}. {IMPUTE}")
 
 
 def _labels(request: Request, name: str, column: Any, first_row: int, pyarrow: Any) -> NDArray[Any]:

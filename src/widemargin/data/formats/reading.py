@@ -14,10 +14,11 @@ from numpy.typing import DTypeLike
 
 from .blocks import BlockSource, DataFileError, Request, Table
 from .delimited import delimited_source
-from .libsvm import libsvm_source, looks_like_libsvm
+from .format_names import format_of
+from .libsvm import libsvm_source
 from .npz import npz_source
-from .parquet import PARQUET_SUFFIXES, parquet_files, parquet_source
-from .streams import COMPRESSED_SUFFIXES, check_regular_file, open_stream
+from .parquet import parquet_files, parquet_source
+from .streams import COMPRESSED_SUFFIXES, check_regular_file
 
 #: The reader of each format, which yields blocks of rows.
 FORMATS: dict[str, Callable[[Request], BlockSource]] = {
@@ -26,14 +27,6 @@ FORMATS: dict[str, Callable[[Request], BlockSource]] = {
     "tsv": partial(delimited_source, delimiter="\t"),
     "parquet": parquet_source,
     "npz": npz_source,
-}
-
-_SUFFIXES = {
-    **dict.fromkeys((".svm", ".libsvm", ".svmlight", ".txt", ".t", ".tr", ".val"), "libsvm"),
-    ".csv": "csv",
-    **dict.fromkeys((".tsv", ".tab"), "tsv"),
-    **dict.fromkeys(PARQUET_SUFFIXES, "parquet"),
-    ".npz": "npz",
 }
 
 
@@ -46,6 +39,7 @@ def read(
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
     zero_based: bool | Literal["auto"] = "auto",
+    index_base: int | None = None,
     text_labels: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Table:
@@ -57,8 +51,8 @@ def read(
         The file. Text formats may be packed (``.gz``, ``.bz2``, ``.xz``).
     format : {"libsvm", "csv", "tsv", "parquet", "npz"}, default=None
         None finds it from the suffix: ``.svm .libsvm .svmlight .txt .t .tr .val``, ``.csv``,
-        ``.tsv .tab``, ``.parquet .pq``, ``.npz``. A file with any other name is taken for LIBSVM if
-        its first line looks so.
+        ``.tsv .tab``, ``.parquet .pq``, ``.npz``. What a file with any other name, or ``.txt``,
+        holds is found from its first lines.
     label : str or int, default=None
         CSV, TSV and Parquet: name or position of the label column, from 0 or, if negative, from the
         end. None takes the column called label, target or class, else y (in any case), else the
@@ -72,8 +66,14 @@ def read(
         Names of the features required, e.g. a model's. Columns are then taken by name, in this
         order, and others are left out. Files without names are read by position.
     zero_based : bool or "auto", default="auto"
-        LIBSVM only: whether feature indices count from 0. "auto" says so if index 0 occurs. A test
-        file in which it happens not to occur then needs ``zero_based=True``.
+        LIBSVM only: whether feature indices count from 0. "auto" goes by `index_base`; without
+        it, indices count from 0 if index 0 occurs, and else from 1. The table says what was
+        taken. A test file in which index 0 happens not to occur then needs ``zero_based=True``;
+        a warning says so where the number of features leaves both open.
+    index_base : {0, 1}, default=None
+        What the indices of the file that a model was trained on count from (``index_base_`` of
+        models that the command line trained). It decides for LIBSVM files where `zero_based` is
+        "auto", and is ignored for other formats. A file with index 0 is an error if it is 1.
     text_labels : bool, default=False
         CSV and TSV only: leave labels that look like numbers as text.
     dtype : {numpy.float64, numpy.float32}, default=None
@@ -93,11 +93,11 @@ def read(
     -----
     The first row of a CSV or TSV file is a header if it holds no number, or contains the name given
     as `label` or all of `feature_names`, or numbers the columns from 0 or 1 beside a label column.
-    A header of numbers only would be taken for data. Without a comma in the first line, CSV files
-    are split at semicolons or tabs. Labels are converted to integers or floats if all of them are
-    numbers.
+    A header of numbers only would be taken for data. CSV files are split at the delimiter (comma,
+    semicolon, tab or bar) that gives the first lines equally many cells. Labels are converted to
+    integers or floats if all of them are numbers.
     """
-    request, name = _checked_request(
+    request, name = checked_request(
         path,
         format=format,
         label=label,
@@ -105,6 +105,7 @@ def read(
         n_features=n_features,
         feature_names=feature_names,
         zero_based=zero_based,
+        index_base=index_base,
         text_labels=text_labels,
         dtype=dtype,
     )
@@ -131,14 +132,14 @@ def file_source(
             "a .npy file holds one array and no labels. Map it, and pass the tuple "
             "(numpy.load(path, mmap_mode='r'), y).",
         )
-    request, name = _checked_request(files[0], labelled=True, feature_names=None, **options)
+    request, name = checked_request(files[0], labelled=True, feature_names=None, **options)
     request = replace(request, block_bytes=block_bytes, unpack_dir=unpack_dir)
     if len(files) > 1:
         return parquet_source(request, files)
     return FORMATS[name](request)
 
 
-def _checked_request(
+def checked_request(
     path: str | PathLike[str],
     *,
     format: str | None,
@@ -155,8 +156,10 @@ def _checked_request(
         dtype=checked_dtype(dtype),
         **options,
     )
+    if request.index_base not in (None, 0, 1):
+        raise ValueError(f"`index_base` must be 0, 1 or None; got {request.index_base!r}.")
     check_regular_file(request.path)
-    name = format or _format_of(request.path)
+    name = format or format_of(request.path)
     if name not in FORMATS:
         raise ValueError(f"`format` must be one of {', '.join(FORMATS)}; got {format!r}.")
     if request.zero_based != "auto" and name != "libsvm":
@@ -166,24 +169,6 @@ def _checked_request(
             f"{name} files are compressed inside; unpack {request.path.suffix} first."
         )
     return request, name
-
-
-def _format_of(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
-        suffixes.pop()
-    if suffixes and suffixes[-1] in _SUFFIXES:
-        return _SUFFIXES[suffixes[-1]]
-    # LIBSVM's own collection has names such as `a9a` and `covtype.libsvm.binary.scale`.
-    with open_stream(path) as stream:
-        if looks_like_libsvm(stream):
-            return "libsvm"
-    found = f"the suffix {suffixes[-1]}" if suffixes else "no suffix"
-    raise DataFileError(
-        path,
-        f"unknown format: expected one of {' '.join(_SUFFIXES)} (also .gz, .bz2, .xz), found "
-        f"{found}. Give the format: {', '.join(FORMATS)}.",
-    )
 
 
 def _checked_n_features(n_features: int | None, names: Sequence[str] | None) -> int | None:

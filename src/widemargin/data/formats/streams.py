@@ -86,6 +86,11 @@ def check_regular_file(path: Path) -> None:
     raise DataFileError(path, "no such file. Check the path and the current directory.")
 
 
+def packed_suffix(start: bytes) -> str:
+    """Return the suffix of packed data that begin so; nothing for others."""
+    return next((suffix for suffix, p in _PACKINGS.items() if start.startswith(p.magic)), "")
+
+
 def size_if_plain(path: Path) -> int | None:
     """Bytes of a file; None if it is packed, because its unpacked size is not known."""
     return None if path.suffix.lower() in COMPRESSED_SUFFIXES else path.stat().st_size

@@ -73,7 +73,7 @@ class Checkpoints:
     Parameters
     ----------
     folder : str or path-like
-        Folder that the user named; made if it does not exist.
+        Folder that the user named; made if it does not exist, in a folder that does.
     identity : str
         Hash of data and settings.
     """
@@ -81,7 +81,15 @@ class Checkpoints:
     def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
         if not os.fspath(folder):
             raise ValueError("`checkpoint` must name a folder; got an empty name.")
-        self.folder = Path(folder).expanduser() / identity
+        named = Path(folder).expanduser()
+        if not named.parent.is_dir():
+            # A misspelt path should not become a tree of folders, or levels go where nobody looks.
+            raise FileNotFoundError(
+                f"`checkpoint` must name a folder, or a new one in a folder that exists; got "
+                f"{str(folder)!r}, but there is no folder {str(named.parent)!r}. Create it first, "
+                "or name another."
+            )
+        self.folder = named / identity
         self._complained = False
         try:  # before the first level, which may take hours
             self.folder.mkdir(parents=True, exist_ok=True)

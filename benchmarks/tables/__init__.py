@@ -1,0 +1,1 @@
+"""Tables as people have them: the command ``widemargin train`` against LightGBM."""

@@ -1,0 +1,46 @@
+"""Checks of estimators that are made of others: of preprocessing, and of automatic choice.
+
+What they are made of was checked when it was built; these checks compare the parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .checks import check_feature_names, demand, is_integer, required
+from .step_checks import try_a_row
+
+
+def check_preprocessor(estimator: Any) -> None:
+    """Check the fitted attributes of a preprocessor of tables."""
+    n_features = required(estimator, "n_features_in_")
+    demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
+    check_feature_names(vars(estimator).get("feature_names_in_"), n_features)
+    notes = required(estimator, "notes_")
+    sentences = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
+    demand(sentences, "notes_", "a list of sentences")
+    try_a_row(estimator)
+
+
+def check_automatic(estimator: Any) -> None:
+    """Check that the parts of an automatically chosen classifier fit each other."""
+    n_features = required(estimator, "n_features_in_")
+    demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
+    check_feature_names(vars(estimator).get("feature_names_in_"), n_features)
+    preprocessor, model = required(estimator, "preprocessor_"), required(estimator, "model_")
+    for name, part in (("preprocessor_", preprocessor), ("model_", model)):
+        demand(hasattr(part, "n_features_in_"), name, "a fitted estimator")
+    classes = required(estimator, "classes_")
+    known = vars(model).get("classes_")
+    arrays = isinstance(classes, np.ndarray) and isinstance(known, np.ndarray)
+    demand(arrays and np.array_equal(classes, known), "classes_", "those of `model_`")
+    demand(preprocessor.n_features_in_ == n_features, "n_features_in_", "that of `preprocessor_`")
+    width = len(preprocessor.get_feature_names_out())
+    demand(width == model.n_features_in_, "model_", f"a classifier of {width} features")
+    weights = required(estimator, "feature_weights_")
+    if weights is not None:
+        right = isinstance(weights, np.ndarray) and weights.dtype == np.float64
+        right = right and weights.shape == (width,) and bool(np.all(np.isfinite(weights)))
+        demand(right, "feature_weights_", f"None or {width} finite numbers")
