@@ -195,4 +195,4 @@ def _scheme(model: Any, n_columns: int) -> str:
     """Return what the columns of a model's decisions are."""
     if n_columns == 1:
         return "binary"
-    return "pairs" if getattr(model, "multi_class", "ovr") == "ovo" else "rest"
+    return "pairs" if getattr(model, "multi_class_", "ovr") == "ovo" else "rest"
