@@ -98,17 +98,19 @@ private:
     static constexpr double block_reduction = 0.1, share_of_spare = 0.5;
     static constexpr Index sets_per_block = 400;
     static constexpr Index stall_window = 500;
-    static constexpr double least_progress = 1e-3;
+    static constexpr double least_progress = 1e-3, least_rise = 1e-6;
 
     // Every so often: whether the dual rose too little to close the gap in a thousand times as
-    // long.
+    // long, and by next to nothing of itself. A dual far below a primal that is itself far off
+    // says nothing about the time that is left.
     bool hopeless() {
         if (state_.iteration < next_look_) return false;
         const bool first = next_look_ == 0;
         next_look_ = state_.iteration + stall_window;
         const double risen = state_.dual - dual_before_;
         dual_before_ = state_.dual;
-        return !first && risen <= least_progress * std::fabs(state_.primal - state_.dual);
+        return !first && risen <= least_progress * std::fabs(state_.primal - state_.dual) &&
+               risen <= least_rise * std::fabs(state_.dual);
     }
 
     // Primal, dual and relative gap over the active rows (settled ones contribute no gap).

@@ -116,7 +116,7 @@ def test_duals_outside_their_box_are_refused(moons):
 @pytest.mark.parametrize("make", [SVC, SVMClassifier])
 def test_pairs_are_the_models_own(blobs, make, sparse):
     X, y = blobs
-    extra = {} if make is SVC else {"multi_class": "ovo"}
+    extra = {} if make is SVC else {"multi_class": "ovo", "fit_intercept": False}
     model = make(C=C, gamma=0.1, tol=1e-6, decision_function_shape="ovo", **extra)
     decision = model.fit(sp.csr_matrix(X) if sparse else X, y).decision_function(X)
     problems = list(problems_of(model, y))
@@ -129,7 +129,8 @@ def test_pairs_are_the_models_own(blobs, make, sparse):
 
 def test_one_vs_rest_problems_are_the_models_own(blobs):
     X, y = blobs
-    model = SVMClassifier(C=C, gamma=0.1, tol=1e-6, fit_intercept=True).fit(X, y)
+    settings = {"multi_class": "ovr", "fit_intercept": True}
+    model = SVMClassifier(C=C, gamma=0.1, tol=1e-6, **settings).fit(X, y)
     decision = model.decision_function(X)
     for label, problem in enumerate(problems_of(model, y)):
         ours = (rbf_kernel(X, gamma=0.1) + problem.constant) @ problem.coef

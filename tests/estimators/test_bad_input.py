@@ -197,7 +197,7 @@ PARAMETERS = [
     ("multi_class", ["multinomial", None]),
     ("decision_function_shape", ["raw", None]),
     ("tol", [0.0, -1e-3, np.nan, "1e-3"]),
-    ("max_iter", [0, -1, 10.0, None]),
+    ("max_iter", [0, -1, 10.0, "none"]),
     ("max_time", [0.0, -1.0, np.nan, "1h"]),
     ("n_jobs", [1.5, "all"]),
     ("memory_limit", [0, -1, 1e9, None]),
@@ -283,7 +283,7 @@ def test_pairwise_decisions_of_problems_that_are_not_pairwise(
 ) -> None:
     message = r"decision_function_shape='ovo' needs pairwise problems; got multi_class='ovr'"
     with pytest.raises(ValueError, match=message):
-        kind(decision_function_shape="ovo").fit(X, y)
+        kind(decision_function_shape="ovo", multi_class="ovr").fit(X, y)
 
 
 # Precomputed and callable kernels

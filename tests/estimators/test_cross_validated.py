@@ -116,8 +116,9 @@ def test_folds_that_share_blocks(kind: type, classifier: type, many: tuple, shar
 @pairs
 def test_several_classes_share_blocks(kind: type, classifier: type, sharing: list) -> None:
     X, y = make_classification(1800, 8, n_informative=6, n_classes=3, random_state=0)
-    model = kind(Cs=[0.5, 4.0], gammas=[0.05], cv=3, class_weight="balanced", tol=1e-4).fit(X, y)
-    alike = classifier(class_weight="balanced", tol=1e-4)
+    settings = {"class_weight": "balanced", "tol": 1e-4, "multi_class": "ovr"}
+    model = kind(Cs=[0.5, 4.0], gammas=[0.05], cv=3, **settings).fit(X, y)
+    alike = classifier(**settings)
     assert_scores_of_a_grid_search(model, alike, X, y, rows_per_fold=600)
     assert sharing
 
@@ -331,7 +332,7 @@ def test_rare_class_gets_fewer_folds(kind: type) -> None:
         ({"gammas": ["wide"]}, "`gammas` must be a list"),
         ({"scoring": "nonsense"}, "'scoring' parameter"),
         ({"refit": "yes"}, "'refit' parameter"),
-        ({"decision_function_shape": "ovo"}, "needs pairwise problems"),
+        ({"decision_function_shape": "ovo", "multi_class": "ovr"}, "needs pairwise problems"),
     ],
 )
 def test_bad_parameters_are_named(kind: type, change: dict, message: str, cancer: tuple) -> None:

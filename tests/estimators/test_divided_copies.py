@@ -31,7 +31,8 @@ def test_same_model_as_on_weighted_rows(loss: str, kind: type, layout: str) -> N
     _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))  # merged rows stand where the first copy stood
     first, group = np.sort(first), order[group.ravel()]
-    model = MODELS[loss](strategy=kind(1, 4, 1), gamma=0.7, tol=1e-8, random_state=0)
+    settings = {"gamma": 0.7, "fit_intercept": False, "tol": 1e-8, "random_state": 0}
+    model = MODELS[loss](strategy=kind(1, 4, 1), **settings)
     as_given = sp.csr_matrix(X) if layout == "csr" else X
     many = model.fit(as_given, y, weight)
     decision, history = many.decision_function(as_given), many.history_

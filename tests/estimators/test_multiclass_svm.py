@@ -1,5 +1,7 @@
 """MulticlassSVMClassifier solves the problem it states, whatever form the rows come in."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -335,3 +337,13 @@ def test_wrong_data() -> None:
     X[3, 3] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         MulticlassSVMClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("formulation", ["ww", "llw", "cs", "ovr"])
+def test_constant_features(formulation: str) -> None:
+    """The solution is zero, and the first certificate may prove it: nothing stalls."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MulticlassSVMClassifier(formulation).fit(np.ones((60, 3)), np.arange(60) % 3)
+    assert model.converged_
+    assert model.relative_gap_ <= 1e-3

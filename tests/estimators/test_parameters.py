@@ -23,13 +23,13 @@ LIMITS = {
 }
 SEARCH = {"cv": None, "scoring": None, "refit": True}
 ODM = {"lam": None, "upsilon": 0.5, "theta": 0.2}
-SHAPE = {"degree": 3, "coef0": 0.0, "fit_intercept": False}
-TASKS = {"solver": "auto", "multi_class": "ovr", "decision_function_shape": "ovr"}
+SHAPE = {"degree": 3, "coef0": 0.0, "fit_intercept": "auto"}
+TASKS = {"solver": "auto", "multi_class": "auto", "decision_function_shape": "ovr"}
 KERNEL = {
-    **{"gamma": "scale", **SHAPE, "strategy": "auto", **TASKS, **LIMITS, "max_iter": 10_000},
+    **{"gamma": "scale", **SHAPE, "strategy": "auto", **TASKS, **LIMITS, "max_iter": None},
     **{"engine": "local", "checkpoint": None, "warm_start": False, "verbose": 0},
 }
-KERNEL_CV = {**SHAPE, **TASKS, **SEARCH, **LIMITS, "max_iter": 10_000, "verbose": 0}
+KERNEL_CV = {**SHAPE, **TASKS, **SEARCH, **LIMITS, "max_iter": None, "verbose": 0}
 CONSTANT = {"fit_intercept": True, "intercept_scaling": 1.0}
 SOLVER = {**CONSTANT, "solver": "auto", "n_parts": 16, "batch_size": 1}
 LINEAR = {

@@ -95,4 +95,4 @@ def test_an_error_in_one_of_them_is_raised(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_verbose_counts_the_problems(n_jobs: int, capsys: pytest.CaptureFixture) -> None:
     SVMClassifier(n_jobs=n_jobs, verbose=1).fit(*five_classes(300))
-    assert "[SVMClassifier] binary problems: 5 of 5" in capsys.readouterr().out.splitlines()
+    assert "[SVMClassifier] binary problems: 10 of 10" in capsys.readouterr().out.splitlines()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from onnx_graphs import run_graph
+from sklearn.datasets import make_classification
 
 pytest.importorskip("widemargin.estimators.auto")
 pandas = pytest.importorskip("pandas")
@@ -29,3 +30,11 @@ def test_a_table():
     np.testing.assert_allclose(outputs["decision"], model.decision_function(table), atol=1e-5)
     np.testing.assert_allclose(outputs["probabilities"], model.predict_proba(table), atol=1e-5)
     assert outputs["label"].tolist() == model.predict(table).tolist()
+
+
+def test_weights_of_features_are_exported():
+    X, y = make_classification(250, 8, n_informative=3, random_state=0)
+    model = AutoClassifier(cv=2, families=["SVM, laplacian, weighted"], random_state=0).fit(X, y)
+    assert model.feature_weights_ is not None
+    outputs = run_graph(to_onnx(model, dtype="float64"), X)
+    np.testing.assert_allclose(outputs["decision"], model.decision_function(X), atol=1e-5)

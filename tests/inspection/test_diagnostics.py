@@ -222,7 +222,8 @@ def test_gaps_equal_those_of_separate_fits(classifier):
     random = np.random.default_rng(2)
     X, y, part = random.normal(size=(80, 4)), random.integers(2, size=80), np.arange(80) % 4
     label, gram = np.where(y == 1, 1.0, -1.0), rbf_kernel(X, gamma=0.7)
-    model = classifier(C=3.0, gamma=0.7)
+    settings = {"gamma": 0.7, "fit_intercept": False}
+    model = classifier(C=3.0, **settings)
     result = theorem1_bounds(model, X, y, part)
     whole = net_duals(model, X, y)
     best = dual_objective(model, gram, label, whole)
@@ -230,7 +231,7 @@ def test_gaps_equal_those_of_separate_fits(classifier):
     for k in range(4):
         # A quarter of the rows stands for all of them, or is a block of the one problem.
         weight = 12.0 if classifier is ODMClassifier else 3.0
-        local = classifier(C=weight, gamma=0.7)
+        local = classifier(C=weight, **settings)
         parts[part == k] = net_duals(local, X[part == k], y[part == k])
     for given, net_dual in (
         (result.gap, parts),

@@ -15,7 +15,7 @@ from widemargin.spark.rows.block_summary import (
     check_rows,
     spread_of,
     summary_of,
-    warn_if_one_dominates,
+    warn_if_few_dominate,
 )
 from widemargin.spark.rows.block_tasks import HELD_OUT, BlocksOfPartition
 from widemargin.spark.rows.blocks import AsKind
@@ -183,14 +183,14 @@ def test_the_spread_of_blocks_is_that_of_all_rows(make):
 def test_a_feature_that_dominates_is_told_of():
     X = np.random.default_rng(0).normal(size=(300, 3)) * [1.0, 100.0, 1.0]
     with pytest.warns(UserWarning, match=r"Feature 1 of column 'x' carries 99\.\d+ % of the var"):
-        warn_if_one_dominates(spread_of(X), "x")
+        warn_if_few_dominate(spread_of(X), "x")
 
 
 def test_features_alike_are_not_told_of(recwarn):
     X = np.random.default_rng(0).normal(size=(300, 3))
-    warn_if_one_dominates(spread_of(X), "x")
-    warn_if_one_dominates(spread_of(X * [0.0, 1.0, 0.0]), "x")  # nothing else to count
-    warn_if_one_dominates(None, "x")
+    warn_if_few_dominate(spread_of(X), "x")
+    warn_if_few_dominate(spread_of(X * [0.0, 1.0, 0.0]), "x")  # nothing else to count
+    warn_if_few_dominate(None, "x")
     assert not recwarn
 
 

@@ -22,7 +22,12 @@ from widemargin import (
     Stratified,
     SVMClassifier,
 )
-from widemargin.spark import SparkODMClassifier, SparkODMModel, SparkSVMClassifier
+from widemargin.spark import (
+    SparkODMClassifier,
+    SparkODMModel,
+    SparkSVMClassifier,
+    SparkSVMModel,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -150,6 +155,7 @@ def test_three_classes_with_weights(spark):
         loss="squared_hinge",
         strategy=Cascade(levels=1, fan_in=2),
         fit_intercept=True,
+        multi_class="ovr",
         class_weight="balanced",
         random_state=0,
         tol=1e-9,
@@ -323,3 +329,17 @@ def test_nothing_is_left_in_storage(spark, moons):
     assert len(set(held()) - before) == 1  # the table of support vectors
     model.unpersist()
     assert set(held()) == before
+
+
+def test_local_model_of_pairs_of_classes(spark):
+    """Four classes are six pairs, whose decisions become votes."""
+    random = np.random.default_rng(0)
+    y = np.arange(80) % 4
+    X = random.normal(size=(80, 2)) + 4.0 * np.column_stack([y // 2, y % 2])
+    local = SVMClassifier().fit(X, y)
+    assert local.multi_class_ == "ovo"
+    model = SparkSVMModel.fromLocal(local)
+    votes = local.decision_function(X[:5])
+    for row, expected in zip(X[:5], votes, strict=True):
+        np.testing.assert_allclose(model.predictRaw(row).toArray(), expected)
+        assert model.predict(row) == np.argmax(expected)

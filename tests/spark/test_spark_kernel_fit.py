@@ -89,6 +89,7 @@ def test_three_classes_with_weights(strategy):
     settings = {
         "strategy": strategy(levels=1, fan_in=2, stop_level=1),
         "fit_intercept": True,
+        "multi_class": "ovr",
         "class_weight": "balanced",
         "random_state": 0,
         "tol": 1e-9,

@@ -64,7 +64,7 @@ def problems_of(model: Any, y: np.ndarray) -> Iterator[BinaryProblem]:
     for number in range(len(dual_coef) if ours else len(pairs)):
         if len(classes) == 2:
             rows, label, on_support = everything, _sign(y == classes[1]), dual_coef[0]
-        elif ours and model.multi_class == "ovr":
+        elif ours and model.multi_class_ == "ovr":
             rows, label, on_support = everything, _sign(y == classes[number]), dual_coef[number]
         else:
             i, j = pairs[number]
@@ -76,7 +76,7 @@ def problems_of(model: Any, y: np.ndarray) -> Iterator[BinaryProblem]:
         coef = np.zeros(len(y))
         coef[model.support_] = on_support
         if ours:
-            constant = 1.0 if model.fit_intercept else 0.0
+            constant = model.kernel_constant_
             yield BinaryProblem(rows, label, coef[rows], constant=constant)
         else:
             intercept = float(np.ravel(model.intercept_)[number])
@@ -116,14 +116,16 @@ class Score:
         return (self.primal - self.dual) / self.primal
 
 
-def score(problem: BinaryProblem, loss: Loss, X: Any, gamma: float, threads: int = 1) -> Score:
-    """Score a binary model by its own coefficients on its training rows."""
+def score(
+    problem: BinaryProblem, loss: Loss, X: Any, gamma: float, threads: int = 1, name: str = "rbf"
+) -> Score:
+    """Score a binary model by its own coefficients; ``name`` is that of the kernel."""
     y, coef = problem.label, problem.coef
     net_dual = y * coef
     _check_box(net_dual, loss)
     support = np.flatnonzero(coef)
     of_class = np.stack([np.where(y > 0, coef, 0.0), np.where(y < 0, coef, 0.0)])
-    kernel = Kernel("rbf", gamma, constant=problem.constant)
+    kernel = Kernel(name, gamma, constant=problem.constant)
     rows = as_rows(X, np.float64)
     parts = kernel.product(rows, rows, of_class[:, support], support, threads=threads)
     decision = parts.sum(axis=0)

@@ -74,6 +74,8 @@ def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
         return {}
     return {
         "gamma": estimator.gamma_,
+        "multi_class": estimator.multi_class_,
+        "fit_intercept": estimator.fit_intercept_,
         "support_vectors": len(estimator.support_),
         "support_vectors_per_class": estimator.n_support_,
         "strategy": estimator.strategy_,
@@ -119,7 +121,7 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         return lines
     classes = summary["classes"]
     gap = summary["relative_gap"]
-    lines.append(("settings", _settings(summary["parameters"], len(classes))))
+    lines.append(("settings", _settings(summary)))
     if summary.get("gamma") is not None:
         lines.append(("gamma", f"{summary['gamma']:.6g}"))
     if "rows" in summary:
@@ -157,8 +159,9 @@ def _progress_of_levels(summary: dict[str, Any]) -> str:
     return f"{summary['strategy']}, {level}, {parts} {noun}"
 
 
-def _settings(parameters: dict[str, Any], n_classes: int) -> str:
+def _settings(summary: dict[str, Any]) -> str:
     """List the settings that shape the model; the JSON form has all of them."""
+    parameters = summary["parameters"]
     kernel = parameters.get("kernel", "linear")
     shown = {"kernel": kernel} if "kernel" in parameters else {}
     if kernel == "poly":
@@ -171,10 +174,11 @@ def _settings(parameters: dict[str, Any], n_classes: int) -> str:
     for name in ("formulation", "lam", "upsilon", "theta", "loss", "class_weight"):
         if parameters.get(name) is not None:
             shown[name] = parameters[name]
-    if parameters["fit_intercept"]:
+    # What a kernel machine chose, where that was left to it.
+    if summary.get("fit_intercept", parameters["fit_intercept"]):
         shown["fit_intercept"] = True
-    if n_classes > 2 and "multi_class" in parameters:
-        shown["multi_class"] = parameters["multi_class"]
+    if len(summary["classes"]) > 2 and "multi_class" in summary:
+        shown["multi_class"] = summary["multi_class"]
     shown["tol"] = parameters["tol"]
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 

@@ -144,7 +144,9 @@ def train(
     ] = None,
     fit_intercept: options.Intercept = None,
     multi_class: Annotated[
-        str | None, option("ovr (one against the rest) or ovo (pairs).", group=CHOICE)
+        str | None, option(
+            "auto, ovr (one against the rest) or ovo (pairs).", group=CHOICE, default="auto"
+        )
     ] = None,
     spool_dir: Annotated[
         Path | None,

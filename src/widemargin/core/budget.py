@@ -14,6 +14,8 @@ from .resources import memory_bytes, thread_count
 
 # A problem gets at least this part of an equal share of the time, even if others overran theirs.
 LEAST_SHARE = 0.2
+# Iterations where no limit is set: more than any fit can take.
+NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Budget:
         """Return the limits of an estimator's fit, which begins now."""
         return cls(
             tol=estimator.tol,
-            max_iter=estimator.max_iter,
+            max_iter=iterations_allowed(estimator.max_iter),
             max_time=estimator.max_time,
             memory=memory_bytes(estimator.memory_limit),
             threads=thread_count(estimator.n_jobs) if threads is None else threads,
@@ -121,6 +123,11 @@ class Budget:
         vars(self).update(state)
 
 
+def iterations_allowed(max_iter: int | None) -> int:
+    """Return the iterations that the parameter ``max_iter`` allows."""
+    return NO_LIMIT if max_iter is None else max_iter
+
+
 def _either(
     outer: Callable[[], bool] | None, inner: Callable[[], bool] | None
 ) -> Callable[[], bool] | None:
@@ -131,5 +138,10 @@ def _either(
 
 
 def seed_of(random_state: Any) -> int:
-    """Draw the seed of a fit from the parameter ``random_state``."""
+    """Draw the seed of a fit from the parameter ``random_state``.
+
+    None is a fixed seed: the same data and settings give the same model every time.
+    """
+    if random_state is None:
+        return 0
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from numbers import Integral, Real
 from typing import Any, TypeVar, dataclass_transform
 
@@ -36,12 +38,16 @@ def with_parameters(cls: type[Class]) -> type[Class]:
     sections *Parameters* and *Attributes* of the docstrings, are joined with those of the base
     classes; a class replaces an inherited entry by one of the same name. Names in
     ``_parameter_order``, separated by spaces, come in that order, others after them.
+
+    ``_elsewhere`` maps names of parameters that similar classes of other libraries have to what to
+    do instead; the constructor refuses them with that advice.
     """
     doc = cls.__doc__  # None under `python -OO`, where a dataclass would write one
     made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
     for each in fields(made):
         if each.name in vars(made):
             delattr(made, each.name)  # an instance has the value; the class itself has none
+    made.__init__ = _refusing(made.__init__)
     names = _sort_signature(made.__init__, getattr(made, "_parameter_order", "").split())
     constraints: dict[str, Any] = {}
     for base in reversed(made.__mro__):
@@ -49,6 +55,28 @@ def with_parameters(cls: type[Class]) -> type[Class]:
     made._parameter_constraints = {n: constraints[n] for n in names if n in constraints}
     made.__doc__ = None if doc is None else _composed(made, doc, names)
     return cls
+
+
+def _refusing(init: Any) -> Any:
+    """Return a constructor that first refuses parameters of other libraries, with advice."""
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        advice = advice_on(type(self), kwargs)
+        if advice is not None:
+            raise TypeError(advice)
+        init(self, *args, **kwargs)
+
+    return checked
+
+
+def advice_on(cls: type[Any], names: Collection[str]) -> str | None:
+    """Say what to do instead of setting a parameter that only other libraries have, if any is."""
+    elsewhere: dict[str, str] = getattr(cls, "_elsewhere", {})
+    for name in names:
+        if name in elsewhere and name not in cls._parameter_constraints:
+            return f"{cls.__name__} has no parameter {name!r}: {elsewhere[name]}"
+    return None
 
 
 def _sort_signature(init: Any, order: list[str]) -> list[str]:

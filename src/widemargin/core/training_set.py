@@ -1,4 +1,4 @@
-"""Training data of all estimators: checked, weighed, and warned about where scales are uneven."""
+"""Training data of all estimators: checked and weighed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,11 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..core.arrays import Array
 from ..core.blocks import CANONICAL_VALUES
-from ..core.fit import warn
 from ..core.losses import NO_WEIGHT
 from .rows import copies_in_own_order, take_rows
 
 # What scikit-learn's validation sets before all else has been checked.
 COLUMNS = ("n_features_in_", "feature_names_in_")
-# A feature with this share of the variance hides all others from a kernel or a penalty.
-DOMINANT_SHARE = 0.99
-# Consequence of a dominant feature in a linear model, for the warning.
-UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 
 
 @dataclass(frozen=True)
@@ -131,31 +126,3 @@ def earlier_fit_kept(estimator: Any) -> Iterator[None]:
                 state.pop(name, None)
             state.update(before)
         raise
-
-
-def warn_if_one_feature_dominates(X: Any, consequence: str) -> None:
-    """Warn, naming the consequence, when the scales of features let only one of them count."""
-    if X.shape[1] < 2 or X.shape[0] < 2:
-        return
-    variance = _variances(X)
-    total = float(variance.sum())
-    varying = int(np.count_nonzero(variance))
-    top = int(variance.argmax())
-    if varying < 2 or not np.isfinite(total) or variance[top] <= DOMINANT_SHARE * total:
-        return
-    warn(
-        f"Feature {top} carries {100 * variance[top] / total:.4g} % of the variance of all "
-        f"{X.shape[1]} features, so {consequence}. Scale the "
-        "features first, for example make_pipeline(StandardScaler(), ...)."
-    )
-
-
-def _variances(X: Any) -> Array:
-    """Compute the variance of each feature from at most 10,000 evenly spaced rows."""
-    step = max(1, X.shape[0] // 10_000)
-    sample = X[::step]
-    if sp.issparse(sample):
-        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
-        square = np.asarray(sample.multiply(sample).mean(axis=0, dtype=np.float64)).ravel()
-        return np.asarray(np.maximum(square - mean * mean, 0.0))
-    return np.asarray(sample.var(axis=0, dtype=np.float64))

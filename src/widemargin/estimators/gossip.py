@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
 from ..core.blocks import RowBlock
-from ..core.budget import Budget, seed_of
+from ..core.budget import Budget, iterations_allowed, seed_of
 from ..core.fit import train
 from ..core.history import History
 from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
@@ -23,11 +23,10 @@ from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import canonical
 from ..core.training_set import (
-    UNEVEN_PENALTY,
     TrainingSet,
     earlier_fit_kept,
-    warn_if_one_feature_dominates,
 )
+from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import LocalEngine
 from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Topology, Tracking
 from ..gossip.methods import METHODS, GossipMethod
@@ -106,7 +105,8 @@ class GossipClassifier(
     max_iter : int, default=1000
         Rounds allowed per binary problem.
     random_state : int, RandomState instance or None, default=None
-        Decides which rows go where, random graphs, which rows are visited, and the faults.
+        Decides which rows go where, random graphs, which rows are visited, and the faults. None
+        is a fixed seed: the same data give the same model every time.
     memory_limit : int or str, default='1GiB'
         Bytes for the state of sites and links, or a size such as '500MB'. A fit that needs more
         raises an error.
@@ -256,7 +256,8 @@ class GossipClassifier(
             score = self._validation(training, X_val, y_val)
             problems, rules = self._problems(placement), self._rules()
             memory = memory_bytes(self.memory_limit)
-            rules.check(placement, problems.size, problems.n_problems, memory, self.max_iter)
+            rounds = iterations_allowed(self.max_iter)
+            rules.check(placement, problems.size, problems.n_problems, memory, rounds)
             self._train(problems, placement, rules, seed, score)
         return self
 
@@ -308,7 +309,8 @@ class GossipClassifier(
 
     def _problems(self, placement: Placement) -> LinearProblems:
         training = placement.training
-        warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
+        names = getattr(self, "feature_names_in_", None)
+        warn_if_few_features_dominate(training.X, UNEVEN_PENALTY, names)
         codes, weights = training.codes.astype(np.int32), row_weights(self, training)
         return LinearProblems.of_blocks(
             LocalEngine(thread_count(self.n_jobs)),

@@ -55,8 +55,8 @@ class SVMClassifier(KernelMachine, HingeLoss):
     .. math:: \min_f \tfrac12 \lVert f \rVert^2 + C \sum_i w_i\, (1 - m_i)_+^q,
               \qquad m_i = y_i f(x_i),
 
-    with q = 1 (hinge) or 2 (squared hinge). Unlike :class:`sklearn.svm.SVC` there is no intercept
-    by default, and ``fit_intercept=True`` penalises it.
+    with q = 1 (hinge) or 2 (squared hinge). The intercept, where there is one, is penalised as a
+    part of f, which that of :class:`sklearn.svm.SVC` is not.
 
     See Also
     --------

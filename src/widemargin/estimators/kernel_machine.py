@@ -15,14 +15,15 @@ from ..core.fit import train, warn
 from ..core.history import History
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes
-from ..core.rows import drop_unused_columns, sparse_if_faster
+from ..core.rows import as_rows, drop_unused_columns, sparse_if_faster
 from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
-    warn_if_one_feature_dominates,
 )
+from ..core.uneven_scales import warn_if_few_features_dominate
 from ..engines import resolve as resolve_engine
+from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
 from ..kernel.divide.driver import LevelFit, resolve_strategy
 from ..kernel.divide.levels import Level
@@ -96,7 +97,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 training, validation = validation_rows(
                     self, strategy, training, X, X_val, y_val, seed
                 )
-            problems = self._pose(training, *self._kernel_and_rows(training.X, training.weights))
+            problems = self._pose(training, *self._kernel_and_rows(training))
             if self.warm_start:
                 problems = replace(problems, previous=self._previous_coefficients(training))
             budget = Budget.of(self, seed)
@@ -136,7 +137,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         first, training = path.models[0], path.training
         refuse_division(self, len(training.codes))
         seed = first._seed()
-        kernel, rows = first._kernel_and_rows(training.X, training.weights)
+        kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
         # that ray lie the last duals as they are and the last duals grown with C, which is where
         # those at their bound go. Margins are multiples too: a start costs no kernel value.
@@ -151,14 +152,15 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.decision_function_shape == "ovo" and self.multi_class != "ovo":
+        if self.decision_function_shape == "ovo" and self.multi_class == "ovr":
             raise ValueError(
                 "decision_function_shape='ovo' needs pairwise problems; got "
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
             )
 
     def _pose(self, training: TrainingSet, kernel: Kernel, rows: Any) -> KernelProblems:
-        tasks = binary_tasks(training.codes, len(training.classes), self.multi_class)
+        n_classes = len(training.classes)
+        tasks = binary_tasks(training.codes, n_classes, self._scheme(n_classes))
         return KernelProblems(tasks, kernel, rows, self._loss_weights(training), self._loss())
 
     def _loss_weights(self, training: TrainingSet) -> Array:
@@ -168,8 +170,6 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         return weights * class_weights(self.class_weight, training)
 
     def _seed(self) -> int:
-        if self.random_state is None and self.checkpoint is not None:
-            return 0  # a fit that is to be resumed must make the same choices again
         return seed_of(self.random_state)
 
     def _fit_exactly(
@@ -302,9 +302,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         basis = None if self._pairwise else training.X[rows]
         return routing_of(router, training.given_numbers(rows), basis)
 
-    def _kernel_and_rows(self, X: Any, weights: Array) -> tuple[Kernel, Any]:
+    def _kernel_and_rows(self, training: TrainingSet) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
-        constant = 1.0 if self.fit_intercept else 0.0
+        X, weights = training.X, training.weights
         if callable(self.kernel):
             needed = 8 * X.shape[0] ** 2
             if needed > memory_bytes(self.memory_limit):
@@ -315,16 +315,31 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
             gram = evaluate_callable(self.kernel, X, X)
             check_symmetric(gram)
-            return Kernel("precomputed", constant=constant), gram
+            return self._with_intercept(Kernel("precomputed"), gram, training), gram
         if self._pairwise:
             check_symmetric(X)
-            return Kernel("precomputed", constant=constant), X
+            return self._with_intercept(Kernel("precomputed"), X, training), X
         gamma = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree), constant)
-        warn_if_one_feature_dominates(X, f"the {self.kernel} kernel sees almost nothing else")
+        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
+        names = getattr(self, "feature_names_in_", None)
+        hidden = f"the {self.kernel} kernel sees almost nothing else"
+        warn_if_few_features_dominate(X, hidden, names)
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
-        return kernel, rows.astype(np.float64) if precise else rows
+        rows = rows.astype(np.float64) if precise else rows
+        return self._with_intercept(kernel, rows, training), rows
+
+    def _with_intercept(self, kernel: Kernel, rows: Any, training: TrainingSet) -> Kernel:
+        """Add the constant of the intercept to a kernel, if there is to be one."""
+        weights, n_classes = training.weights, len(training.classes)
+        total, scheme = float(weights.sum()), self._scheme(n_classes)
+
+        def diagonal() -> tuple[float, bool]:
+            return mean_and_sameness(kernel.diagonal(as_rows(rows, rows.dtype)), weights)
+
+        return with_intercept(
+            kernel, self.fit_intercept, rows_of_a_problem(total, n_classes, scheme), diagonal
+        )
 
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""
@@ -332,10 +347,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
             return None
         if not np.array_equal(training.classes, self.classes_):
             return None
-        problems = len(binary_tasks(training.codes, len(self.classes_), self.multi_class))
-        if len(self.dual_coef_) != problems:
+        if self.multi_class_ != self._scheme(len(self.classes_)):
             return None
-        coef = np.zeros((problems, training.n_given))
+        coef = np.zeros((len(self.dual_coef_), training.n_given))
         coef[:, self.support_] = self.dual_coef_
         return coef if training.kept is None else coef[:, training.kept]
 
@@ -358,6 +372,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 codes=training.codes[support],
                 coef=coef[:, support],
                 n_samples=training.n_given,
+                scheme=self._scheme(len(training.classes)),
             ),
             attributes,
         )

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.budget import seed_of
-from ..core.parameters import POSITIVE, with_parameters
+from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..engines import ENGINES, Engine
+from ..kernel.defaults import resolve_scheme
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.compression import compressed
-from ..kernel.model.prediction import decisions, labels, votes
+from ..kernel.model.prediction import by_class, decisions, labels
 from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
@@ -40,21 +41,28 @@ class KernelParameters(Probabilities, FitParameters):
         Degree of 'poly'.
     coef0 : float, default=0.0
         Constant of 'poly' and 'sigmoid'.
-    fit_intercept : bool, default=False
-        Add a constant to the kernel, which gives a penalised intercept. The papers have none.
+    fit_intercept : bool or 'auto', default='auto'
+        Add a constant to the kernel, which gives a penalised intercept: the mean kernel value of a
+        row with itself, at least 1. 'auto' does so for 'linear', 'poly' and 'sigmoid', and for
+        all kernels up to 1,000 rows in a binary problem. Kernel values that are precomputed or
+        come from a function count as 'linear' unless all rows have the same value with themselves.
+        The papers have none.
     solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
-        'blocks': dual descent on blocks of the most violating rows, for any number of rows.
+        'blocks': dual descent on blocks of the most violating rows, for any number of rows;
+        Newton steps finish what it is slow on, if the kernel matrix fits in memory.
         'newton', for all losses but the hinge: semi-smooth Newton, dense up to 2,000 rows and by
         conjugate gradients beyond; for small ``C`` or little memory. 'coordinate': 'blocks'
         without the blocks, for comparison. 'auto': 'blocks', up to 2,048 rows for all binary
         problems in one call; where that does not do (large ``C``, a kernel matrix, a ``tol`` below
         1e-9) and the loss allows it, 'newton' up to 1,000 rows and for linear kernels.
-    multi_class : {'ovr', 'ovo'}, default='ovr'
-        One binary problem per class, or one per pair of classes (as SVC does).
+    multi_class : {'auto', 'ovr', 'ovo'}, default='auto'
+        One binary problem per class, or one per pair of classes (as SVC does). 'auto' takes pairs
+        of up to 50 classes.
     decision_function_shape : {'ovr', 'ovo'}, default='ovr'
-        With ``multi_class='ovo'``: votes per class, or one decision per pair.
-    max_iter : int, default=10000
-        Iterations allowed per binary problem: working sets or Newton steps.
+        Where problems are pairs of classes: votes per class, or one decision per pair.
+    max_iter : int, default=None
+        Iterations allowed per binary problem: working sets or Newton steps. None sets no limit: a
+        fit ends at ``tol``, at ``max_time``, or when nothing improves any more.
     memory_limit : int or str, default='1GiB'
         Bytes for kernel values, or a size such as '500MB'. Parts that are solved at the same time
         share it.
@@ -64,20 +72,31 @@ class KernelParameters(Probabilities, FitParameters):
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "degree": [Interval(Integral, 1, 64, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "fit_intercept": ["boolean"],
+        "fit_intercept": ["boolean", StrOptions({"auto"})],
         "solver": [StrOptions({"auto", *SOLVERS})],
-        "multi_class": [StrOptions({"ovr", "ovo"})],
+        "max_iter": [None, AT_LEAST_ONE],
+        "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+    }
+    # Parameters of scikit-learn's SVC.
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "probability": "pass calibrate='sigmoid' instead, and predict_proba exists.",
+        "cache_size": (
+            "pass memory_limit='500MB' instead, for example; kernel values take at most 1 GiB "
+            "unless it says otherwise."
+        ),
+        "shrinking": "leave it out; rows at their bounds are always set aside and checked again.",
+        "break_ties": "leave it out; equal votes are always decided by the summed decisions.",
     }
 
     kernel: Any = field(default="rbf", kw_only=False)
     degree: int = 3
     coef0: float = 0.0
-    fit_intercept: bool = False
+    fit_intercept: bool | str = "auto"
     solver: str = "auto"
-    multi_class: str = "ovr"
+    multi_class: str = "auto"
     decision_function_shape: str = "ovr"
-    max_iter: int = 10_000
+    max_iter: int | None = None
 
 
 @with_parameters
@@ -97,15 +116,15 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         into clusters of at most 8,000, stops there, and warns.
     random_state : int, RandomState instance or None, default=None
         Breaks ties when a solver picks rows, where solutions differ within ``tol`` only; divides
-        the training set, on which the model of an unfinished level depends.
+        the training set, on which the model of an unfinished level depends. None is a fixed seed:
+        the same data give the same model every time.
     engine : {'local', 'spark'} or Engine, default='local'
         Where the parts of a divided training set are kept and solved: threads of this process, the
         active Spark session, or an object with the verbs of :class:`widemargin.engines.Engine`.
         The model is the same.
     checkpoint : str or path-like, default=None
         Folder in which every finished level of a divided fit is kept; the same fit, started again,
-        resumes after the last one. Without a ``random_state`` its random choices are fixed. The
-        folder is made in one that must exist.
+        resumes after the last one. The folder is made in one that must exist.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.
@@ -123,10 +142,16 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
     dual_coef_ : array of shape (n_problems, n_support)
         Label times net dual; one row per binary problem.
     intercept_ : array of shape (n_problems,)
-        Zero unless ``fit_intercept``; also zero where each cluster decides alone, with an intercept
+        Zero without an intercept; also zero where each cluster decides alone, with an intercept
         of its own.
     gamma_ : float or None
         Resolved ``gamma``.
+    multi_class_ : {'ovr', 'ovo'}
+        Scheme of several classes; what 'auto' chose.
+    fit_intercept_ : bool
+        Whether there is an intercept; what 'auto' chose.
+    kernel_constant_ : float
+        Constant added to the kernel; zero without an intercept.
     dual_gap_, relative_gap_ : float
         Duality gap, summed over the binary problems, and the largest relative one. NaN for an
         indefinite kernel, and for the model of an unfinished level: its parts have gaps
@@ -177,6 +202,8 @@ class KernelPredictor(Predictor):
     multi_class: str
     decision_function_shape: str
     random_state: Any
+    multi_class_: str
+    kernel_constant_: float
     support_: NDArray[np.int64]
     support_vectors_: Any
     n_support_: NDArray[np.int64]
@@ -190,6 +217,16 @@ class KernelPredictor(Predictor):
     routing_: list[Any] | None
     n_samples_fit_: int
     compression_: dict[str, Any]
+
+    @property
+    def fit_intercept_(self) -> bool:
+        """Whether there is an intercept."""
+        return self.kernel_constant_ != 0.0
+
+    def _scheme(self, n_classes: int) -> str:
+        """Return how so many classes become binary problems."""
+        pairs = self.decision_function_shape == "ovo"
+        return resolve_scheme("ovo" if pairs else self.multi_class, n_classes)
 
     @property
     def _pairwise(self) -> bool:
@@ -230,8 +267,8 @@ class KernelPredictor(Predictor):
             ``decision_function_shape="ovo"`` gives one column per pair instead.
         """
         values = super().decision_function(X)
-        if values.ndim == 2 and self.multi_class == "ovo" and self.decision_function_shape == "ovr":
-            return votes(values, len(self.classes_))
+        if values.ndim == 2 and self.decision_function_shape == "ovr":
+            return by_class(self, values)
         return values
 
     def compress(self, n_basis: int) -> Self:

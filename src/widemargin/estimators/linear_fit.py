@@ -18,11 +18,10 @@ from ..core.losses import LossConstants
 from ..core.progress import FitProgress
 from ..core.resources import thread_count
 from ..core.training_set import (
-    UNEVEN_PENALTY,
     TrainingSet,
     class_weights,
-    warn_if_one_feature_dominates,
 )
+from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import Engine, LocalEngine, resolve
 from ..linear.fit import LinearFit
 from ..linear.history import LinearHistory, Score
@@ -51,7 +50,8 @@ def row_weights(estimator: Any, training: TrainingSet) -> Array | None:
 def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblems:
     """Pose the problems of a training set on the engine of a classifier."""
     X = training.X
-    warn_if_one_feature_dominates(X, UNEVEN_PENALTY)
+    names = getattr(estimator, "feature_names_in_", None)
+    warn_if_few_features_dominate(X, UNEVEN_PENALTY, names)
     # The row weight is per unit of sample weight: class weights change emphasis, not scale.
     constants = loss_of(estimator, float(training.weights.sum()))
     whole = RowBlock(

@@ -46,6 +46,16 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
         "n_parts": [AT_LEAST_ONE],
         "batch_size": [None, AT_LEAST_ONE],
     }
+    # Parameters of scikit-learn's LinearSVC.
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "penalty": "leave it out; weights are always penalised by their squares.",
+        "dual": "pass solver='dual' instead, or leave the choice to solver='auto'.",
+        "multi_class": (
+            "leave it out; several classes are one problem each, against the rest. "
+            "MulticlassSVMClassifier(formulation='cs') puts them into one problem."
+        ),
+        "probability": "pass calibrate='sigmoid' instead, and predict_proba exists.",
+    }
 
     solver: str = "auto"
     n_parts: int = 16
@@ -60,7 +70,7 @@ class LinearMachineParameters(LinearParameters, WeightedLoss):
     ----------
     random_state : int, RandomState instance or None, default=None
         Orders the rows that solvers visit, where solutions differ within ``tol`` only, and draws
-        the validation rows.
+        the validation rows. None is a fixed seed: the same data give the same model every time.
     engine : {'local', 'spark'} or Engine, default='local'
         Where the work is done: in this process, on the active Spark session, or on an object with
         the verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks

@@ -16,7 +16,8 @@ from ..core.losses import NO_WEIGHT, LossConstants
 from ..core.progress import FitProgress
 from ..core.resources import DIRECT_SIZE, memory_bytes, single_threaded_blas, thread_count
 from ..core.rows import canonical, take_rows
-from ..core.training_set import UNEVEN_PENALTY, class_factors, warn_if_one_feature_dominates
+from ..core.training_set import class_factors
+from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..data import SpooledRows, spool
 from ..engines import LocalEngine
 from ..linear.history import LinearHistory
@@ -53,7 +54,7 @@ def spooled(estimator: Any, source: Any, **options: Any) -> SpooledRows:
 def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     """Train on rows on disk."""
     _refuse_calibration(estimator)
-    warn_if_one_feature_dominates(rows.X, UNEVEN_PENALTY)
+    warn_if_few_features_dominate(rows.X, UNEVEN_PENALTY)
     weights = rows.weights
     if estimator.class_weight is not None:
         factors = class_factors(estimator.class_weight, rows.classes, rows.class_totals)

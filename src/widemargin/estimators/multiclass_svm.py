@@ -20,12 +20,11 @@ from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import thread_count
 from ..core.training_set import (
-    UNEVEN_PENALTY,
     TrainingSet,
     class_factors,
     earlier_fit_kept,
-    warn_if_one_feature_dominates,
 )
+from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import ENGINES, Engine, resolve
 from ..multiclass.fit import (
     MulticlassFit,
@@ -75,7 +74,8 @@ class MulticlassSVMClassifier(
     max_iter : int, default=10000
         Epochs, or Newton steps, allowed.
     random_state : int, RandomState instance or None, default=None
-        Orders the rows that are visited; the solution differs within ``tol`` only.
+        Orders the rows that are visited; the solution differs within ``tol`` only. None is a
+        fixed seed: the same data give the same model every time.
     memory_limit : int or str, default='1GiB'
         Bytes for weights, or a size such as '500MB': beyond half of it they are kept sparsely from
         the start.
@@ -167,7 +167,8 @@ class MulticlassSVMClassifier(
         with earlier_fit_kept(self):
             _, training = self._training_set(X, y, sample_weight)
             name = type(self).__name__
-            warn_if_one_feature_dominates(training.X, UNEVEN_PENALTY)
+            names = getattr(self, "feature_names_in_", None)
+            warn_if_few_features_dominate(training.X, UNEVEN_PENALTY, names)
             engine = resolve(self.engine, thread_count(self.n_jobs))
             with FitProgress(name, self.tol) as progress, self._released(engine):
                 budget = Budget.of(self, seed_of(self.random_state))

@@ -59,7 +59,8 @@ class ParameterSearch:
         Seconds allowed for each model of the search, and for the last fit.
     random_state : int, RandomState instance or None, default=None
         Breaks ties and orders the rows that a solver visits, where solutions differ within ``tol``
-        only. Splits do not depend on it; pass a splitter as ``cv`` to shuffle.
+        only. Splits do not depend on it; pass a splitter as ``cv`` to shuffle. None is a fixed
+        seed.
     verbose : int, default=0
         Print the scores during the search.
 

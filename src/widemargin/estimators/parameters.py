@@ -61,7 +61,7 @@ class FitParameters:
     }
 
     tol: float = 1e-3
-    max_iter: int = 1000
+    max_iter: int | None = 1000
     max_time: float | None = None
     class_weight: Any = None
     random_state: Any = None

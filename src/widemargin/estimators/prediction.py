@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import Array
+from ..core.parameters import advice_on
 from ..core.rows import canonical
 from ..core.sklearn_base import BaseEstimator, ClassifierMixin
 from ..core.training_set import TrainingSet, training_set
@@ -64,6 +65,25 @@ class Predictor(ClassifierMixin, BaseEstimator):
             Labels from ``classes_``.
         """
         return self._predict(self._checked_rows(X))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this classifier, or of what it holds.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name; ``strategy__levels`` is the parameter ``levels`` of ``strategy``.
+
+        Returns
+        -------
+        self : object
+            This classifier.
+        """
+        advice = advice_on(type(self), params)
+        if advice is not None:
+            raise ValueError(advice)
+        super().set_params(**params)
+        return self
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one ``.wm`` file.

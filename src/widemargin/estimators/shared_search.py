@@ -41,6 +41,9 @@ from .search_grid import Folds, FoldScores
 ALONE_ROWS = 2000
 # Folds that share blocks; with more, blocks would serve each of them less and take more memory.
 FOLDS_TOGETHER = 8
+# Working sets of a fold where `max_iter` sets no limit: a fold is only compared with others, and
+# nothing but descent solves it.
+SETS_OF_A_FOLD = 10_000
 
 
 def can_share(classifier: Any, folds: Folds) -> bool:
@@ -59,7 +62,7 @@ def can_share(classifier: Any, folds: Folds) -> bool:
     if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
         return False
     classes = np.unique(folds.y)
-    if classifier.multi_class == "ovo" and len(classes) > 2:
+    if len(classes) > 2 and classifier._scheme(len(classes)) == "ovo":
         return False
     trained = [folds.trained(k) for k in range(len(folds.splits))]
     if min(len(rows) for rows in trained) <= ALONE_ROWS:
@@ -93,8 +96,9 @@ class KnownDecisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def scores_on_shared_blocks(classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
     """Solve all folds together, one value of C after another."""
     classes, codes = np.unique(folds.y, return_inverse=True)
-    tasks = binary_tasks(codes, len(classes), classifier.multi_class)
-    kernel, rows = classifier._kernel_and_rows(folds.X, folds.weight)
+    tasks = binary_tasks(codes, len(classes), classifier._scheme(len(classes)))
+    everything = TrainingSet(folds.X, classes, codes, folds.weight, None, len(codes))
+    kernel, rows = classifier._kernel_and_rows(everything)
     threads, memory = thread_count(classifier.n_jobs), memory_bytes(classifier.memory_limit)
     n_folds, seed = len(folds.splits), classifier._seed()
     seconds = np.zeros((len(Cs), n_folds))
@@ -138,6 +142,7 @@ class _SharedPath:
 
     def __init__(self, classifier: Any, shared: SharedBlocks, n_folds: int) -> None:
         self.classifier, self.shared = classifier, shared
+        self.max_sets = SETS_OF_A_FOLD if classifier.max_iter is None else classifier.max_iter
         self.weight = np.zeros((n_folds, len(shared.label)))  # at C = 1
 
     def add_rows(self, fold: int, rows: NDArray[np.int64], weight: Array) -> None:
@@ -160,7 +165,12 @@ class _SharedPath:
                     dual[c, f], margin[c, f] = start.net_dual, start.margin
             with _watched(self.classifier, f"C={C:g}", *shape[1:]) as stop:
                 self.shared.solve(
-                    terms, dual[c], margin[c], target, max_sets=self.classifier.max_iter, stop=stop
+                    terms,
+                    dual[c],
+                    margin[c],
+                    target,
+                    max_sets=self.max_sets,
+                    stop=stop,
                 )
             everything += terms
             self.seconds[c] = time.perf_counter() - began
@@ -173,7 +183,7 @@ class _SharedPath:
                 duals,
                 margins,
                 self.classifier.tol,
-                max_sets=self.classifier.max_iter,
+                max_sets=self.max_sets,
                 stop=stop,
             )
         self.seconds += (time.perf_counter() - began) / len(Cs)

@@ -74,7 +74,7 @@ def validation_rows(
     """Find the validation rows: given, kept out of the training rows, or none."""
     fraction = None if strategy is None else strategy.validation_fraction
     function = estimator.kernel if callable(estimator.kernel) else None
-    scheme = estimator.multi_class
+    scheme = estimator._scheme(len(training.classes))
     if X_val is None and y_val is None:
         if fraction is None:
             return training, None

@@ -21,8 +21,7 @@ def fit_levels(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Ite
     """Fit an estimator and yield the model of every level, from the leaves to the root.
 
     Each level starts from the previous one, which is kept in the ``checkpoint`` folder or in a
-    temporary one, so that all of them cost about one fit. Without a ``random_state`` the seed is
-    0, so that the levels belong to the same fit.
+    temporary one, so that all of them cost about one fit.
 
     Parameters
     ----------

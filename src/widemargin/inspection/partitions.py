@@ -126,7 +126,7 @@ def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:
             f"A division is examined on one binary problem; got {len(training.classes)} classes. "
             "Pass the labels of one problem, such as y == y[0] for one class against the rest."
         )
-    kernel, rows = model._kernel_and_rows(training.X, training.weights)
+    kernel, rows = model._kernel_and_rows(training)
     samples: Samples = model._pose(training, kernel, rows).samples(0)
     return samples
 

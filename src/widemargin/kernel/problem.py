@@ -21,6 +21,10 @@ from .kernels import Kernel, weighted_sums
 COLUMNS: Columns = {"problem": int, **CERTIFIED, "active_rows": int, "passes": float}
 # Rows of a user's kernel matrix that are copied at a time.
 PRODUCT_ROWS = 512
+# The Lanczos process is looked at after every so many steps,
+LOOK_EVERY = 5
+# and ends when the lowest eigenvalue is known to this share of it.
+ACCURATE = 0.005
 
 
 @dataclass(frozen=True)
@@ -135,12 +139,15 @@ def record_iteration(
     )
 
 
-def extreme_eigenvalues(problem: KernelProblem, steps: int = 60) -> tuple[float, float]:
+def extreme_eigenvalues(
+    problem: KernelProblem, memory: int = 0, steps: int = 60
+) -> tuple[float, float]:
     """Estimate the lowest and the largest eigenvalue of the kernel matrix.
 
     Exact for small problems. Otherwise by the Lanczos process with full orthogonalisation, whose
-    extreme values are found first where they stand apart; the lowest is given with its error
-    bound taken off. O(rows × steps) memory.
+    extreme values are found first where they stand apart. It ends when the error bound of the
+    lowest is a small share of it; the lowest is given with that bound taken off. Kernel values are
+    computed once if ``memory`` bytes hold them, else once a step. O(rows × steps) memory besides.
     """
     n = problem.n_rows
     if n <= 500:
@@ -151,9 +158,13 @@ def extreme_eigenvalues(problem: KernelProblem, steps: int = 60) -> tuple[float,
     basis[0] /= np.linalg.norm(basis[0])
     diagonal, beside = np.zeros(steps), np.zeros(steps)
     given = problem.kernel.name == "precomputed"
+    matrix = problem.dense_q() if not given and problem.dense_bytes <= memory else None
     for k in range(steps):
         # Of a matrix that is at hand, by BLAS: sixty products are most of a small fit.
-        image = _signed_product(problem, basis[k]) if given else problem.margins(basis[k])
+        if matrix is not None:
+            image = matrix @ basis[k]
+        else:
+            image = _signed_product(problem, basis[k]) if given else problem.margins(basis[k])
         diagonal[k] = float(image @ basis[k])
         for _ in range(2):  # twice is enough against rounding
             image -= basis[: k + 1].T @ (basis[: k + 1] @ image)
@@ -162,10 +173,20 @@ def extreme_eigenvalues(problem: KernelProblem, steps: int = 60) -> tuple[float,
             steps = k + 1
             break
         basis[k + 1] = image / beside[k]
+        if (k + 1) % LOOK_EVERY == 0:
+            lowest, error, _ = _lowest_and_largest(diagonal, beside, k + 1)
+            if lowest < 0 and error <= ACCURATE * -lowest:
+                steps = k + 1
+                break
+    lowest, error, largest = _lowest_and_largest(diagonal, beside, steps)
+    return (lowest - error if lowest < 0 else lowest), largest
+
+
+def _lowest_and_largest(diagonal: Array, beside: Array, steps: int) -> tuple[float, float, float]:
+    """Return the extreme eigenvalues of a tridiagonal matrix, with the error of the lowest."""
     values, vectors = scipy.linalg.eigh_tridiagonal(diagonal[:steps], beside[: steps - 1])
-    error = beside[steps - 1] * abs(vectors[-1, 0])
-    lowest = float(values[0])
-    return (lowest - float(error) if lowest < 0 else lowest), float(values[-1])
+    error = float(beside[steps - 1] * abs(vectors[-1, 0]))
+    return float(values[0]), error, float(values[-1])
 
 
 def _signed_product(problem: KernelProblem, vector: Array) -> Array:

@@ -25,13 +25,30 @@ def check_kernel_machine(estimator: Any) -> None:
     """Raise ValueError if `estimator` could not predict, or its attributes disagree."""
     n_classes, n_features = check_classifier(estimator)
     n_support = _check_support(estimator, n_classes)
-    n_problems = _number_of_problems(n_classes, estimator.multi_class)
+    _check_choices(estimator)
+    n_problems = _number_of_problems(n_classes, estimator.multi_class_)
     for name, shape in (("dual_coef_", (n_problems, n_support)), ("intercept_", (n_problems,))):
         check_reals(required(estimator, name), name, shape, np.float64)
     _check_support_vectors(estimator, n_support, n_features)
     _check_constants(estimator)
     _check_outcome(estimator)
     _check_levels(estimator, n_problems, n_support, n_features)
+
+
+def _check_choices(estimator: Any) -> None:
+    """Check what 'auto' chose; models older than 'auto' lack it, and have it as a parameter."""
+    scheme, intercept = estimator.multi_class, estimator.fit_intercept
+    if "multi_class_" not in vars(estimator) and scheme != "auto":
+        estimator.multi_class_ = scheme
+    if "kernel_constant_" not in vars(estimator) and intercept != "auto":
+        estimator.kernel_constant_ = 1.0 if intercept else 0.0
+    known = ("ovr", "ovo") if scheme == "auto" else (scheme,)
+    demand(required(estimator, "multi_class_") in known, "multi_class_", " or ".join(known))
+    constant = required(estimator, "kernel_constant_")
+    real = isinstance(constant, float) and (constant == 0 or 1 <= constant < math.inf)
+    demand(real, "kernel_constant_", "0, or a finite number of at least 1")
+    if intercept != "auto":
+        demand((constant > 0) == bool(intercept), "kernel_constant_", "as `fit_intercept` says")
 
 
 def _number_of_problems(n_classes: int, multi_class: str) -> int:

@@ -17,7 +17,7 @@ from ..engines.spark import SparkEngine
 from .accessors import add_accessors, setter
 from .model_stage import ModelStage
 from .params import StageParams
-from .rows.block_summary import check_classes, warn_if_one_dominates
+from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
 from .rows.columns import FrameColumns
 from .storage import StageReader, StageWriter
@@ -135,7 +135,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         check_classes(rows.summary, columns)
         if rows.validation is not None:
             _check_validation(rows, rows.validation, columns)
-        warn_if_one_dominates(rows.summary.spread, columns.features)
+        warn_if_few_dominate(rows.summary.spread, columns.features)
         fit_log.report(
             f"{rows.summary.rows:,} rows of {rows.n_features:,} features and "
             f"{len(rows.summary.counts)} classes in {len(rows.parts)} blocks, "

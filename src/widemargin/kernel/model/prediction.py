@@ -42,6 +42,7 @@ class Expansion:
     codes: NDArray[Any]  # (n_support,): position of each row's label in ``classes``
     coef: Array  # (n_problems, n_support): coefficients
     n_samples: int  # rows of the data as given
+    scheme: str  # "ovr" or "ovo": how several classes became binary problems
 
 
 def set_expansion(
@@ -50,6 +51,8 @@ def set_expansion(
     """Make an estimator a fitted one; ``attributes`` describe how the fit went."""
     codes = expansion.codes.astype(np.int32)
     estimator.classes_ = expansion.classes
+    estimator.multi_class_ = expansion.scheme
+    estimator.kernel_constant_ = float(kernel.constant)
     estimator.gamma_ = None if kernel.name == "precomputed" else kernel.gamma
     estimator.support_ = expansion.support
     estimator.support_vectors_ = expansion.vectors
@@ -95,7 +98,7 @@ def router_of(routing: Routing, kernel: Kernel) -> NearestGroup:
 
 def fitted_kernel(model: Any, constant: bool = False) -> Kernel:
     """Return the kernel as fitted; its constant is in ``intercept_`` unless asked for."""
-    extra = 1.0 if constant else 0.0
+    extra = float(model.kernel_constant_) if constant else 0.0
     if not isinstance(model.kernel, str) or is_precomputed(model):
         return Kernel("precomputed", constant=extra)
     gamma = float(model.gamma_)
@@ -122,9 +125,13 @@ def labels(model: Any, values: Array) -> NDArray[Any]:
     """Return the labels that decisions imply."""
     if values.shape[1] == 1:
         return np.asarray(model.classes_[(values[:, 0] > 0).astype(np.intp)])
-    if model.multi_class == "ovo":
-        values = votes(values, len(model.classes_))
-    return np.asarray(model.classes_[np.argmax(values, axis=1)])
+    return np.asarray(model.classes_[np.argmax(by_class(model, values), axis=1)])
+
+
+def by_class(model: Any, values: Array) -> Array:
+    """Turn decisions about pairs of classes, if they are that, into one column for each class."""
+    pairs = values.shape[1] > 1 and model.multi_class_ == "ovo"
+    return votes(values, len(model.classes_)) if pairs else values
 
 
 def level_model(model: Any, k: int) -> LevelModel:
@@ -132,7 +139,7 @@ def level_model(model: Any, k: int) -> LevelModel:
     used = np.flatnonzero(model.dual_coef_[k])
     routing = getattr(model, "routing_", None)
     part = getattr(model, "support_part_", None)
-    kernel = fitted_kernel(model, constant=routing is not None and model.fit_intercept)
+    kernel = fitted_kernel(model, constant=routing is not None)
     named = isinstance(model.kernel, str) and not is_precomputed(model)
     return LevelModel(
         kernel,
@@ -148,7 +155,7 @@ def _kernel_decisions(model: Any, X: Any) -> Array:
     X, basis = _comparable(model, X)
     X, basis = drop_unused_columns(canonical(X), canonical(sparse_if_faster(basis)))
     coef = model.dual_coef_
-    if model.multi_class == "ovo" and len(coef) > 1 and hasattr(model, "support_class_"):
+    if model.multi_class_ == "ovo" and len(coef) > 1 and hasattr(model, "support_class_"):
         # Neighbours of one class take part in the same few problems: the others are skipped.
         # Model files of the first format do not know the classes.
         by_class = np.argsort(model.support_class_, kind="stable")

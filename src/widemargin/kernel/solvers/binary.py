@@ -13,7 +13,7 @@ from ...core.outcome import Certificate, Outcome, Solution
 from ...core.resources import single_threaded_blas
 from ..duplicates import merge_duplicates
 from ..problem import Duals, KernelProblem, extreme_eigenvalues
-from . import block_descent, clustered_descent, newton, newton_cg, newton_to_tolerance
+from . import block_descent, finished_descent, newton, newton_cg, newton_to_tolerance
 from .polish import POLISH_ROWS, polish
 
 Solver = Callable[[KernelProblem, Duals, Budget, History], Solution[Duals]]
@@ -46,7 +46,7 @@ def _dense(problem: KernelProblem, budget: Budget) -> bool:
 
 
 SOLVERS: dict[str, Solver] = {
-    "blocks": clustered_descent.solve,
+    "blocks": finished_descent.solve,
     "coordinate": block_descent.solve_without_blocks,
     "newton": solve_newton,
 }
@@ -125,7 +125,7 @@ def _solve(
     lowest = 0.0
     if not problem.kernel.positive_semidefinite:
         with single_threaded_blas():  # the shift must not depend on BLAS threads
-            lowest, largest = extreme_eigenvalues(problem)
+            lowest, largest = extreme_eigenvalues(problem, budget.memory)
         problem = replace(problem, shift=max(0.0, -2.0 * lowest))
         start = Duals(start.net_dual)  # its margins were those of another problem
         if lowest > -INDEFINITE * abs(largest):

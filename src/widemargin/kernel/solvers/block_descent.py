@@ -25,6 +25,7 @@ large-scale linear SVM"; Zhang and Zhou (2019), "Optimal margin distribution mac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any
@@ -36,7 +37,7 @@ from ... import _native
 from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.history import History
-from ...core.outcome import Outcome, Solution
+from ...core.outcome import Certificate, Outcome, Solution
 from ..problem import Duals, KernelProblem, record_iteration
 
 # Rows per block; the fastest on 20,000 to 50,000 rows.
@@ -63,6 +64,13 @@ FEWEST_CACHED_ROWS = 1024
 FEWEST_COPIED_ROWS = 16
 # The native loop stops a little below `tol`, so that the certificate seldom fails.
 SAFETY = 0.9
+# A round is followed by another if the dual rose by this share of the gap that is left.
+LEAST_RISE = 1e-2
+
+
+# Asked after every block, with working sets so far, rows of each, kernel values and relative gap:
+# whether to give up.
+TooSlow = Callable[[int, int, int, float], bool]
 
 
 @dataclass(frozen=True)
@@ -80,17 +88,24 @@ class _Progress:
 
     iterations: int = 0
     entries: int = 0
+    given_up: bool = False
 
 
 def solve(
-    problem: KernelProblem, start: Duals, budget: Budget, history: History, entries: int = 0
+    problem: KernelProblem,
+    start: Duals,
+    budget: Budget,
+    history: History,
+    entries: int = 0,
+    too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
     """Solve from ``start``, whose net dual lies inside the loss's domain.
 
-    ``entries`` counts the kernel values that finding the start took.
+    ``entries`` counts the kernel values that finding the start took. ``too_slow`` may end the
+    descent early; the outcome is then that the iterations (it was worth) are used up.
     """
     sizes = _sizes(problem, budget.memory)
-    return _solve(problem, start, budget, history, sizes, _Progress(entries=entries))
+    return _solve(problem, start, budget, history, sizes, _Progress(entries=entries), too_slow)
 
 
 def solve_without_blocks(
@@ -109,6 +124,7 @@ def _solve(
     history: History,
     sizes: _Sizes,
     progress: _Progress,
+    too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
     net_dual = np.array(start.net_dual, dtype=np.float64)
     if start.margin is not None:
@@ -116,9 +132,12 @@ def _solve(
     else:
         margin = problem.margins(net_dual) if np.any(net_dual) else np.zeros_like(net_dual)
     history.latest = Duals(net_dual)  # the native loop updates it in place
-    target, best_gap = SAFETY * budget.tol, np.inf
+    target, best = SAFETY * budget.tol, None
+    single = problem.X.dtype == np.float32 and problem.kernel.name != "precomputed"
     while True:
-        ended = _descend(problem, net_dual, margin, target, progress, budget, history, sizes)
+        ended = _descend(
+            problem, net_dual, margin, target, progress, budget, history, sizes, too_slow
+        )
         margin = problem.margins(net_dual)
         certificate = problem.certificate(net_dual, margin)
         gap = certificate.relative_gap
@@ -127,17 +146,33 @@ def _solve(
         record_iteration(history, problem, progress.iterations, primal, dual, passes=passes)
         if gap <= budget.tol:
             outcome = Outcome.CONVERGED
+        elif progress.given_up:
+            outcome = Outcome.ITERATIONS
         elif ended == "stopped":
             outcome = Outcome.TIME
         elif ended == "iterations":
             progress.iterations = budget.max_iter
             outcome = Outcome.ITERATIONS
-        elif not gap <= 0.9 * best_gap:  # a whole unshrunk round won nothing, or overflow
-            outcome = Outcome.STALLED
-        else:
-            target, best_gap = 0.5 * target, gap
+        elif _better(certificate, best):
+            target, best = 0.5 * target, certificate
             continue
+        elif single and np.isfinite(gap):  # what is left to gain is below the rounding of float32
+            problem, single = replace(problem, X=problem.X.astype(np.float64)), False
+            sizes = replace(sizes, block=min(sizes.block, _largest_block(budget.memory, 8)))
+            continue
+        else:
+            outcome = Outcome.STALLED
         return Solution(Duals(net_dual, margin), certificate, outcome, progress.iterations)
+
+
+def _better(certificate: Certificate, best: Certificate | None) -> bool:
+    """Return whether a round without shrinking was worth its while: another one may be, too."""
+    if best is None:
+        return not np.isnan(certificate.relative_gap)
+    risen = certificate.dual - best.dual
+    return (
+        certificate.relative_gap <= 0.9 * best.relative_gap or risen > LEAST_RISE * certificate.gap
+    )
 
 
 def least_memory(rows: int, item: int, keep_rows: bool) -> int:
@@ -160,7 +195,7 @@ def _sizes(problem: KernelProblem, memory: int, keep_rows: bool = False) -> _Siz
             f"`memory_limit` must be at least {needed} bytes for {n} training rows; got {memory} "
             "bytes."
         )
-    largest = isqrt(memory // (4 * item))
+    largest = _largest_block(memory, item)
     block = min(BLOCK_OF_KEPT_ROWS, largest, n)
     for_rows = memory - item * block**2
     worth_it = _stored_per_row(problem.X) >= EXPENSIVE_ROW
@@ -169,6 +204,11 @@ def _sizes(problem: KernelProblem, memory: int, keep_rows: bool = False) -> _Siz
     few = n <= BLOCK and not problem.terms.smooth
     block = min(HINGE_BLOCK_OF_FEW_ROWS if few else BLOCK, largest, n)
     return _Sizes(block, _working_set(n, block), 0)
+
+
+def _largest_block(memory: int, item: int) -> int:
+    """Return the rows of a block that may take a quarter of the memory."""
+    return isqrt(memory // (4 * item))
 
 
 def _working_set(n_rows: int, block: int) -> int:
@@ -191,6 +231,7 @@ def _descend(
     budget: Budget,
     history: History,
     sizes: _Sizes,
+    too_slow: TooSlow | None,
 ) -> str:
     """Run the native loop in place; return how it ended."""
     n, before = problem.n_rows, replace(progress)
@@ -201,7 +242,11 @@ def _descend(
         passes = progress.entries / n**2
         iteration = progress.iterations
         record_iteration(history, problem, iteration, primal, dual, active=active, passes=passes)
-        return budget.out_of_time
+        if too_slow is not None:
+            gap = Certificate(primal, dual).relative_gap
+            slow = too_slow(iteration, sizes.working_set, progress.entries, gap)
+            progress.given_up = slow and gap > target
+        return progress.given_up or budget.out_of_time
 
     options = _native.DescentOptions(
         relative_gap=target,

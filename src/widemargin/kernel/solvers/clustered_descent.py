@@ -46,16 +46,23 @@ SAMPLED_ROWS = 500
 
 
 def solve(
-    problem: KernelProblem, start: Duals, budget: Budget, history: History
+    problem: KernelProblem,
+    start: Duals,
+    budget: Budget,
+    history: History,
+    too_slow: block_descent.TooSlow | None = None,
 ) -> Solution[Duals]:
-    """Solve from ``start``, or from clusters where it is zero and the problem is large."""
+    """Solve from ``start``, or from clusters where it is zero and the problem is large.
+
+    ``too_slow`` may end the descent, see :func:`.block_descent.solve`.
+    """
     entries = 0
     if problem.n_rows >= FEWEST_ROWS and not np.any(start.net_dual):
         engine = LocalEngine(problem.threads)
         clusters = _clusters(problem, engine, budget.seed)
         if clusters is not None:
             start, entries = _joined_duals(problem, clusters, engine, budget, history)
-    return block_descent.solve(problem, start, budget, history, entries)
+    return block_descent.solve(problem, start, budget, history, entries, too_slow)
 
 
 def _clusters(problem: KernelProblem, engine: LocalEngine, seed: int) -> Divided | None:

@@ -181,7 +181,7 @@ def descend(state: NewtonState, budget: Budget, history: History) -> Solution[Cl
             moving = steps - last_better < MOST_QUIET_STEPS and state.width >= LEAST_WIDTH
             if moving and state.step(at):
                 steps += 1
-            else:
+            elif state.certificate == best:  # else a narrower round has proved more: look again
                 outcome = Outcome.STALLED
     found = StoredWeights(state.weights, state.duals)
     return Solution(found, state.certificate, outcome, steps)

@@ -47,7 +47,7 @@ class DecisionRule:
         """Take it from fitted attributes."""
         n_problems = len(fitted.dual_coef_)
         routing = [None] * n_problems if fitted.routing_ is None else fitted.routing_
-        return cls(fitted_kernel(fitted, constant=fitted.fit_intercept), routing)
+        return cls(fitted_kernel(fitted, constant=True), routing)
 
     @property
     def n_problems(self) -> int:
@@ -152,7 +152,7 @@ class _Taken:
 
 def with_support(fitted: Any, found: SupportVectors) -> Any:
     """Return a copy of a fitted estimator with some support vectors in place of its own."""
-    kernel: Kernel = fitted_kernel(fitted, constant=fitted.fit_intercept)
+    kernel: Kernel = fitted_kernel(fitted, constant=True)
     expansion = Expansion(
         classes=fitted.classes_,
         support=found.rows,
@@ -160,6 +160,7 @@ def with_support(fitted: Any, found: SupportVectors) -> Any:
         codes=found.codes,
         coef=found.coef,
         n_samples=fitted.n_samples_fit_,
+        scheme=fitted.multi_class_,
     )
     part = None if fitted.support_part_ is None else found.part
     new = copy(fitted)

@@ -13,6 +13,7 @@ from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
 from ...core.training_set import class_factors
+from ...kernel.defaults import with_intercept
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
 from ...kernel.divide.driver import LevelFit, resolve_strategy
 from ...kernel.divide.levels import Level, SolvedLevels, Whole
@@ -26,7 +27,7 @@ from ..rows.blocks import PlacedRows
 from ..storage import ClusterCheckpoints
 from . import support
 from .distributed_model import DistributedExpansion
-from .rows import AsPart, Numbering, RowFacts, RowForm, RowsWanted
+from .rows import AsPart, DiagonalSum, Numbering, RowFacts, RowForm, RowsWanted
 from .support import (
     AsTable,
     CorrectlyDecided,
@@ -112,9 +113,16 @@ class KernelFit(LevelFit):
     def kernel(self) -> Kernel:
         """The kernel, resolved."""
         local = self.local
-        constant = 1.0 if local.fit_intercept else 0.0
         gamma = self.facts.gamma(local.gamma, self.rows.n_features)
-        return Kernel(local.kernel, gamma, float(local.coef0), int(local.degree), constant)
+        kernel = Kernel(local.kernel, gamma, float(local.coef0), int(local.degree))
+
+        weight = float(self.rows.summary.weights.sum())
+
+        def diagonal() -> tuple[float, bool]:
+            total = self.engine.reduce(self.rows.parts, DiagonalSum(kernel), operator.add)
+            return total / weight, False
+
+        return with_intercept(kernel, local.fit_intercept, weight, diagonal)
 
     @cached_property
     def form(self) -> RowForm:
@@ -203,6 +211,7 @@ class KernelFit(LevelFit):
             codes=found.codes,
             coef=found.coef,
             n_samples=self.n_rows,
+            scheme="ovr",
         )
         routers = [each.level.router for each in self.reached]
         routing = [

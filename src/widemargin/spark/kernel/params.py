@@ -60,6 +60,11 @@ def to_gamma(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toFloat(value)
 
 
+def to_intercept(value: Any) -> Any:
+    """Convert whether there is an intercept: a truth value, or the name of a rule."""
+    return value if isinstance(value, str) else TypeConverters.toBoolean(value)
+
+
 class KernelKeywords(StageKeywords, total=False):
     """Keywords of the kernel classifiers' constructors."""
 
@@ -110,7 +115,9 @@ class KernelParams(FormerPartitions, StageParams):
     degree = param("degree of the kernel 'poly' (1 to 64).", TypeConverters.toInt)
     coef0 = param("constant of the kernels 'poly' and 'sigmoid'.", TypeConverters.toFloat)
     fitIntercept = param(
-        "whether to add a constant to the kernel, a penalised intercept.", TypeConverters.toBoolean
+        "whether to add a constant to the kernel, a penalised intercept; 'auto' does so for "
+        "'linear', 'poly' and 'sigmoid', and for up to 1,000 rows.",
+        to_intercept,
     )
     strategy = param(
         "how rows are divided: 'sodm' ('stratified'), 'dc' ('clustered'), 'cascade', 'dip' "
@@ -132,7 +139,9 @@ class KernelParams(FormerPartitions, StageParams):
     nStrata = param("strata that 'sodm' and 'dip' deal out over the parts.", TypeConverters.toInt)
     nSample = param("rows that the clusters of 'dc' are found on.", TypeConverters.toInt)
     solver = param("for the parts: 'auto', 'blocks', 'coordinate' or 'newton'.")
-    maxIter = param("iterations allowed for each part (>= 1).", TypeConverters.toInt)
+    maxIter = param(
+        "iterations allowed for each part (>= 1). Unset: no limit.", TypeConverters.toInt
+    )
     seed = param("seed of all random choices.", TypeConverters.toInt)
     memoryLimit = param(
         "bytes that a task may take to solve a part, or a size such as '2GB'. Parts that need more "

@@ -14,6 +14,7 @@ from ...core.losses import Loss
 from ...core.rows import (
     SPARSE_FEATURES,
     SPARSE_SHARE,
+    as_rows,
     largest_square,
     row_sums,
     squared_deviations,
@@ -71,6 +72,18 @@ def facts_of(block: SourceBlock) -> RowFacts:
         largest_square(X) if X.dtype == np.float32 else 0.0,
         X.dtype,
     )
+
+
+@dataclass(frozen=True)
+class DiagonalSum:
+    """Sum of the kernel values of a block's rows with themselves, by weight."""
+
+    kernel: Kernel
+
+    def __call__(self, block: SourceBlock) -> float:
+        """Return the sum."""
+        values = self.kernel.diagonal(as_rows(block.X))
+        return float(values.sum() if block.weight is None else block.weight @ values)
 
 
 @dataclass(frozen=True)

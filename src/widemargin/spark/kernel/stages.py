@@ -13,7 +13,7 @@ from ...core.arrays import Array
 from ...core.budget import seed_of
 from ...core.fit import train
 from ...kernel.model.compression import compressed
-from ...kernel.model.prediction import decisions
+from ...kernel.model.prediction import by_class, decisions
 from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
@@ -59,7 +59,7 @@ class SparkKernelModel(ModelStage, KernelParams):
             return lambda X: np.ascontiguousarray(decide(X).T)
         alone = copy(self._fitted)
         alone.n_jobs = 1  # tasks share the cores
-        return partial(decisions, alone)
+        return partial(_decisions_by_class, alone)
 
     def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
         if self._large is None:
@@ -161,6 +161,11 @@ class SparkKernelModel(ModelStage, KernelParams):
         if self._large is not None:
             self._large.unpersist()
         return self
+
+
+def _decisions_by_class(fitted: Any, X: Any) -> Array:
+    """Evaluate a model on rows: one column for two classes, else one for each of them."""
+    return by_class(fitted, decisions(fitted, X))
 
 
 class SparkODMModel(SparkKernelModel, ODMParams):

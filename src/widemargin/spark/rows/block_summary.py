@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...core.arrays import Array
 from ...core.blocks import bytes_of
 from ...core.fit import warn
-from ...core.training_set import DOMINANT_SHARE, UNEVEN_PENALTY
+from ...core.uneven_scales import UNEVEN_PENALTY, dominating
 from .batches import different_sizes
 from .block_tasks import SourceBlock
 from .columns import FrameColumns
@@ -67,18 +67,14 @@ def spread_of(X: Any) -> Spread | None:
     return Spread(n_rows, mean, n_rows * variance)
 
 
-def warn_if_one_dominates(spread: Spread | None, column: str) -> None:
-    """Warn if one feature has almost all of the variance."""
-    if spread is None or np.count_nonzero(spread.squares) < 2:
-        return
-    total, top = float(spread.squares.sum()), int(spread.squares.argmax())
-    if not np.isfinite(total) or spread.squares[top] <= DOMINANT_SHARE * total:
-        return
-    warn(
-        f"Feature {top} of column {column!r} carries {100 * spread.squares[top] / total:.4g} % of "
-        f"the variance of all {len(spread.mean)} features, so {UNEVEN_PENALTY}. Scale the features "
-        "first, for example with pyspark.ml.feature.StandardScaler in a Pipeline."
-    )
+def warn_if_few_dominate(spread: Spread | None, column: str) -> None:
+    """Warn if a few features have almost all of the variance."""
+    who = None if spread is None else dominating(spread.squares, of=f" of column {column!r}")
+    if spread is not None and who is not None:
+        warn(
+            f"{who} of the variance of all {len(spread.mean)} features, so {UNEVEN_PENALTY}. Scale "
+            "the features first, for example with pyspark.ml.feature.StandardScaler in a Pipeline."
+        )
 
 
 log = logging.getLogger("widemargin.spark")

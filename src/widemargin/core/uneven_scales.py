@@ -1,0 +1,71 @@
+"""Warning about features on scales so uneven that a few of them hide all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .arrays import Array
+from .fit import warn
+
+# Features with this share of the variance hide all others from a kernel or a penalty...
+DOMINANT_SHARE = 0.99
+# ...if they are at most this many, and at most this part of the features that vary. Counts and
+# indicators have uneven variances by nature, but spread them over more features.
+MOST_DOMINANT, DOMINANT_PART = 3, 0.1
+# Consequence of dominant features in a linear model, for the warning.
+UNEVEN_PENALTY = "the penalty on the weights holds back all others"
+
+
+def warn_if_few_features_dominate(X: Any, consequence: str, names: Any = None) -> None:
+    """Warn, naming the consequence, when the scales of features let only a few of them count.
+
+    ``names`` are those of the features, if they have any.
+    """
+    if X.shape[1] < 2 or X.shape[0] < 2:
+        return
+    who = dominating(_variances(X), names)
+    if who is not None:
+        warn(
+            f"{who} of the variance of all {X.shape[1]} features, so {consequence}. Scale the "
+            "features first, for example make_pipeline(StandardScaler(), ...)."
+        )
+
+
+def dominating(variance: Array, names: Any = None, of: str = "") -> str | None:
+    """Say which few features carry how much of the variance; None if no few of them do.
+
+    ``of`` follows the features, and says what they are features of.
+    """
+    total, varying = float(variance.sum()), int(np.count_nonzero(variance))
+    most = min(max(1, int(DOMINANT_PART * varying)), MOST_DOMINANT)
+    if varying < 2 or not np.isfinite(total):
+        return None
+    largest = np.argsort(-variance, kind="stable")[:most]
+    shares = np.cumsum(variance[largest]) / total
+    if shares[-1] <= DOMINANT_SHARE:
+        return None
+    count = int(np.argmax(shares > DOMINANT_SHARE)) + 1
+    listed = _listed(largest[:count], names)
+    noun, verb = ("Feature", "carries") if count == 1 else ("Features", "carry")
+    return f"{noun} {listed}{of} {verb} {100 * shares[count - 1]:.4g} %"
+
+
+def _listed(features: NDArray[np.intp], names: Any) -> str:
+    shown: Sequence[str] = [str(k) if names is None else repr(str(names[k])) for k in features]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _variances(X: Any) -> Array:
+    """Compute the variance of each feature from at most 10,000 evenly spaced rows."""
+    step = max(1, X.shape[0] // 10_000)
+    sample = X[::step]
+    if sp.issparse(sample):
+        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+        square = np.asarray(sample.multiply(sample).mean(axis=0, dtype=np.float64)).ravel()
+        return np.asarray(np.maximum(square - mean * mean, 0.0))
+    return np.asarray(sample.var(axis=0, dtype=np.float64))
