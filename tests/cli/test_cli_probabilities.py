@@ -30,7 +30,7 @@ def test_a_column_for_every_class(run, iris, kind, method):  # noqa: F811
 
 
 def test_a_model_without_probabilities(run, cancer):  # noqa: F811
-    run("train", "cancer.svm", "-m", "m.wm")
+    run("train", "cancer.svm", "-m", "m.wm", "-C", "1")
     code, out, err = run("predict", "m.wm", "cancer.t", "--proba")
     assert (code, out) == (2, "")
     assert "Train it with --calibrate sigmoid" in err

@@ -288,6 +288,9 @@ def _bars(cells: Cells, axis: Any) -> None:
     """Draw the best training time of each contestant, a group for every case with all of them."""
     times = {case: [found_in(cells, case, each) for each in BARS] for case in CASES}
     groups = [case for case, found in times.items() if all(found)]
+    if not groups:
+        axis.text(0.5, 0.5, "not measured yet", ha="center")
+        return
     width = 0.8 / len(BARS)
     for k, (title, colour) in enumerate(BARS.values()):
         best = [times[case][k].best("seconds") for case in groups]  # type: ignore[union-attr]

@@ -254,7 +254,7 @@ def train(
             _check_checkpoint(checkpoint, strategy)
         source = Source(path, format, label, zero_based, tuple(drop or ()))
         other = None if test is None else Source(test, None, label, zero_based, source.drop)
-        if linear:
+        if linear and calibrate is None:  # calibration trains on parts of the rows, in memory
             training = train_linear(
                 estimator, source, class_weight or [], spool_dir=spool_dir, test=other
             )
