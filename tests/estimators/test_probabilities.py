@@ -276,7 +276,7 @@ def test_folds_on_shared_blocks_agree_with_fits_of_their_own() -> None:
     for model in (SVMClassifier(random_state=0), ODMClassifier(multi_class="ovo", random_state=0)):
         model.set_params(tol=1e-6).fit(X, y)
         _, training = model._training_set(X, y, None)
-        kernel, rows = model._kernel_and_rows(training.X, training.weights)
+        kernel, rows = model._kernel_and_rows(training)
         problems = model._pose(training, kernel, rows)
         folded = FoldedRows.of(training, pairwise=False)
         coef = np.zeros((3, len(y)))

@@ -210,7 +210,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         if can_share(problems, budget):
             held = decisions_on_shared_blocks(self, folded, problems, coef, budget)
         else:
-            held = decisions_by_refits(self, folded, budget, gamma=self._fitted_gamma)
+            held = decisions_by_refits(self, folded, budget, **self._chosen)
         self._set_calibration(scheme_of(problems), held, training)
 
     def _calibrate_divided(
@@ -232,15 +232,18 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 folded,
                 budget,
                 most=1,
-                gamma=self._fitted_gamma,
                 strategy=strategy,
                 checkpoint=None,
+                **self._chosen,
             )
         self._set_calibration(scheme_of(problems), held, training)
 
     @property
-    def _fitted_gamma(self) -> float | str:
-        return self.gamma if self.gamma_ is None else self.gamma_
+    def _chosen(self) -> dict[str, Any]:
+        """Parameters as this fit resolved them, for fits of some of its rows."""
+        gamma = self.gamma if self.gamma_ is None else self.gamma_
+        chosen = {"fit_intercept": self.fit_intercept_, "multi_class": self.multi_class_}
+        return {"gamma": gamma, **chosen}
 
     def _fit_by_levels(
         self,
