@@ -97,7 +97,7 @@ def test_a_machine_is_quiet_without_other_work(monkeypatch, busy, quiet):
 
 def test_results_in_the_repository_are_small_and_stamped():
     files = list(RESULTS.glob("*/results/*.json"))
-    assert len(files) == 12
+    assert len(files) >= 12
     assert max(path.stat().st_size for path in files) < 500_000
     assert sum(path.stat().st_size for path in files) < 2_000_000
     for path in files:

@@ -24,14 +24,17 @@ LIMITS = {
 SEARCH = {"cv": None, "scoring": None, "refit": True}
 ODM = {"lam": None, "upsilon": 0.5, "theta": 0.2}
 SHAPE = {"degree": 3, "coef0": 0.0, "fit_intercept": "auto"}
-TASKS = {"solver": "auto", "multi_class": "auto", "decision_function_shape": "ovr"}
+TASKS = {
+    **{"solver": "auto", "multi_class": "auto", "decision_function_shape": "ovr"},
+    "calibrate": None,
+}
 KERNEL = {
     **{"gamma": "scale", **SHAPE, "strategy": "auto", **TASKS, **LIMITS, "max_iter": None},
     **{"engine": "local", "checkpoint": None, "warm_start": False, "verbose": 0},
 }
 KERNEL_CV = {**SHAPE, **TASKS, **SEARCH, **LIMITS, "max_iter": None, "verbose": 0}
 CONSTANT = {"fit_intercept": True, "intercept_scaling": 1.0}
-SOLVER = {**CONSTANT, "solver": "auto", "n_parts": 16, "batch_size": 1}
+SOLVER = {**CONSTANT, "solver": "auto", "calibrate": None, "n_parts": 16, "batch_size": 1}
 LINEAR = {
     **SOLVER,
     **LIMITS,
@@ -57,6 +60,7 @@ SIGNATURES = {
     "LinearSVMClassifierCV": {"*": None, "loss": "squared_hinge", "Cs": 10, **LINEAR_CV},
     "MulticlassSVMClassifier": {
         **{"formulation": "ww", "*": None, "C": 1.0, **CONSTANT, "solver": "auto"},
+        "calibrate": None,
         **{**LIMITS, "max_iter": 10_000, "engine": "local", "warm_start": False, "verbose": 0},
     },
     "GossipClassifier": {

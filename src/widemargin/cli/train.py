@@ -336,7 +336,9 @@ def _estimator(given: dict[str, Any]) -> Any:
 
 
 def _check_settings(given: dict[str, Any]) -> None:
-    """End with a usage error if options about the measurement contradict each other."""
+    """End with a usage error if options contradict each other."""
+    if given["spool_dir"] is not None and given["calibrate"] is not None:
+        raise usage_error("--calibrate keeps rows in memory: leave out --spool-dir.")
     holdout = given["holdout"]
     if holdout is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +53,7 @@ class Probabilities:
     }
 
     calibrate: str | None = None
+    calibration_: dict[str, Any] = field(init=False)
 
     @available_if(calibrates)  # type: ignore[untyped-decorator]
     def predict_proba(self: Any, X: Any) -> Array:
