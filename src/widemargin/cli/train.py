@@ -144,9 +144,8 @@ def train(
     ] = None,
     fit_intercept: options.Intercept = None,
     multi_class: Annotated[
-        str | None, option(
-            "auto, ovr (one against the rest) or ovo (pairs).", group=CHOICE, default="auto"
-        )
+        str | None,
+        option("auto, ovr (one against the rest) or ovo (pairs).", group=CHOICE, default="auto"),
     ] = None,
     spool_dir: Annotated[
         Path | None,
