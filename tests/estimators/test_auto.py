@@ -180,7 +180,7 @@ def test_relevance_finds_the_features_that_matter():
     random = np.random.default_rng(0)
     X = random.normal(size=(600, 12))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)  # neither feature alone says anything
-    weights = relevance(X, y, np.ones(600), SETTINGS)
+    weights = relevance(X, y, np.ones(600), SETTINGS, 3)
     assert np.mean(weights**2) == pytest.approx(1.0)
     assert sorted(np.argsort(weights)[-2:]) == [0, 1]
     assert weights[2:].max() < 0.5 * weights[:2].min()
@@ -273,9 +273,7 @@ def test_rare_classes_are_kept():
 
 
 def test_families_must_be_known(moons):
-    with pytest.raises(
-        ValueError, match=r"`families` must be some of 'SVM, rbf'.*got \['forest'\]"
-    ):
+    with pytest.raises(ValueError, match=r"`families` must be some of .*got \['forest'\]"):
         AutoClassifier(families=["forest"]).fit(*moons)
 
 

@@ -23,6 +23,8 @@ LINEAR_CS = (0.002, 0.016, 0.125, 1.0, 8.0)
 GAMMAS = (0.0625, 0.25, 1.0, 4.0)
 # θ and υ that are tried around the best ODM, one at a time.
 THETAS, UPSILONS = (0.0, 0.2, 0.4), (0.25, 0.5, 1.0)
+# Rounds of weighting: few suffice where most features say something, many find the few that do.
+FEW_ROUNDS, MANY_ROUNDS = 3, 8
 LEAST_C, LARGEST_C = 1e-4, 1e5
 
 
@@ -40,8 +42,8 @@ class Family:
         The grid; gammas are multiples of "scale", none for a linear family.
     order : float
         Power of the number of rows that the cost of a fit grows with.
-    weighted : bool
-        Whether features are weighted by their relevance (:mod:`.auto_relevance`).
+    rounds : int
+        Rounds in which features are weighted by their relevance (:mod:`.auto_relevance`).
     """
 
     estimator: type[Any]
@@ -49,7 +51,7 @@ class Family:
     Cs: tuple[float, ...]
     gammas: tuple[float, ...] = ()
     order: float = 1.0
-    weighted: bool = False
+    rounds: int = 0
 
     @property
     def kernel(self) -> bool:
@@ -57,15 +59,20 @@ class Family:
         return bool(self.gammas)
 
     @property
+    def weighted(self) -> bool:
+        """Whether features are weighted."""
+        return self.rounds > 0
+
+    @property
     def margin_distribution(self) -> bool:
         """Whether it has the ODM's θ and υ."""
         return issubclass(self.estimator, ODMClassifier | LinearODMClassifier)
 
 
-def _kernel_family(estimator: type[Any], kernel: str, *, weighted: bool = False) -> Family:
+def _kernel_family(estimator: type[Any], kernel: str, rounds: int = 0) -> Family:
     # Pairs of classes are the cheapest to train.
     fixed = {"kernel": kernel, "strategy": "exact", "multi_class": "ovo"}
-    return Family(estimator, fixed, KERNEL_CS, GAMMAS, 2.0, weighted)
+    return Family(estimator, fixed, KERNEL_CS, GAMMAS, 2.0, rounds)
 
 
 # The cheapest come first.
@@ -74,11 +81,11 @@ FAMILIES: dict[str, Family] = {
     "linear ODM": Family(LinearODMClassifier, {}, LINEAR_CS),
     "SVM, rbf": _kernel_family(SVMClassifier, "rbf"),
     "SVM, laplacian": _kernel_family(SVMClassifier, "laplacian"),
-    "SVM, rbf, weighted": _kernel_family(SVMClassifier, "rbf", weighted=True),
-    "SVM, laplacian, weighted": _kernel_family(SVMClassifier, "laplacian", weighted=True),
+    "SVM, rbf, weighted": _kernel_family(SVMClassifier, "rbf", MANY_ROUNDS),
+    "SVM, laplacian, weighted": _kernel_family(SVMClassifier, "laplacian", FEW_ROUNDS),
     "ODM, rbf": _kernel_family(ODMClassifier, "rbf"),
     "ODM, laplacian": _kernel_family(ODMClassifier, "laplacian"),
-    "ODM, laplacian, weighted": _kernel_family(ODMClassifier, "laplacian", weighted=True),
+    "ODM, laplacian, weighted": _kernel_family(ODMClassifier, "laplacian", FEW_ROUNDS),
 }
 
 

@@ -118,6 +118,7 @@ class LastFit:
     def calibrated(self) -> Any:
         """Return the model, calibrated by decisions on rows that were not trained on."""
         model, problem = self.model, self.problem
+        model.set_params(max_time=None)  # what was left during the fit means nothing later
         if self.calibrate is None:
             return model
         model.set_params(calibrate=self.calibrate)
@@ -181,11 +182,10 @@ class LastFit:
         given = {**self.problem.settings, "max_time": self._limit, **settings}
         model, features = candidate.estimator(**given), None
         if candidate.family.weighted:
-            features = self.problem.relevance(rows)
+            features = self.problem.relevance(rows, candidate.family.rounds)
         try:
             model.fit(*self.problem.some(rows, features))
         finally:  # an interrupt may leave a model
-            model.set_params(max_time=None)  # what was left then means nothing later
             if hasattr(model, "classes_"):
                 self.model, self.features, self.n_rows = model, features, len(rows)
         return model
@@ -195,4 +195,4 @@ def _scheme(model: Any, n_columns: int) -> str:
     """Return what the columns of a model's decisions are."""
     if n_columns == 1:
         return "binary"
-    return "pairs" if getattr(model, "multi_class", "ovr") == "ovo" else "rest"
+    return "pairs" if getattr(model, "multi_class_", "ovr") == "ovo" else "rest"

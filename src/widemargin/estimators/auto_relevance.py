@@ -27,8 +27,6 @@ from ..core.arrays import Array
 from ..kernel.kernels import resolve_gamma
 from .kernel import SVMClassifier
 
-# Times that weights are found anew.
-ROUNDS = 3
 # C of the classifier.
 RELEVANCE_C = 1.0
 # Training rows at most, and of these how many to differentiate at.
@@ -50,7 +48,7 @@ def weighted(X: Any, features: Array | None) -> Any:
     return (X @ sp.diags_array(factors)).tocsr() if sp.issparse(X) else X * factors
 
 
-def relevance(X: Any, y: Any, weight: Array, settings: dict[str, Any]) -> Array:
+def relevance(X: Any, y: Any, weight: Array, settings: dict[str, Any], rounds: int) -> Array:
     """Return the weights of the features, whose mean square is one.
 
     Parameters
@@ -61,11 +59,13 @@ def relevance(X: Any, y: Any, weight: Array, settings: dict[str, Any]) -> Array:
         Their labels and sample weights.
     settings : dict
         Parameters of the classifier: class weights, seed, threads, memory.
+    rounds : int
+        Times that weights are found anew.
     """
     X, y, weight = X[:MOST_ROWS], y[:MOST_ROWS], weight[:MOST_ROWS]
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     found = np.ones(X.shape[1])
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         scaled = X * found
         gamma = resolve_gamma("scale", scaled, weight)
         model = SVMClassifier(

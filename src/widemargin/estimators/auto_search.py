@@ -80,9 +80,9 @@ class Problem:
             self.weight[rows],
         )
 
-    def relevance(self, rows: Indices) -> Array:
+    def relevance(self, rows: Indices, rounds: int) -> Array:
         """Return weights of the features, from some rows."""
-        return relevance(*self.some(rows[:MOST_ROWS]), self.settings)
+        return relevance(*self.some(rows[:MOST_ROWS]), self.settings, rounds)
 
     def tested(
         self, model: Any, rows: Indices, features: Array | None = None
@@ -180,8 +180,8 @@ class Search:
         self.tested: list[Tested] = []
         # Score, seconds and convergence by candidate, rows and split.
         self._known: dict[tuple[Candidate, int, int], tuple[float, float, bool]] = {}
-        # Weights of the features by rows and split.
-        self._relevance: dict[tuple[int, int], Array] = {}
+        # Weights of the features by rows, split and rounds.
+        self._relevance: dict[tuple[int, int, int], Array] = {}
 
     @property
     def best(self) -> Trial | None:
@@ -266,7 +266,8 @@ class Search:
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what does not converge here is in the leaderboard
-            features = self._features(rows, split) if path[0].family.weighted else None
+            rounds = path[0].family.rounds
+            features = self._features(rows, split, rounds) if rounds else None
             X, y, weight = problem.some(train, features)
             models = estimator.fit_path(X, y, [each.C for each in path], weight)
             results = [problem.tested(model, test, features) for model in models]
@@ -277,11 +278,12 @@ class Search:
         if not self.tested:
             self.tested = tested[path[0]]
 
-    def _features(self, rows: int, split: int) -> Array:
+    def _features(self, rows: int, split: int, rounds: int) -> Array:
         """Return the weights of the features, from the training rows of a split."""
-        key = min(rows, MOST_ROWS), split
+        key = min(rows, MOST_ROWS), split, rounds
         if key not in self._relevance:
-            self._relevance[key] = self.problem.relevance(self.splits.parts[split][0][: key[0]])
+            train = self.splits.parts[split][0][: key[0]]
+            self._relevance[key] = self.problem.relevance(train, rounds)
         return self._relevance[key]
 
     def fit_seconds(self, candidate: Candidate, rows: int) -> float | None:
