@@ -586,10 +586,10 @@ class TestInterrupt:
     @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
     def test_signal(self, tmp_path):
         rng = np.random.default_rng(0)
-        noise = np.column_stack([rng.normal(size=(2000, 5)), rng.integers(2, size=2000)])
+        noise = np.column_stack([rng.normal(size=(10_000, 5)), rng.integers(2, size=10_000)])
         np.savetxt(tmp_path / "noise.csv", noise, delimiter=",")
         # Random labels and a large C: this fit takes many times longer than the wait below.
-        command = "train noise.csv -m m.wm --algorithm svm -C 10000 -g 0.1 --tol 1e-10"
+        command = "train noise.csv -m m.wm --algorithm svm -C 1000000 -g 0.1 --tol 1e-10"
         with subprocess.Popen(
             [sys.executable, "-m", "widemargin", *command.split()],
             cwd=tmp_path,
