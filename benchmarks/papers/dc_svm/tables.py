@@ -96,7 +96,7 @@ class _DataSet:
 
     def _classifier(self, strategy: Any, **settings: Any) -> SVMClassifier:
         everything: dict[str, Any] = {**self.settings, **settings}
-        return SVMClassifier(strategy=strategy, random_state=0, **everything)
+        return SVMClassifier(strategy=strategy, fit_intercept=False, random_state=0, **everything)
 
     def _measured(self, model: Any) -> Cell:
         return objective.measure(model, self.split())

@@ -30,7 +30,11 @@ from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified
 
 from . import published
 
-LOSSES: dict[str, Any] = {"odm": ODMClassifier, "svm": SVMClassifier}
+# Machines without an intercept, as in the papers.
+LOSSES: dict[str, Any] = {
+    "odm": partial(ODMClassifier, fit_intercept=False),
+    "svm": partial(SVMClassifier, fit_intercept=False),
+}
 STRATEGIES: dict[str, Any] = {
     "cascade": Cascade,
     "preserving": Preserving,
