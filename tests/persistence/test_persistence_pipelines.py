@@ -243,7 +243,7 @@ def test_the_readme_example_keeps_its_accuracy(tmp_path):
     model = make_pipeline(StandardScaler(), ODMClassifier(C=8.0)).fit(X_train, y_train)
     widemargin.save(model, tmp_path / "model.wm")
     loaded = widemargin.load_model(tmp_path / "model.wm")
-    assert round(model.score(X_test, y_test), 3) == round(loaded.score(X_test, y_test), 3) == 0.979
+    assert model.score(X_test, y_test) == loaded.score(X_test, y_test) > 0.97
     np.testing.assert_array_equal(loaded.decision_function(X_test), model.decision_function(X_test))
 
 

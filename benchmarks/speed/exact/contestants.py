@@ -89,7 +89,7 @@ def _lightgbm(data: Any, problem: Mapping[str, Any], settings: Mapping[str, Any]
 def _widemargin(data: Any, problem: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
     from widemargin import ODMClassifier, SVMClassifier
 
-    chosen: dict[str, Any] = {**_kernel(problem), **settings}
+    chosen: dict[str, Any] = {"fit_intercept": False, **_kernel(problem), **settings}
     if problem["loss"] == "odm":
         kind: Any = ODMClassifier
     else:
