@@ -128,3 +128,12 @@ def test_public_names_have_a_page_in_the_reference():
     spark = re.findall(r'^    "(\w+)",$', (PACKAGE / "spark" / "__init__.py").read_text(), re.M)
     assert spark
     assert (set(widemargin.__all__) - {"__version__"}) | set(spark) <= listed
+
+
+def test_a_class_name_means_one_class():
+    names = [
+        name
+        for path in PACKAGE.rglob("*.py")
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.M)
+    ]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -25,7 +25,7 @@ from widemargin import (
     __version__,
     to_onnx,
 )
-from widemargin.export.kernel_values import Vectors, float32_suffices
+from widemargin.export.kernel_values import CentredVectors, float32_suffices
 from widemargin.kernel.kernels import Kernel
 
 DTYPES = ("float32", "float64")
@@ -199,9 +199,9 @@ def test_large_coefficients_need_float64():
     coef = rng.normal(size=(1, 100))
     assert float32_suffices(kernel, z, coef)
     assert not float32_suffices(kernel, z, 1e4 * coef)
-    assert Vectors.of(kernel, z, coef).dtype == np.float32
-    assert Vectors.of(kernel, z, 1e4 * coef).dtype == np.float64
-    assert Vectors.of(kernel, z).dtype == np.float64
+    assert CentredVectors.of(kernel, z, coef).dtype == np.float32
+    assert CentredVectors.of(kernel, z, 1e4 * coef).dtype == np.float64
+    assert CentredVectors.of(kernel, z).dtype == np.float64
 
 
 def test_a_model_without_support_vectors():

@@ -65,7 +65,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Split:
+class HeldOutSplit:
     """Rows to train on, and rows to measure on, if any."""
 
     X: Any
@@ -79,7 +79,7 @@ class Training:
     """A fitted estimator, and how it came about."""
 
     estimator: Any
-    split: Split
+    split: HeldOutSplit
     rows: int
     seconds: float
     interrupted: bool
@@ -87,7 +87,7 @@ class Training:
     table: Table | None = None
 
 
-def held_out(table: Table, share: float, seed: int | None) -> Split:
+def held_out(table: Table, share: float, seed: int | None) -> HeldOutSplit:
     """Divide the rows by lot, with the same share of every class held out.
 
     Of a class with few rows, as many are held out as fit into the share, maybe none.
@@ -97,7 +97,7 @@ def held_out(table: Table, share: float, seed: int | None) -> Split:
     X, y = table.X, table.y
     assert y is not None  # labels are read for training
     if share == 0.0:
-        return Split(X, y)
+        return HeldOutSplit(X, y)
     rng = np.random.default_rng(0 if seed is None else seed)
     chosen = np.zeros(len(y), dtype=np.bool_)
     for label in np.unique(y):
@@ -111,7 +111,7 @@ def held_out(table: Table, share: float, seed: int | None) -> Split:
         )
     take = X.iloc.__getitem__ if hasattr(X, "iloc") else X.__getitem__
     test, train = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    return Split(take(train), y[train], take(test), y[test])
+    return HeldOutSplit(take(train), y[train], take(test), y[test])
 
 
 def train_in_memory(
@@ -130,7 +130,7 @@ def train_in_memory(
     table = source.read(as_table=automatic)
     if test is not None:
         other = test.read_like(table)
-        split = Split(table.X, table.y, other.X, other.y)
+        split = HeldOutSplit(table.X, table.y, other.X, other.y)
     else:
         split = held_out(table, holdout, seed)
     estimator.class_weight = options.parse_class_weight(class_weight, table.y)
@@ -202,7 +202,7 @@ def train_linear(
         n_rows = rows.n_rows
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
     set_index_base(estimator, rows.zero_based)
-    split = Split(None, None)
+    split = HeldOutSplit(None, None)
     if test is not None and not interrupted:
         names = getattr(estimator, "feature_names_in_", None)
         like = Table(
@@ -212,7 +212,7 @@ def train_linear(
             zero_based=rows.zero_based,
         )
         other = test.read_like(like)
-        split = Split(None, None, other.X, other.y)
+        split = HeldOutSplit(None, None, other.X, other.y)
     return Training(estimator, split, n_rows, seconds, interrupted)
 
 

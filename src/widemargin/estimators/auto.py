@@ -21,7 +21,7 @@ from .auto_prediction import AutoPredictor
 from .auto_relevance import has_relevance
 from .auto_search import Problem, Search
 from .auto_splits import splits_of
-from .auto_table import Table, table_of
+from .auto_table import AutoTable, table_of
 
 
 @with_parameters
@@ -208,7 +208,7 @@ class AutoClassifier(AutoPredictor):
             )
         return names
 
-    def _problem(self, table: Table) -> Problem:
+    def _problem(self, table: AutoTable) -> Problem:
         settings = {
             "class_weight": self.class_weight,
             "random_state": table.seed,
@@ -218,7 +218,7 @@ class AutoClassifier(AutoPredictor):
         scorer = None if self.scoring is None else get_scorer(self.scoring)
         return Problem(table.X, table.classes, table.codes, table.weight, scorer, settings)
 
-    def _set(self, table: Table, search: Search, last: LastFit) -> None:
+    def _set(self, table: AutoTable, search: Search, last: LastFit) -> None:
         for name in COLUMNS:
             self.__dict__.pop(name, None)
         self.__dict__.update(table.columns)

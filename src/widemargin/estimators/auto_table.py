@@ -25,7 +25,7 @@ PRECISION = np.float32
 
 
 @dataclass(frozen=True)
-class Table:
+class AutoTable:
     """Preprocessed rows of positive weight.
 
     Attributes
@@ -62,7 +62,7 @@ class Table:
     columns: dict[str, Any]
 
 
-def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
+def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> AutoTable:
     """Check the training data of an estimator, and preprocess them.
 
     Equal rows with equal labels count as one row of their joint weight, so that none is both
@@ -95,7 +95,7 @@ def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Table:
     row_of = np.full(len(y), -1, dtype=np.int64)
     row_of[slice(None) if training.kept is None else training.kept] = group
     seed = 0 if estimator.random_state is None else seed_of(estimator.random_state)
-    return Table(
+    return AutoTable(
         features,
         training.classes,
         codes,

@@ -27,7 +27,7 @@ class Columns:
     text: bool = False
 
 
-class Table:
+class GraphTable:
     """Columns in their order, from one value or from many."""
 
     def __init__(self, graph: Graph, blocks: list[Columns | None]) -> None:
@@ -64,14 +64,14 @@ def joined(graph: Graph, blocks: list[Columns]) -> Columns:
 
 def add_inputs(
     graph: Graph, kinds: list[str | None], names: list[str] | None, dtype: Any
-) -> tuple[Table, list[str]]:
+) -> tuple[GraphTable, list[str]]:
     """Make the inputs of a model; return them and their names.
 
     ``kinds`` says of every column what it holds; None, that it is not used.
     """
     if not {TEXT, DAY} & set(kinds):
         rows = graph.input("X", dtype, len(kinds))
-        return Table(graph, [Columns(_double(graph, rows, dtype), len(kinds))]), ["X"]
+        return GraphTable(graph, [Columns(_double(graph, rows, dtype), len(kinds))]), ["X"]
     named = [f"x{i}" for i in range(len(kinds))] if names is None else names
     blocks: list[Columns | None] = []
     used = []
@@ -86,7 +86,7 @@ def add_inputs(
             given = np.float64 if kind == DAY else dtype
             value = graph.input(name, given, 1)
             blocks.append(Columns(_double(graph, value, given), 1))
-    return Table(graph, blocks), used
+    return GraphTable(graph, blocks), used
 
 
 def _double(graph: Graph, value: str, dtype: Any) -> str:

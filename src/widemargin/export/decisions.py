@@ -17,7 +17,7 @@ from ..estimators.kernel_model import KernelPredictor
 from ..kernel.kernels import is_precomputed
 from ..kernel.model.prediction import fitted_kernel, level_model
 from .graph import Graph
-from .kernel_values import Vectors
+from .kernel_values import CentredVectors
 
 
 def decide(graph: Graph, model: Any, x: str, *, single: bool) -> str:
@@ -47,11 +47,11 @@ def decide(graph: Graph, model: Any, x: str, *, single: bool) -> str:
     if fitted.kernel == "linear":
         return graph.affine(x, (fitted.support_vectors_.T @ coef.T), fitted.intercept_)
     kernel = fitted_kernel(fitted)
-    vectors = Vectors.of(kernel, fitted.support_vectors_, coef if single else None)
+    vectors = CentredVectors.of(kernel, fitted.support_vectors_, coef if single else None)
     return _sums(graph, vectors, vectors.values(graph, x), coef, fitted.intercept_)
 
 
-def _sums(graph: Graph, vectors: Vectors, values: str, coef: Array, constant: Array) -> str:
+def _sums(graph: Graph, vectors: CentredVectors, values: str, coef: Array, constant: Array) -> str:
     if vectors.dtype == np.float32:
         # Rounded coefficients were part of the test that allowed float32.
         coef = coef.astype(np.float32).astype(np.float64)
@@ -64,14 +64,14 @@ def _routed(graph: Graph, model: Any, x: str, single: bool) -> str:
     coef = model.dual_coef_
     # Clusters, if any is used alone, have a constant each: it is part of the kernel.
     kernel = level_model(model, 0).kernel
-    vectors = Vectors.of(kernel, model.support_vectors_, coef if single else None)
+    vectors = CentredVectors.of(kernel, model.support_vectors_, coef if single else None)
     values = vectors.values(graph, x)
     zero = graph.constant(np.zeros((), dtype=vectors.dtype))
     columns = []
     for k in range(len(coef)):
         own, router = values, level_model(model, k).router
         if router is not None:
-            near = Vectors.of(router.kernel, router.basis).values(graph, x)
+            near = CentredVectors.of(router.kernel, router.basis).values(graph, x)
             counts = np.diff(router.group_start)
             member = np.repeat(np.eye(len(counts)), counts, axis=0) * router.coef[:, None]
             scores = graph.affine(near, member, router.offset)

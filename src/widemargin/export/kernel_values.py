@@ -29,7 +29,7 @@ SHIFT_INVARIANT = ("rbf", "laplacian")
 
 
 @dataclass(frozen=True)
-class Vectors:
+class CentredVectors:
     """Vectors to compare rows with, moved by a centre."""
 
     kernel: Kernel
@@ -38,7 +38,7 @@ class Vectors:
     dtype: Any  # precision of the kernel values
 
     @classmethod
-    def of(cls, kernel: Kernel, vectors: Any, coef: Array | None = None) -> Vectors:
+    def of(cls, kernel: Kernel, vectors: Any, coef: Array | None = None) -> CentredVectors:
         """Place vectors; float32 values serve if ``coef`` is given and makes decisions alike."""
         z = np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors, np.float64)
         centre = z.mean(axis=0) if kernel.name in SHIFT_INVARIANT else None

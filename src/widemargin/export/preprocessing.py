@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 )
 
 from ..tables import TablePreprocessor
-from .columns import NUMBER, TEXT, Columns, Table, joined
+from .columns import NUMBER, TEXT, Columns, GraphTable, joined
 from .encoding import encode, is_text_category
 from .graph import Graph
 from .scaling import by_largest, by_quantiles, impute, standardise, to_range
@@ -33,7 +33,7 @@ from .tables import kinds_of_plans, preprocess_table
 Step = Callable[[Graph, Any, Columns], Columns]
 
 
-def preprocess(graph: Graph, step: Any, table: Table) -> Table:
+def preprocess(graph: Graph, step: Any, table: GraphTable) -> GraphTable:
     """Apply a step to the columns of a table."""
     if is_identity(step):
         return table
@@ -44,12 +44,12 @@ def preprocess(graph: Graph, step: Any, table: Table) -> Table:
     if type(step) is ColumnTransformer:
         blocks = []
         for each, numbers in _parts(step):
-            selected = Table(graph, [table.select(numbers)])
+            selected = GraphTable(graph, [table.select(numbers)])
             blocks.append(preprocess(graph, each, selected).whole())
-        return Table(graph, [joined(graph, [block for block in blocks if block.width])])
+        return GraphTable(graph, [joined(graph, [block for block in blocks if block.width])])
     if type(step) is TablePreprocessor:
-        return Table(graph, [preprocess_table(graph, step, table)])
-    return Table(graph, [_writer(step)(graph, step, table.whole())])
+        return GraphTable(graph, [preprocess_table(graph, step, table)])
+    return GraphTable(graph, [_writer(step)(graph, step, table.whole())])
 
 
 def column_kinds(step: Any, n_columns: int) -> list[str | None]:

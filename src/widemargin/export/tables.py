@@ -13,7 +13,7 @@ import numpy as np
 from ..tables import TablePreprocessor
 from ..tables.cleaning import MISSING_LEVEL
 from ..tables.dates import PERIODS
-from .columns import DAY, NUMBER, TEXT, Columns, Table, joined
+from .columns import DAY, NUMBER, TEXT, Columns, GraphTable, joined
 from .encoding import encode
 from .graph import Graph
 from .scaling import impute, missing_columns, standardise
@@ -28,7 +28,7 @@ def kinds_of_plans(step: TablePreprocessor) -> list[str | None]:
     return [KINDS[plan["role"]] for plan in step.columns_.values()]
 
 
-def preprocess_table(graph: Graph, step: TablePreprocessor, table: Table) -> Columns:
+def preprocess_table(graph: Graph, step: TablePreprocessor, table: GraphTable) -> Columns:
     """Clean columns by their plans, and apply imputer, scaler, indicator and encoder."""
     if step.sparse_input_:
         return _sparse(graph, step, table.whole())
