@@ -90,6 +90,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": ExplicitOrder(
         [
             "plot_quick_start.py",
+            "plot_auto.py",
             "plot_decision_boundary.py",
             "plot_margin_distributions.py",
             "plot_certificate.py",

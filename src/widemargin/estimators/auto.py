@@ -90,7 +90,7 @@ class AutoClassifier(AutoPredictor):
         Labels.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the columns, if X has them.
 
     See Also
