@@ -27,6 +27,7 @@ def test_lists_every_dependency_once_and_only_the_extras_users_install():
         "rich",
         "typer",
         "safetensors",
+        "pandas",
     }
     assert found["extras"]["plot"].keys() == {"matplotlib"}
     assert found["extras"]["arrow"].keys() == {"pyarrow"}
