@@ -150,16 +150,30 @@ def join_continued_lines(app, what, name, obj, options, lines):
     lines[:] = re.sub(r"\\\n\s*", "", "\n".join(lines)).split("\n")
 
 
+def mathml(formula: str, as_block: bool = False) -> str:
+    """Return a formula as MathML.
+
+    docutils reads digits together, LaTeX one by one: \\tfrac12 is a half.
+    """
+    formula = re.sub(r"(\\[td]?frac)(\d)(?:(\d)|(?=[\\{]))", _braced, formula.strip())
+    return latex2mathml.tex2mathml(formula, as_block=as_block)
+
+
+def _braced(found: re.Match[str]) -> str:
+    name, above, below = found.groups()
+    return f"{name}{{{above}}}" + (f"{{{below}}}" if below else "")
+
+
 def inline_formula(translator, node):
     """Write a formula in a sentence."""
-    translator.body.append(latex2mathml.tex2mathml(node.astext()))
+    translator.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def displayed_formula(translator, node):
     """Write a formula on lines of its own."""
-    translator.body.append(translator.starttag(node, "div", CLASS="math"))
-    translator.body.append(latex2mathml.tex2mathml(node.astext().strip(), as_block=True))
+    translator.body.append(translator.starttag(node, "div", CLASS="formula"))
+    translator.body.append(mathml(node.astext(), as_block=True))
     translator.body.append("</div>")
     raise nodes.SkipNode
 
