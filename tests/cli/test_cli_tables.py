@@ -305,8 +305,25 @@ class TestReport:
             "Importance of columns",
         ]
         assert "&gt;50K" in page
-        assert "customer_id" in page
         assert "http" not in page
+        assert "<h1>AutoClassifier on data.csv</h1>" in page
+        facts = re.search('<p class="facts">(.*?)</p>', page)[1]
+        assert re.match(r"\d{4}-\d\d-\d\d · .*column &#x27;income&#x27; · ", facts)
+        assert re.search(r"(19|20) % of 180 rows held out$", facts)
+
+    def test_is_of_the_measured_model_and_tells_of_the_saved_one(self, run, tables):  # noqa: F811
+        options = ("--label", "income", "--max-time", 40, "--report", "r.html")
+        code, out, _ = run("train", "data.csv", *options)
+        assert code == 0
+        assert ", before training on all rows" in out
+        page = Path("r.html").read_text(encoding="utf-8")
+        assert "Afterwards it was trained anew on all 180 rows" in page
+        # One preparation and one table of what was tried.
+        assert page.count("customer_id") == 1
+        assert page.count("<h2>What was tried</h2>") == 1
+        saved = page.partition("<h2>The model that was saved</h2>")[2]
+        assert "<td>rows</td><td>180</td>" in saved
+        assert "tried" not in saved
 
     def test_of_an_evaluation(self, run, model):  # noqa: F811
         assert run("evaluate", model, "test.csv", "--report", "r.html")[0] == 0

@@ -151,7 +151,16 @@ def evaluate(
             "warnings": warned,
         }
         if report is not None:
-            write_report(report, estimator, verdict, table.X, result, [])
+            write_report(
+                report,
+                estimator,
+                verdict,
+                table.X,
+                result,
+                data=data,
+                facts=[*table.notes, f"model {model.name}"],
+                account=f"{model} was measured on {table.X.shape[0]:,} rows of {data}.",
+            )
     if as_json:
         print_json(result)
     else:

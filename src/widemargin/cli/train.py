@@ -17,6 +17,7 @@ from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, op
 from .training import (
     HOLDOUT,
     Source,
+    Training,
     begun,
     save_model,
     train_in_memory,
@@ -300,9 +301,18 @@ def train(
             if measured is None or verdict is None:
                 say("--report: no rows were held out, so there is nothing to draw")
             else:
-                result = {**measured, "warnings": warned}
-                tested = training.split.X_test
-                write_report(report, training.estimator, verdict, tested, result, lines)
+                held_out, account = _accounts(training, again, test)
+                write_report(
+                    report,
+                    training.estimator,
+                    verdict,
+                    training.split.X_test,
+                    {**measured, "warnings": warned},
+                    data=data,
+                    facts=[*training.notes, held_out],
+                    account=account,
+                    described=described_lines(summary, history=False),
+                )
     print_summary(summary, lines, as_json)
     if measured is not None and not as_json:
         where = str(test) if test is not None else "rows held out from training"
@@ -356,6 +366,28 @@ def _check_checkpoint(folder: Path, strategy: str | None) -> None:
         raise usage_error("--checkpoint keeps the levels of a division; --strategy exact has none.")
     if folder.exists() and not folder.is_dir():
         raise usage_error(f"--checkpoint {folder}: expected a folder, found a file.")
+
+
+def _accounts(training: Training, again: Training | None, test: Path | None) -> tuple[str, str]:
+    """Say which rows were held out, in short, and what was measured on what and then saved."""
+    tested = len(training.split.y_test)
+    if test is not None:
+        held_out = f"measured on {test.name}"
+        account = f"Trained on {training.rows:,} rows, measured on {tested:,} rows of {test.name}."
+    else:
+        share = tested / (training.rows + tested)
+        held_out = f"{100 * share:.0f} % of {training.rows + tested:,} rows held out"
+        account = (
+            f"Trained on {training.rows:,} rows, measured on {tested:,} rows held out from "
+            "training."
+        )
+    if again is None:
+        return held_out, f"{account} This model was saved."
+    return held_out, (
+        f"{account} Afterwards it was trained anew on all {again.rows:,} rows, and that model was "
+        "saved; it has not been measured. What follows is about the measured model, unless "
+        "it says otherwise."
+    )
 
 
 def _tell_of_interrupt(estimator: Any, model: Path, given: dict[str, Any]) -> None:
