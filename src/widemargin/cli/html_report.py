@@ -43,6 +43,11 @@ def check_report_output(report: Path | None, inputs: tuple[Path, ...]) -> None:
     check_output(report, "--report", inputs)
 
 
+def label_given(label: str | None) -> list[str]:
+    """Name the label column where the user did; else the reader notes which one it took."""
+    return [] if label is None else [f"labels are taken from column {label!r}"]
+
+
 def write_report(
     path: Path,
     model: Any,

@@ -10,7 +10,7 @@ import typer
 
 from . import options
 from .files import as_csv, check_output, input_file, read_for, write_output
-from .html_report import check_report_output, write_report
+from .html_report import check_report_output, label_given, write_report
 from .measures import judge, measure, measured_text
 from .messages import faults_reported, print_json, say, usage_error, warnings_shown
 
@@ -158,7 +158,7 @@ def evaluate(
                 table.X,
                 result,
                 data=data,
-                facts=[*table.notes, f"model {model.name}"],
+                facts=[*label_given(label), *table.notes, f"model {model.name}"],
                 account=f"{model} was measured on {table.X.shape[0]:,} rows of {data}.",
             )
     if as_json:

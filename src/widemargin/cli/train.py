@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_model_output, default_model, input_file
-from .html_report import check_report_output, write_report
+from .html_report import check_report_output, label_given, write_report
 from .info import describe, described_lines
 from .measures import judge, measure, measured_text
 from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
@@ -309,7 +309,7 @@ def train(
                     training.split.X_test,
                     {**measured, "warnings": warned},
                     data=data,
-                    facts=[*training.notes, held_out],
+                    facts=[*label_given(label), *training.notes, held_out],
                     account=account,
                     described=described_lines(summary, history=False),
                 )

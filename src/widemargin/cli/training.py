@@ -54,6 +54,7 @@ class Source:
         """Read a file with the columns of a table that was read before."""
         text = table.y is not None and table.y.dtype.kind in "UO"
         more: dict[str, Any] = {"feature_names": table.feature_names, "text_labels": text}
+        more["told"] = table.notes
         if hasattr(table.X, "columns"):
             return self.read(as_table=True, **more)
         base = None if table.zero_based is None else 1 - table.zero_based
@@ -212,7 +213,8 @@ def train_linear(
             _Shape(estimator.n_features_in_),
             estimator.classes_,
             None if names is None else tuple(map(str, names)),
-            zero_based=rows.zero_based,
+            notes,
+            rows.zero_based,
         )
         other = test.read_like(like)
         split = HeldOutSplit(None, None, other.X, other.y)

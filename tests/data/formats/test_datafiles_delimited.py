@@ -63,6 +63,9 @@ class TestHeader:
         np.testing.assert_array_equal(table.y, [0, 1])
         assert table.notes == ("labels are taken from column 'label'",)
 
+    def test_label_that_is_named_needs_no_note(self, csv):
+        assert csv("a,b,c\n1,2,0\n3,4,1\n", label="a").notes == ()
+
     def test_none(self, csv):
         table = csv("1,2,0\n3,4,1\n")
         assert table.feature_names is None
