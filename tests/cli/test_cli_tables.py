@@ -331,7 +331,9 @@ class TestReport:
         assert "tried" not in saved
 
     def test_of_an_evaluation(self, run, model):  # noqa: F811
-        assert run("evaluate", model, "test.csv", "--report", "r.html")[0] == 0
+        code, _, err = run("evaluate", model, "test.csv", "--report", "r.html")
+        assert code == 0
+        assert err.endswith("report: r.html\n")
         assert "Confusion matrix" in Path("r.html").read_text(encoding="utf-8")
 
     def test_without_matplotlib(self, run, tables, monkeypatch):  # noqa: F811

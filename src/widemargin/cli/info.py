@@ -145,8 +145,9 @@ def described_lines(summary: dict[str, Any], *, history: bool = True) -> list[tu
     ]
     if "strategy" in summary:
         lines.append(("strategy", _progress_of_levels(summary)))
-    unit = "rounds" if "sites" in summary else "iterations"
-    lines.append(("solver", f"{summary['solver']}, {summary['iterations']:,} {unit}"))
+    unit = "round" if "sites" in summary else "iteration"
+    steps = f"{summary['iterations']:,} {unit}{'' if summary['iterations'] == 1 else 's'}"
+    lines.append(("solver", f"{summary['solver']}, {steps}"))
     for key in ("compression", "search"):
         if summary[key] is not None:
             lines.append((key, _numbers(summary[key])))

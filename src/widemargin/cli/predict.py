@@ -12,7 +12,14 @@ from . import options
 from .files import as_csv, check_output, input_file, read_for, write_output
 from .html_report import check_report_output, label_given, write_report
 from .measures import judge, measure, measured_text
-from .messages import faults_reported, print_json, say, usage_error, warnings_shown
+from .messages import (
+    faults_reported,
+    print_json,
+    reader_may_leave,
+    say,
+    usage_error,
+    warnings_shown,
+)
 
 
 def predict(
@@ -161,7 +168,10 @@ def evaluate(
                 facts=[*label_given(label), *table.notes, f"model {model.name}"],
                 account=f"{model} was measured on {table.X.shape[0]:,} rows of {data}.",
             )
-    if as_json:
-        print_json(result)
-    else:
-        typer.echo(measured_text(result))
+    with reader_may_leave():
+        if as_json:
+            print_json(result)
+        else:
+            typer.echo(measured_text(result))
+    if report is not None:
+        say(f"report: {report}")

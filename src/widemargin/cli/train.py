@@ -12,7 +12,15 @@ from .files import check_model_output, default_model, input_file
 from .html_report import check_report_output, label_given, write_report
 from .info import describe, described_lines
 from .measures import judge, measure, measured_text
-from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
+from .messages import (
+    INTERRUPTED,
+    faults_reported,
+    print_summary,
+    reader_may_leave,
+    say,
+    usage_error,
+    warnings_shown,
+)
 from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
 from .training import (
     HOLDOUT,
@@ -317,7 +325,8 @@ def train(
     if measured is not None and not as_json:
         where = str(test) if test is not None else "rows held out from training"
         then = "" if again is None else ", before training on all rows"
-        typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
+        with reader_may_leave():
+            typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
     if report is not None and measured is not None:
         say(f"report: {report}")
     if interrupted:
