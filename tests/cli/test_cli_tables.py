@@ -22,6 +22,7 @@ from widemargin import (
     TablePreprocessor,
     load_model,
 )
+from widemargin.cli.measures import judge, measure, neglected
 from widemargin.cli.options import Theta, Upsilon
 from widemargin.cli.train import train
 
@@ -418,3 +419,31 @@ class TestHelp:
         }
         assert len(checked) > 8
         assert checked == {name: str(defaults[name]) for name in checked}
+
+
+class TestRareClasses:
+    @pytest.fixture
+    def rare(self, tmp_path):
+        rng = np.random.default_rng(0)
+        y = rng.random(600) < 0.06
+        X = rng.normal(size=(600, 2)) + 0.8 * y[:, None]
+        frame = pd.DataFrame(X, columns=["a", "b"]).assign(fraud=np.where(y, "yes", "no"))
+        frame.to_csv(tmp_path / "rare.csv", index=False)
+
+    def test_are_noticed_once(self, run, rare):  # noqa: F811
+        options = ("--label", "fraud", "--algorithm", "svm", "--holdout", 0.5)
+        code, _, err = run("train", "rare.csv", *options)
+        assert code == 0
+        assert err.count("note:") == 1
+        assert "note: of class yes, less than half of the rows are recognised (recall 0" in err
+        assert "--class-weight balanced" in err
+        _, _, err = run("evaluate", "rare.wm", "rare.csv", "--label", "fraud")
+        assert "--class-weight balanced" in err
+
+    def test_are_not_noticed_where_weights_were_chosen(self, run, rare):  # noqa: F811
+        frame = pd.read_csv("rare.csv")
+        X, y = frame[["a", "b"]], frame.fraud.to_numpy(dtype=str)
+        model = SVMClassifier(C=0.1).fit(X, y)
+        measured = measure(judge(model, X, y))
+        assert neglected(model, measured) is not None
+        assert neglected(model.set_params(class_weight="balanced"), measured) is None

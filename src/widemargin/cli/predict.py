@@ -11,7 +11,7 @@ import typer
 from . import options
 from .files import as_csv, check_output, input_file, read_for, write_output
 from .html_report import check_report_output, label_given, write_report
-from .measures import judge, measure, measured_text
+from .measures import judge, measure, measured_text, neglected
 from .messages import (
     faults_reported,
     print_json,
@@ -173,5 +173,7 @@ def evaluate(
             print_json(result)
         else:
             typer.echo(measured_text(result))
+    if advice := neglected(estimator, result):
+        say(f"note: {advice}")
     if report is not None:
         say(f"report: {report}")

@@ -11,7 +11,7 @@ from . import options
 from .files import check_model_output, default_model, input_file
 from .html_report import check_report_output, label_given, write_report
 from .info import describe, described_lines
-from .measures import judge, measure, measured_text
+from .measures import judge, measure, measured_text, neglected
 from .messages import (
     INTERRUPTED,
     faults_reported,
@@ -327,6 +327,8 @@ def train(
         then = "" if again is None else ", before training on all rows"
         with reader_may_leave():
             typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
+    if measured is not None and (advice := neglected(training.estimator, measured)):
+        say(f"note: {advice}")
     if report is not None and measured is not None:
         say(f"report: {report}")
     if interrupted:
