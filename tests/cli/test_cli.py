@@ -660,3 +660,23 @@ class TestStart:
         )
         assert result.stdout == "prediction,decision\n"
         assert "Traceback" not in result.stderr
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+    @pytest.mark.parametrize("options", [(), ("--json",), ("--holdout", "0.5")])
+    def test_training_is_done_though_nobody_reads_on(self, iris, tmp_path, options):
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = ("train", "iris.csv", "-m", "m.wm", "--algorithm", "svm", *options)
+        done = subprocess.run(
+            [sys.executable, "-m", "widemargin", *command],
+            cwd=tmp_path,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (
+            0,
+            "note: labels are taken from column 'species'\n",
+        )
+        assert load_model(tmp_path / "m.wm").converged_

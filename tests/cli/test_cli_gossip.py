@@ -150,7 +150,7 @@ def test_warnings_name_options(run, cancer):  # noqa: F811
     code, out, err = run(*SIMULATE, "cancer.svm", *options)
     assert code == 0
     assert "Events of --event lie after the last round, 5, and did not happen" in err
-    assert "--rounds rounds were over" in err
+    assert "The number of rounds in --rounds was reached: raise it, loosen --tol, scale" in err
     assert all(f"warning: {text}\n" in err for text in json.loads(out)["warnings"])
 
 

@@ -22,6 +22,7 @@ from widemargin import (
     TablePreprocessor,
     load_model,
 )
+from widemargin.cli.measures import judge, measure, neglected
 from widemargin.cli.options import Theta, Upsilon
 from widemargin.cli.train import train
 
@@ -81,7 +82,7 @@ class TestTrain:
 
     def test_text(self, run, tables):  # noqa: F811
         _, out, err = run("train", "data.csv", "--label", "income", *QUICK)
-        assert err == "note: labels are taken from column 'income'\n"
+        assert err == ""
         for part in (
             "AutoClassifier",
             "Dropped, because they are identifiers",
@@ -96,6 +97,11 @@ class TestTrain:
             "seconds",
         ):
             assert part in out
+
+    def test_a_guessed_label_is_told_once(self, run, tables):  # noqa: F811
+        code, _, err = run("train", "data.csv", *QUICK, "--test", "test.csv")
+        assert code == 0
+        assert err == "note: labels are taken from column 'income'\n"
 
     def test_wine_needs_no_scaling(self, run, tmp_path):  # noqa: F811
         frame = load_wine(as_frame=True).frame
@@ -305,11 +311,30 @@ class TestReport:
             "Importance of columns",
         ]
         assert "&gt;50K" in page
-        assert "customer_id" in page
         assert "http" not in page
+        assert "<h1>AutoClassifier on data.csv</h1>" in page
+        facts = re.search('<p class="facts">(.*?)</p>', page)[1]
+        assert re.match(r"\d{4}-\d\d-\d\d · .*column &#x27;income&#x27; · ", facts)
+        assert re.search(r"(19|20) % of 180 rows held out$", facts)
+
+    def test_is_of_the_measured_model_and_tells_of_the_saved_one(self, run, tables):  # noqa: F811
+        options = ("--label", "income", "--max-time", 40, "--report", "r.html")
+        code, out, _ = run("train", "data.csv", *options)
+        assert code == 0
+        assert ", before training on all rows" in out
+        page = Path("r.html").read_text(encoding="utf-8")
+        assert "Afterwards it was trained anew on all 180 rows" in page
+        # One preparation and one table of what was tried.
+        assert page.count("customer_id") == 1
+        assert page.count("<h2>What was tried</h2>") == 1
+        saved = page.partition("<h2>The model that was saved</h2>")[2]
+        assert "<td>rows</td><td>180</td>" in saved
+        assert "tried" not in saved
 
     def test_of_an_evaluation(self, run, model):  # noqa: F811
-        assert run("evaluate", model, "test.csv", "--report", "r.html")[0] == 0
+        code, _, err = run("evaluate", model, "test.csv", "--report", "r.html")
+        assert code == 0
+        assert err.endswith("report: r.html\n")
         assert "Confusion matrix" in Path("r.html").read_text(encoding="utf-8")
 
     def test_without_matplotlib(self, run, tables, monkeypatch):  # noqa: F811
@@ -394,3 +419,31 @@ class TestHelp:
         }
         assert len(checked) > 8
         assert checked == {name: str(defaults[name]) for name in checked}
+
+
+class TestRareClasses:
+    @pytest.fixture
+    def rare(self, tmp_path):
+        rng = np.random.default_rng(0)
+        y = rng.random(600) < 0.06
+        X = rng.normal(size=(600, 2)) + 0.8 * y[:, None]
+        frame = pd.DataFrame(X, columns=["a", "b"]).assign(fraud=np.where(y, "yes", "no"))
+        frame.to_csv(tmp_path / "rare.csv", index=False)
+
+    def test_are_noticed_once(self, run, rare):  # noqa: F811
+        options = ("--label", "fraud", "--algorithm", "svm", "--holdout", 0.5)
+        code, _, err = run("train", "rare.csv", *options)
+        assert code == 0
+        assert err.count("note:") == 1
+        assert "note: of class yes, less than half of the rows are recognised (recall 0" in err
+        assert "--class-weight balanced" in err
+        _, _, err = run("evaluate", "rare.wm", "rare.csv", "--label", "fraud")
+        assert "--class-weight balanced" in err
+
+    def test_are_not_noticed_where_weights_were_chosen(self, run, rare):  # noqa: F811
+        frame = pd.read_csv("rare.csv")
+        X, y = frame[["a", "b"]], frame.fraud.to_numpy(dtype=str)
+        model = SVMClassifier(C=0.1).fit(X, y)
+        measured = measure(judge(model, X, y))
+        assert neglected(model, measured) is not None
+        assert neglected(model.set_params(class_weight="balanced"), measured) is None

@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from widemargin import SVMClassifier
 from widemargin.cli import demo
 
 pytest.importorskip("matplotlib")
@@ -21,6 +22,7 @@ def test_demo_trains_prints_a_table_and_draws(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "SVC_ROWS", 300)
     assert demo.main(["--rows", "400", "--output", str(tmp_path / "new" / "folder")]) == 0
     out = capsys.readouterr().out
+    assert "All solve one problem per pair of classes." in " ".join(out.split())
     picture = tmp_path / "new" / "folder" / demo.PICTURE
     assert f"Picture: {picture}" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -41,6 +43,15 @@ def test_demo_trains_prints_a_table_and_draws(tmp_path, capsys, monkeypatch):
     assert all(float(accuracy) > 0.6 for _, _, accuracy, *_ in lines[4:])
     assert lines[3][5] == "–"  # several classes: SVC's gap is not measured
     assert all(float(line[5]) <= 1e-3 for line in lines if line[0] != "SVC")
+
+
+def test_formulations_are_those_of_the_fitted_models(board):
+    def told(**settings):
+        model = SVMClassifier(C=board.C, gamma=board.gamma, **settings).fit(board.X, board.y % 2)
+        return demo.formulations([demo.Measurement(board, model, 0.0, 0.0, 0.0, 0.0)])
+
+    assert "except SVM on 400 rows of checkerboard." in told(fit_intercept=False)
+    assert "except" not in told(fit_intercept=True)
 
 
 def test_board_has_as_many_rows_as_asked_for_and_both_colours(board):

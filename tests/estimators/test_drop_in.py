@@ -224,3 +224,17 @@ def test_unknown_parameters_are_refused_as_ever() -> None:
         SVMClassifier(nonsense=1)
     with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
         SVMClassifier().set_params(nonsense=1)
+
+
+def test_no_limit_of_iterations_is_none_and_not_minus_one():
+    X, y = make_blobs(20, centers=2, random_state=0)
+    with pytest.raises(ValueError, match=r"'max_iter' .*\(None sets no limit\)\. Got -1"):
+        SVMClassifier(max_iter=-1).fit(X, y)
+
+
+def test_weights_of_features_are_refused_with_what_to_do():
+    X, y = make_blobs(20, centers=2, random_state=0)
+    model = SVMClassifier(kernel="linear").fit(X, y)
+    with pytest.raises(AttributeError, match=r"has no `coef_`.*dual_coef_ @ support_vectors_"):
+        model.coef_  # noqa: B018
+    assert not hasattr(model, "coef_")

@@ -213,7 +213,7 @@ def test_a_crash_for_good_is_said_to_keep_them_from_the_optimum():
     faults = NetworkFaults(schedule=[(20, "crash", 4)])
     with (
         pytest.warns(UserWarning, match=r"Sites \[4\] crashed and did not return"),
-        pytest.warns(ConvergenceWarning, match="`max_iter` rounds were over"),
+        pytest.warns(ConvergenceWarning, match="in `max_iter` was reached"),
     ):
         model = gossip(faults=faults, max_iter=300).fit(X, Y, sites=EVEN)
     assert not model.converged_

@@ -12,6 +12,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -21,7 +22,7 @@ from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThr
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -323,6 +324,25 @@ def test_other_classifiers_are_refused():
     X, y = numbers()
     with pytest.raises(TypeError, match=r"`steps\.logisticregression` is a sklearn\.linear_model"):
         dumps(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        (
+            GridSearchCV(LinearODMClassifier(), {"C": [1.0]}, cv=2),
+            r"^Save its `best_estimator_`\. This is a sklearn\..*GridSearchCV",
+        ),
+        (
+            CalibratedClassifierCV(LinearODMClassifier(), cv=2),
+            r"^Use calibrate='sigmoid' of the classifier",
+        ),
+    ],
+)
+def test_wrappers_are_refused_with_what_to_save_instead(wrapper, message):
+    X, y = numbers()
+    with pytest.raises(TypeError, match=message):
+        dumps(wrapper.fit(X, y))
 
 
 def test_pipelines_in_no_state_to_be_saved():

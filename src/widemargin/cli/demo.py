@@ -73,8 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.print("", table([*small, *hard]))
     console.print(
         f"Seconds are of this machine, now: SVC on one core, the others on {usable_cores()}. Same "
-        "C and gamma for all. SVC has an intercept and solves one problem per pair of classes; the "
-        "others have none and solve one per class. ODM and SVM stop at a relative gap "
+        f"C and gamma for all. {formulations([*small, *hard])} ODM and SVM stop at a relative gap "
         "of 1e-3; SVC (scikit-learn's) stops by a rule of its own, and its gap was measured "
         "afterwards (two classes only).",
         style="dim",
@@ -190,6 +189,20 @@ def table(measured: list[Measurement]) -> Table:
             f"{len(m.model.support_):,}",
         )
     return result
+
+
+def formulations(measured: list[Measurement]) -> str:
+    """Say where the models have an intercept, and how they solve several classes."""
+    ours = [m for m in measured if not isinstance(m.model, SVC)]
+    described = [f"{short_name(m.model)} on {len(m.data.y):,} rows of {m.data.name}" for m in ours]
+    without = [d for d, m in zip(described, ours, strict=True) if not m.model.fit_intercept_]
+    several = {m.model.multi_class_ for m in ours if len(m.model.classes_) > 2}
+    intercept = "All have an intercept (that of SVC is not penalised)"
+    if without:
+        intercept += f", except {', '.join(without)}"
+    if several <= {"ovo"}:
+        return f"{intercept}. All solve one problem per pair of classes."
+    return f"{intercept}. SVC solves one problem per pair of classes, some others one per class."
 
 
 def draw(svm: Measurement, odm: Measurement, path: Path) -> None:

@@ -108,25 +108,29 @@ def input_file(path: Path) -> Iterator[Path]:
             raise type(error)("standard input", error.problem, error.line) from None
 
 
-def read_file(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
-    """Read a file of numbers, and print the decisions of the reader."""
+def read_file(
+    path: Path, *, zero_based: bool | None, told: tuple[str, ...] = (), **options: Any
+) -> Table:
+    """Read a file of numbers, and print the decisions of the reader, unless they were `told`."""
     from ..data import read
 
     with _option_errors():
         table = read(path, zero_based="auto" if zero_based is None else zero_based, **options)
-    _print_notes(table.notes)
+    _print_notes(table.notes, told)
     return replace(table, X=_compact(table.X))
 
 
-def read_table(path: Path, *, zero_based: bool | None, **options: Any) -> Table:
-    """Read a table with its cells as they are, and print the decisions of the reader."""
+def read_table(
+    path: Path, *, zero_based: bool | None, told: tuple[str, ...] = (), **options: Any
+) -> Table:
+    """Read a table with its cells as they are, and print the decisions of the reader, as above."""
     from ..data import read_frame
 
     if zero_based is not None:
         raise usage_error("--zero-based and --one-based are for LIBSVM files.")
     with _option_errors():
         table = read_frame(path, **options)
-    _print_notes(table.notes)
+    _print_notes(table.notes, told)
     return table
 
 
@@ -172,9 +176,10 @@ def _option_errors() -> Iterator[None]:
         raise usage_error(str(error)) from None
 
 
-def _print_notes(notes: tuple[str, ...]) -> None:
+def _print_notes(notes: tuple[str, ...], told: tuple[str, ...] = ()) -> None:
     for note in notes:
-        say(f"note: {note}")
+        if note not in told:
+            say(f"note: {note}")
 
 
 def read_for(model: Any, path: Path, **options: Any) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ table { border-collapse: collapse; margin: .6rem 0; }
 td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top;
          border-bottom: 1px solid #ddd; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-figure { display: inline-block; margin: .4rem 1rem .4rem 0; } img { max-width: 100%; }
-figcaption { color: #555; font-size: .9rem; max-width: 29rem; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr));
+            gap: 1.5rem; }
+figure { margin: 0; } img { width: 100%; }
+figcaption, .facts { color: #555; font-size: .9rem; }
 """
 #: Candidates of a search that the report lists.
 LISTED = 15
@@ -40,25 +43,39 @@ def check_report_output(report: Path | None, inputs: tuple[Path, ...]) -> None:
     check_output(report, "--report", inputs)
 
 
+def label_given(label: str | None) -> list[str]:
+    """Name the label column where the user did; else the reader notes which one it took."""
+    return [] if label is None else [f"labels are taken from column {label!r}"]
+
+
 def write_report(
     path: Path,
     model: Any,
     verdict: Verdict,
     X: Any,
     measured: dict[str, Any],
-    described: Sequence[tuple[str, str]],
+    *,
+    data: Path,
+    facts: Sequence[str],
+    account: str,
+    described: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Write what is known about a model, measured on the rows `X`, to an HTML file."""
+    """Write what is known about a model, measured on the rows `X`, to an HTML file.
+
+    All of it is about the model that was measured, but for `described`, of the one that was saved.
+    `facts` stand below the title, `account` says above the figures what was measured on what.
+    """
     from .. import __version__
     from .report_pictures import pictures
 
-    parts = [_section("Measured", _pairs(measured_lines(measured)) + _classes(measured))]
+    figures = _pairs(measured_lines(measured)) + _classes(measured)
+    parts = [_section("Measured", f"<p>{html.escape(account)}</p>{figures}")]
     drawn = [
         f'<figure><img alt="{html.escape(each.title)}" src="data:image/png;base64,{each.png}">'
         f"<figcaption>{html.escape(each.caption)}</figcaption></figure>"
         for each in pictures(model, verdict, X, measured)
     ]
-    parts.append(_section("Pictures", "".join(drawn)))
+    parts.append(_section("Pictures", f'<div class="pictures">{"".join(drawn)}</div>'))
     notes = preparation_notes(model)
     if notes:
         items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
@@ -66,14 +83,18 @@ def write_report(
     if hasattr(model, "leaderboard_"):
         parts.append(_section("What was tried", _leaderboard(model.leaderboard_)))
     if described:
-        parts.append(_section("The model", _pairs(described)))
+        parts.append(_section("The model that was saved", _pairs(described)))
     if measured.get("warnings"):
         items = "".join(f"<li>{html.escape(text)}</li>" for text in measured["warnings"])
         parts.append(_section("Warnings", f"<ul>{items}</ul>"))
-    title = f"widemargin: {type(model).__name__}"
+    name = "standard input" if str(data) == "-" else data.name
+    title = html.escape(f"{type(model).__name__} on {name}")
+    below = html.escape(" · ".join([f"{date.today():%Y-%m-%d}", *facts]))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{''.join(parts)}"
+        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
+        f'<p class="facts">{below}</p>'
+        f"{''.join(parts)}"
         f"<p>widemargin {__version__}</p></body></html>\n"
     )
     write_output(path, page.encode())

@@ -110,13 +110,17 @@ def _level(estimator: Any) -> dict[str, Any]:
     return {"level": estimator.level_, "levels": levels, "parts": parts}
 
 
-def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Lay a description out for reading; keys that it lacks are left out."""
+def described_lines(summary: dict[str, Any], *, history: bool = True) -> list[tuple[str, str]]:
+    """Lay a description out for reading; keys that it lacks are left out.
+
+    `history` is what became of the columns of a table, and what was tried.
+    """
     lines = []
     if "model" in summary:
         lines.append(("model", f"{summary['model']} ({size(summary['file_bytes'])})"))
     lines.append(("estimator", summary["estimator"]))
-    lines += [*step_lines(summary), *trial_lines(summary)]
+    lines += step_lines(summary, notes=history)
+    lines += trial_lines(summary) if history else []
     if "classes" not in summary:  # steps without a classifier
         return lines
     classes = summary["classes"]
@@ -141,8 +145,9 @@ def described_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if "strategy" in summary:
         lines.append(("strategy", _progress_of_levels(summary)))
-    unit = "rounds" if "sites" in summary else "iterations"
-    lines.append(("solver", f"{summary['solver']}, {summary['iterations']:,} {unit}"))
+    unit = "round" if "sites" in summary else "iteration"
+    steps = f"{summary['iterations']:,} {unit}{'' if summary['iterations'] == 1 else 's'}"
+    lines.append(("solver", f"{summary['solver']}, {steps}"))
     for key in ("compression", "search"):
         if summary[key] is not None:
             lines.append((key, _numbers(summary[key])))

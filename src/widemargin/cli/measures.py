@@ -9,6 +9,8 @@ from .messages import aligned, plain
 
 #: Beyond this many classes the confusion matrix is left to --json.
 CONFUSION_SHOWN = 12
+#: Of a class with at least so many rows, a smaller recall than this deserves a note.
+TELLING_ROWS, LOW_RECALL = 10, 0.5
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,32 @@ def measure(verdict: Verdict) -> dict[str, Any]:
         ],
         "confusion": plain(confusion_matrix(actual, predicted, labels=labels)),
     }
+
+
+def neglected(model: Any, measured: dict[str, Any]) -> str | None:
+    """Return advice if a class that is rarer than others is seldom recognised, else None."""
+    from .steps import classifier_of
+
+    weighed = (getattr(each, "class_weight", None) for each in (model, classifier_of(model)))
+    if any(weights is not None for weights in weighed):  # the user has chosen weights already
+        return None
+    known = {str(label) for label in plain(model.classes_)}
+    evenly = measured["rows"] / len(measured["classes"])
+    low = [
+        entry
+        for entry in measured["classes"]
+        if TELLING_ROWS <= entry["rows"] < evenly
+        and entry["recall"] < LOW_RECALL
+        and str(entry["label"]) in known
+    ]
+    if not low:
+        return None
+    worst = min(low, key=lambda entry: entry["recall"])
+    others = f" and {len(low) - 1} more" if len(low) > 1 else ""
+    return (
+        f"of class {worst['label']}{others}, less than half of the rows are recognised (recall "
+        f"{worst['recall']:.2f}); train with --class-weight balanced to weigh classes evenly"
+    )
 
 
 def positions(verdict: Verdict) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,6 +76,16 @@ def warnings_shown(spelled: Callable[[str], str] = str) -> Iterator[list[str]]:
         yield seen
 
 
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Print what a command did; it has not failed if the reader of a pipe has left by then."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Whatever else is printed, and what Python flushes at the end, goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output, on one line."""
     typer.echo(json.dumps(plain(result), ensure_ascii=False))
@@ -84,10 +95,11 @@ def print_summary(
     summary: Mapping[str, Any], rows: Sequence[tuple[str, str]], as_json: bool
 ) -> None:
     """Print a summary as JSON, or names and values in two columns."""
-    if as_json:
-        print_json(summary)
-    else:
-        typer.echo(aligned(rows))
+    with reader_may_leave():
+        if as_json:
+            print_json(summary)
+        else:
+            typer.echo(aligned(rows))
 
 
 def plain(value: Any) -> Any:

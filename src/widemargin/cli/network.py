@@ -13,6 +13,8 @@ from .options import settings_in
 OPTIONS = {
     "n_sites": "--sites",
     "max_iter": "--rounds",
+    "max_time": "--max-time",
+    "tol": "--tol",
     "n_jobs": "--jobs",
     "random_state": "--seed",
     "loss": "--drop",

@@ -10,9 +10,16 @@ import typer
 
 from . import options
 from .files import as_csv, check_output, input_file, read_for, write_output
-from .html_report import check_report_output, write_report
-from .measures import judge, measure, measured_text
-from .messages import faults_reported, print_json, say, usage_error, warnings_shown
+from .html_report import check_report_output, label_given, write_report
+from .measures import judge, measure, measured_text, neglected
+from .messages import (
+    faults_reported,
+    print_json,
+    reader_may_leave,
+    say,
+    usage_error,
+    warnings_shown,
+)
 
 
 def predict(
@@ -151,8 +158,22 @@ def evaluate(
             "warnings": warned,
         }
         if report is not None:
-            write_report(report, estimator, verdict, table.X, result, [])
-    if as_json:
-        print_json(result)
-    else:
-        typer.echo(measured_text(result))
+            write_report(
+                report,
+                estimator,
+                verdict,
+                table.X,
+                result,
+                data=data,
+                facts=[*label_given(label), *table.notes, f"model {model.name}"],
+                account=f"{model} was measured on {table.X.shape[0]:,} rows of {data}.",
+            )
+    with reader_may_leave():
+        if as_json:
+            print_json(result)
+        else:
+            typer.echo(measured_text(result))
+    if advice := neglected(estimator, result):
+        say(f"note: {advice}")
+    if report is not None:
+        say(f"report: {report}")

@@ -47,7 +47,8 @@ def pictures(model: Any, verdict: Verdict, X: Any, measured: dict[str, Any]) -> 
     if few and codes is not None and scores_by_class(verdict) is not None:
         yield _drawn(
             "ROC curve",
-            "Share of a class that is found, against the share of the others that is taken for it.",
+            "Share of a class that is recognised (true positives), against the share of the others "
+            "that is taken for it (false positives).",
             lambda axes: _roc(axes, verdict, codes),
         )
     if few and codes is not None and verdict.probabilities is not None:
@@ -99,7 +100,7 @@ def _roc(axes: Any, verdict: Verdict, codes: Any) -> None:
             wrong, right, _ = roc_curve(codes == k, scores[:, k])
             axes.plot(wrong, right, color=COLOURS[k % len(COLOURS)], label=_name(verdict, k))
     axes.plot([0, 1], [0, 1], ":", color="#888888")
-    axes.set(xlabel="taken wrongly", ylabel="found")
+    axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.legend(fontsize="small")
 
 

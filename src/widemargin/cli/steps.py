@@ -70,15 +70,19 @@ def _changed_parameters(step: Any) -> dict[str, Any]:
     return changed
 
 
-def step_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Lay steps out for reading, one a line, those within another below it."""
-    lines = [line for step in summary.get("steps", []) for line in _lines(step, "")]
+def step_lines(summary: dict[str, Any], *, notes: bool = True) -> list[tuple[str, str]]:
+    """Lay steps out for reading, one a line, those within another below it.
+
+    `notes` of the preparation of a table are lines of their own.
+    """
+    lines = [line for step in summary.get("steps", []) for line in _lines(step, "", notes)]
     return [("steps" if i == 0 else "", line) for i, line in enumerate(lines)]
 
 
-def _lines(step: Step, indent: str) -> list[str]:
+def _lines(step: Step, indent: str, notes: bool) -> list[str]:
     settings = ", ".join(f"{key}={value!r}" for key, value in step.get("parameters", {}).items())
     name = f"{step['name']}: " if step["name"] else ""
     lines = [f"{indent}{name}{step['estimator']}" + (f"({settings})" if settings else "")]
-    lines += [f"{indent}  {note}" for note in step.get("notes", [])]
-    return lines + [line for part in step.get("parts", []) for line in _lines(part, indent + "  ")]
+    lines += [f"{indent}  {note}" for note in step.get("notes", []) if notes]
+    parts = step.get("parts", [])
+    return lines + [line for part in parts for line in _lines(part, indent + "  ", notes)]

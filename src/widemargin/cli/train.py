@@ -9,14 +9,23 @@ import typer
 
 from . import options
 from .files import check_model_output, default_model, input_file
-from .html_report import check_report_output, write_report
+from .html_report import check_report_output, label_given, write_report
 from .info import describe, described_lines
-from .measures import judge, measure, measured_text
-from .messages import INTERRUPTED, faults_reported, print_summary, say, usage_error, warnings_shown
+from .measures import judge, measure, measured_text, neglected
+from .messages import (
+    INTERRUPTED,
+    faults_reported,
+    print_summary,
+    reader_may_leave,
+    say,
+    usage_error,
+    warnings_shown,
+)
 from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
 from .training import (
     HOLDOUT,
     Source,
+    Training,
     begun,
     save_model,
     train_in_memory,
@@ -300,14 +309,26 @@ def train(
             if measured is None or verdict is None:
                 say("--report: no rows were held out, so there is nothing to draw")
             else:
-                result = {**measured, "warnings": warned}
-                tested = training.split.X_test
-                write_report(report, training.estimator, verdict, tested, result, lines)
+                held_out, account = _accounts(training, again, test)
+                write_report(
+                    report,
+                    training.estimator,
+                    verdict,
+                    training.split.X_test,
+                    {**measured, "warnings": warned},
+                    data=data,
+                    facts=[*label_given(label), *training.notes, held_out],
+                    account=account,
+                    described=described_lines(summary, history=False),
+                )
     print_summary(summary, lines, as_json)
     if measured is not None and not as_json:
         where = str(test) if test is not None else "rows held out from training"
         then = "" if again is None else ", before training on all rows"
-        typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
+        with reader_may_leave():
+            typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
+    if measured is not None and (advice := neglected(training.estimator, measured)):
+        say(f"note: {advice}")
     if report is not None and measured is not None:
         say(f"report: {report}")
     if interrupted:
@@ -356,6 +377,28 @@ def _check_checkpoint(folder: Path, strategy: str | None) -> None:
         raise usage_error("--checkpoint keeps the levels of a division; --strategy exact has none.")
     if folder.exists() and not folder.is_dir():
         raise usage_error(f"--checkpoint {folder}: expected a folder, found a file.")
+
+
+def _accounts(training: Training, again: Training | None, test: Path | None) -> tuple[str, str]:
+    """Say which rows were held out, in short, and what was measured on what and then saved."""
+    tested = len(training.split.y_test)
+    if test is not None:
+        held_out = f"measured on {test.name}"
+        account = f"Trained on {training.rows:,} rows, measured on {tested:,} rows of {test.name}."
+    else:
+        share = tested / (training.rows + tested)
+        held_out = f"{100 * share:.0f} % of {training.rows + tested:,} rows held out"
+        account = (
+            f"Trained on {training.rows:,} rows, measured on {tested:,} rows held out from "
+            "training."
+        )
+    if again is None:
+        return held_out, f"{account} This model was saved."
+    return held_out, (
+        f"{account} Afterwards it was trained anew on all {again.rows:,} rows, and that model was "
+        "saved; it has not been measured. What follows is about the measured model, unless "
+        "it says otherwise."
+    )
 
 
 def _tell_of_interrupt(estimator: Any, model: Path, given: dict[str, Any]) -> None:

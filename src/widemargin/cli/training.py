@@ -54,6 +54,7 @@ class Source:
         """Read a file with the columns of a table that was read before."""
         text = table.y is not None and table.y.dtype.kind in "UO"
         more: dict[str, Any] = {"feature_names": table.feature_names, "text_labels": text}
+        more["told"] = table.notes
         if hasattr(table.X, "columns"):
             return self.read(as_table=True, **more)
         base = None if table.zero_based is None else 1 - table.zero_based
@@ -85,6 +86,8 @@ class Training:
     interrupted: bool
     #: All rows, those held out among them.
     table: Table | None = None
+    #: Decisions of the reader.
+    notes: tuple[str, ...] = ()
 
 
 def held_out(table: Table, share: float, seed: int | None) -> HeldOutSplit:
@@ -140,7 +143,7 @@ def train_in_memory(
     if not hasattr(table.X, "columns"):
         set_feature_names(estimator, table.feature_names)
     set_index_base(estimator, table.zero_based)
-    return Training(estimator, split, len(split.y), seconds, interrupted, table)
+    return Training(estimator, split, len(split.y), seconds, interrupted, table, table.notes)
 
 
 def trained_on_all(training: Training) -> Training | None:
@@ -172,7 +175,8 @@ def trained_on_all(training: Training) -> Training | None:
     if not hasattr(table.X, "columns"):
         set_feature_names(estimator, table.feature_names)
     set_index_base(estimator, table.zero_based)
-    return Training(estimator, training.split, n_rows, training.seconds + seconds, False, table)
+    took = training.seconds + seconds
+    return Training(estimator, training.split, n_rows, took, False, table, table.notes)
 
 
 def train_linear(
@@ -199,7 +203,7 @@ def train_linear(
         return train_in_memory(estimator, source, class_weight, holdout=0.0, test=test, seed=None)
     with rows:
         estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
-        n_rows = rows.n_rows
+        n_rows, notes = rows.n_rows, rows.notes
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
     set_index_base(estimator, rows.zero_based)
     split = HeldOutSplit(None, None)
@@ -209,11 +213,12 @@ def train_linear(
             _Shape(estimator.n_features_in_),
             estimator.classes_,
             None if names is None else tuple(map(str, names)),
-            zero_based=rows.zero_based,
+            notes,
+            rows.zero_based,
         )
         other = test.read_like(like)
         split = HeldOutSplit(None, None, other.X, other.y)
-    return Training(estimator, split, n_rows, seconds, interrupted)
+    return Training(estimator, split, n_rows, seconds, interrupted, notes=notes)
 
 
 class _Shape:

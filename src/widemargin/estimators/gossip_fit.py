@@ -47,10 +47,10 @@ class Ending(Enum):
         "stopping='gap'."
     )
     ROUNDS = (
-        "`max_iter` rounds were over: raise it, loosen `tol`, scale the features, or take a "
-        "topology in which news spreads faster (a smaller `mixing_time_`)."
+        "The number of rounds in `max_iter` was reached: raise it, loosen `tol`, scale the "
+        "features, or take a topology in which news spreads faster (a smaller `mixing_time_`)."
     )
-    TIME = "`max_time` was over: raise it, or loosen `tol`."
+    TIME = "`max_time` was reached: raise it, or loosen `tol`."
     DIVERGED = (
         "The models grew beyond all bounds, and those of the last checkpoint before were kept. "
         "Scale the features. Where steps are too long, or messages get lost, take "

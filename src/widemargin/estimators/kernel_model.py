@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.budget import seed_of
-from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
+from ..core.parameters import POSITIVE, with_parameters
 from ..engines import ENGINES, Engine
 from ..kernel.defaults import resolve_scheme
 from ..kernel.divide.strategies import STRATEGIES, Strategy
@@ -25,6 +25,13 @@ from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss
 from .prediction import Predictor
 from .probabilities import Probabilities
+
+
+class _Limit(Interval):  # type: ignore[misc]
+    """Numbers of iterations; -1, which stands for no limit elsewhere, is not one of them."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (None sets no limit)"
 
 
 @with_parameters
@@ -74,7 +81,7 @@ class KernelParameters(Probabilities, FitParameters):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean", StrOptions({"auto"})],
         "solver": [StrOptions({"auto", *SOLVERS})],
-        "max_iter": [None, AT_LEAST_ONE],
+        "max_iter": [None, _Limit(Integral, 1, None, closed="left")],
         "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }
@@ -222,6 +229,14 @@ class KernelPredictor(Predictor):
     def fit_intercept_(self) -> bool:
         """Whether there is an intercept."""
         return self.kernel_constant_ != 0.0
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, which kernel classifiers do not have."""
+        raise AttributeError(
+            f"{type(self).__name__} has no `coef_`. With a linear kernel, compute `dual_coef_ @ "
+            "support_vectors_`, or fit LinearSVMClassifier or LinearODMClassifier, which have it."
+        )
 
     def _scheme(self, n_classes: int) -> str:
         """Return how so many classes become binary problems."""

@@ -19,6 +19,14 @@ from ..gossip import Topology
 from . import known_steps, registry
 from .step_checks import check_step
 
+# What to save instead of an estimator of scikit-learn that wraps another one.
+_INSTEAD = {
+    "GridSearchCV": "Save its `best_estimator_`.",
+    "RandomizedSearchCV": "Save its `best_estimator_`.",
+    "HalvingGridSearchCV": "Save its `best_estimator_`.",
+    "HalvingRandomSearchCV": "Save its `best_estimator_`.",
+    "CalibratedClassifierCV": "Use calibrate='sigmoid' of the classifier, and save that.",
+}
 _NOT_KEPT = {"engine": "local", "checkpoint": None}
 
 
@@ -31,12 +39,14 @@ def name_of(estimator: Any, place: str = "") -> str:
     if step is not None:
         return step
     kind = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+    what = f"{f'`{place}` is' if place else 'This is'} a {kind}"
+    if name in _INSTEAD and kind.startswith("sklearn."):
+        raise TypeError(f"{_INSTEAD[name]} {what}, which a model file does not hold.")
     raise TypeError(
-        f"{f'`{place}` is' if place else 'This is'} a {kind}, but a model file holds no code, and "
-        f"so only estimators of widemargin ({', '.join(registry.known())}) and known steps of "
-        f"scikit-learn ({', '.join(path.rpartition('.')[2] for path in known_steps.STEPS)}). Use "
-        "one of these, apply the step before the pipeline, or keep the whole model with pickle or "
-        "joblib, which run code when they load."
+        f"{what}, but a model file holds no code, and so only estimators of widemargin and the "
+        "steps of scikit-learn that the user guide lists (scalers, encoders, imputers, "
+        "ColumnTransformer, …). Use one of these, apply the step before the pipeline, or keep the "
+        "whole model with pickle or joblib, which run code when they load."
     )
 
 

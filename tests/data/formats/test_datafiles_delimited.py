@@ -63,6 +63,9 @@ class TestHeader:
         np.testing.assert_array_equal(table.y, [0, 1])
         assert table.notes == ("labels are taken from column 'label'",)
 
+    def test_label_that_is_named_needs_no_note(self, csv):
+        assert csv("a,b,c\n1,2,0\n3,4,1\n", label="a").notes == ()
+
     def test_none(self, csv):
         table = csv("1,2,0\n3,4,1\n")
         assert table.feature_names is None
@@ -317,7 +320,7 @@ def test_too_large_for_float32(csv):
 
 @pytest.mark.parametrize("data", [b"a,label\n1,\xff\n", b"a,label\n\xff,1\n"])
 def test_not_utf8(csv, data):
-    with pytest.raises(DataFileError, match=r"line 2: expected UTF-8 text"):
+    with pytest.raises(DataFileError, match=r"line 2: expected UTF-8 text.*iconv -f latin1"):
         csv(data)
 
 

@@ -51,8 +51,8 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
             raise request.error("expected feature columns besides the label, found one column.")
         if not request.labelled:
             label = None
-    if label is None:
-        return ChosenColumns(features, None, ())
+    if label is None or requested is not None:  # nothing was decided here
+        return ChosenColumns(features, label, ())
     described = f"column {label + 1}" if names is None else f"column {names[label]!r}"
     return ChosenColumns(features, label, (f"labels are taken from {described}",))
 

@@ -165,7 +165,9 @@ def _check_utf8(request: Request, line: str, number: int) -> None:
         line.encode("utf-8")
     except UnicodeEncodeError:
         raise request.error(
-            "expected UTF-8 text, found other bytes. Convert the file to UTF-8.", number
+            "expected UTF-8 text, found other bytes. Convert the file to UTF-8, from "
+            "Latin-1, for example: iconv -f latin1 -t utf-8 old.csv > new.csv",
+            number,
         ) from None
 
 
