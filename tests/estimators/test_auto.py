@@ -247,6 +247,29 @@ def test_scoring_decides(moons):
     assert 0.9 < model.best_score_ <= 1.0
 
 
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
+def test_scores_of_probabilities_are_those_of_calibrated_candidates(scoring):
+    X, y = load_iris(return_X_y=True)
+    names = ["linear SVM", "SVM, rbf"]
+    model = AutoClassifier(cv=2, families=names, scoring=scoring).fit(X, y)
+    assert np.isfinite(model.leaderboard_["score"]).all()
+    assert model.best_score_ > (0.98 if scoring == "roc_auc_ovr" else -0.3)
+    assert model.predict_proba(X).shape == (150, 3)
+
+
+def test_a_function_may_score_probabilities(moons):
+    def mean_of_the_right_one(model, X, y):
+        return model.predict_proba(X)[np.arange(len(y)), y].mean()
+
+    model = AutoClassifier(cv=2, families=["linear SVM"], scoring=mean_of_the_right_one).fit(*moons)
+    assert 0.6 < model.best_score_ < 1.0
+
+
+def test_scores_of_probabilities_need_calibration(moons):
+    with pytest.raises(ValueError, match=r"'neg_log_loss'` needs probabilities.*'sigmoid'"):
+        AutoClassifier(scoring="neg_log_loss", calibrate=None).fit(*moons)
+
+
 def test_a_splitter_decides_which_rows_are_scored(moons):
     X, y = moons
     model = AutoClassifier(cv=ShuffleSplit(3, random_state=0), families=LINEAR).fit(X, y)
