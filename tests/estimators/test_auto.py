@@ -311,6 +311,19 @@ def test_what_did_not_converge_in_the_search_is_no_warning(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.parametrize("max_time", [None, 1e-3])
+def test_weights_of_features_are_no_uneven_scales(max_time):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))
+    y = (X[:, 0] ** 2 > 0.6).astype(int)
+    model = AutoClassifier(cv=2, families=["SVM, rbf, weighted"], max_time=max_time)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert model.feature_weights_[0] > 5  # of 30 features, almost all of the variance
+    assert not [each for each in seen if "Scale the features" in str(each.message)]
+
+
 def test_neighbours_are_between_the_values_of_the_grid():
     candidates = grid(list(FAMILIES), scale=0.5)
     assert len(set(candidates)) == len(candidates)

@@ -14,6 +14,7 @@ from ..core.calibrators import METHODS
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.training_set import COLUMNS
+from ..core.uneven_scales import scales_as_meant
 from .auto_candidates import FAMILIES, grid, untried
 from .auto_final import LastFit
 from .auto_leaderboard import leaderboard
@@ -175,7 +176,7 @@ class AutoClassifier(AutoPredictor):
         splits = splits_of(self.cv, table.given, table.row_of, table.codes, table.seed)
         last = LastFit(problem, self.calibrate, self.max_time, began)
         name = type(self).__name__
-        with FitProgress(name, 1e-3) as progress:
+        with FitProgress(name, 1e-3) as progress, scales_as_meant():
 
             def report(what: str, done: int, of: int) -> None:
                 progress.report_count(what, done, of)
@@ -198,7 +199,7 @@ class AutoClassifier(AutoPredictor):
                 if last.model is not None:
                     self._set(table, search, last)
                 raise
-        self._set(table, search, last)
+            self._set(table, search, last)
         last.warn(name)
         return self
 
