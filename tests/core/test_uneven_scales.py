@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from widemargin import LinearSVMClassifier, MulticlassSVMClassifier, SVMClassifier
-from widemargin.core.uneven_scales import dominating, warn_if_few_features_dominate
+from widemargin.core.uneven_scales import dominating, scales_as_meant, warn_if_few_features_dominate
 
 
 @pytest.mark.parametrize("kind", [SVMClassifier, LinearSVMClassifier, MulticlassSVMClassifier])
@@ -50,3 +50,12 @@ def test_at_most_a_tenth_of_the_features() -> None:
     assert dominating(variance[:12]) is None
     assert dominating(np.array([1.0, 0.0])) is None
     assert dominating(np.array([1e-6, 1.0]), of=" of it") == "Feature 1 of it carries 100 %"
+
+
+def test_scales_that_are_meant_are_no_warning(recwarn):
+    X = np.random.default_rng(0).normal(size=(50, 12)) * np.r_[1e3, np.ones(11)]
+    with scales_as_meant():
+        warn_if_few_features_dominate(X, "nothing")
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="Scale the features first"):
+        warn_if_few_features_dominate(X, "the others count for nothing")

@@ -247,6 +247,29 @@ def test_scoring_decides(moons):
     assert 0.9 < model.best_score_ <= 1.0
 
 
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
+def test_scores_of_probabilities_are_those_of_calibrated_candidates(scoring):
+    X, y = load_iris(return_X_y=True)
+    names = ["linear SVM", "SVM, rbf"]
+    model = AutoClassifier(cv=2, families=names, scoring=scoring).fit(X, y)
+    assert np.isfinite(model.leaderboard_["score"]).all()
+    assert model.best_score_ > (0.98 if scoring == "roc_auc_ovr" else -0.3)
+    assert model.predict_proba(X).shape == (150, 3)
+
+
+def test_a_function_may_score_probabilities(moons):
+    def mean_of_the_right_one(model, X, y):
+        return model.predict_proba(X)[np.arange(len(y)), y].mean()
+
+    model = AutoClassifier(cv=2, families=["linear SVM"], scoring=mean_of_the_right_one).fit(*moons)
+    assert 0.6 < model.best_score_ < 1.0
+
+
+def test_scores_of_probabilities_need_calibration(moons):
+    with pytest.raises(ValueError, match=r"'neg_log_loss'` needs probabilities.*'sigmoid'"):
+        AutoClassifier(scoring="neg_log_loss", calibrate=None).fit(*moons)
+
+
 def test_a_splitter_decides_which_rows_are_scored(moons):
     X, y = moons
     model = AutoClassifier(cv=ShuffleSplit(3, random_state=0), families=LINEAR).fit(X, y)
@@ -286,6 +309,19 @@ def test_what_did_not_converge_in_the_search_is_no_warning(recwarn):
     X, y = load_breast_cancer(return_X_y=True)
     AutoClassifier(cv=2, families=LINEAR).fit(X, y)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("max_time", [None, 1e-3])
+def test_weights_of_features_are_no_uneven_scales(max_time):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))
+    y = (X[:, 0] ** 2 > 0.6).astype(int)
+    model = AutoClassifier(cv=2, families=["SVM, rbf, weighted"], max_time=max_time)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert model.feature_weights_[0] > 5  # of 30 features, almost all of the variance
+    assert not [each for each in seen if "Scale the features" in str(each.message)]
 
 
 def test_neighbours_are_between_the_values_of_the_grid():

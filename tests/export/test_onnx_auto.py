@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from onnx_graphs import run_graph
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, make_classification
 
 pytest.importorskip("widemargin.estimators.auto")
 pandas = pytest.importorskip("pandas")
@@ -26,7 +26,7 @@ def test_a_table():
         "colour": table["colour"].to_numpy(dtype=object)[:, None],
     }
     outputs = run_graph(to_onnx(model, dtype="float64"), inputs)
-    # The classifier takes its features in single precision, the graph in double.
+    # The library evaluates kernels in single precision, the graph in double.
     np.testing.assert_allclose(outputs["decision"], model.decision_function(table), atol=1e-4)
     np.testing.assert_allclose(outputs["probabilities"], model.predict_proba(table), atol=1e-4)
     assert outputs["label"].tolist() == model.predict(table).tolist()
@@ -38,3 +38,14 @@ def test_weights_of_features_are_exported():
     assert model.feature_weights_ is not None
     outputs = run_graph(to_onnx(model, dtype="float64"), X)
     np.testing.assert_allclose(outputs["decision"], model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["linear SVM", "SVM, rbf", "SVM, rbf, weighted"])
+def test_features_are_those_of_the_library_to_the_last_digit(family):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = AutoClassifier(cv=2, families=[family], random_state=0).fit(X, y)
+    # The same features in double: so the library evaluates its kernel in double, as the graph does.
+    features = model._features(X).astype(np.float64)
+    wanted = model.model_.decision_function(features)
+    outputs = run_graph(to_onnx(model, dtype="float64"), X)
+    np.testing.assert_allclose(outputs["decision"], wanted, rtol=1e-11, atol=1e-11)

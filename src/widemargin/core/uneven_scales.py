@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,18 @@ DOMINANT_SHARE = 0.99
 MOST_DOMINANT, DOMINANT_PART = 3, 0.1
 # Consequence of dominant features in a linear model, for the warning.
 UNEVEN_PENALTY = "the penalty on the weights holds back all others"
+# Whether the scales are meant to be uneven.
+_MEANT: ContextVar[bool] = ContextVar("scales_meant", default=False)
+
+
+@contextmanager
+def scales_as_meant() -> Iterator[None]:
+    """Do not warn: the features were weighted by what they say, not by their units."""
+    before = _MEANT.set(True)
+    try:
+        yield
+    finally:
+        _MEANT.reset(before)
 
 
 def warn_if_few_features_dominate(X: Any, consequence: str, names: Any = None) -> None:
@@ -26,7 +40,7 @@ def warn_if_few_features_dominate(X: Any, consequence: str, names: Any = None) -
 
     ``names`` are those of the features, if they have any.
     """
-    if X.shape[1] < 2 or X.shape[0] < 2:
+    if X.shape[1] < 2 or X.shape[0] < 2 or _MEANT.get():
         return
     who = dominating(_variances(X), names)
     if who is not None:

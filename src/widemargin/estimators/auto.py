@@ -14,6 +14,7 @@ from ..core.calibrators import METHODS
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.training_set import COLUMNS
+from ..core.uneven_scales import scales_as_meant
 from .auto_candidates import FAMILIES, grid, untried
 from .auto_final import LastFit
 from .auto_leaderboard import leaderboard
@@ -22,6 +23,7 @@ from .auto_relevance import has_relevance
 from .auto_search import Problem, Search
 from .auto_splits import splits_of
 from .auto_table import AutoTable, table_of
+from .search_grid import Scorer, needs_probabilities
 
 
 @with_parameters
@@ -53,7 +55,9 @@ class AutoClassifier(AutoPredictor):
     scoring : str, callable or None, default=None
         Score to maximise: a name or a function ``scorer(model, X, y)`` of scikit-learn, which
         receives preprocessed rows. None is the accuracy, weighted by ``sample_weight``; other
-        scores are not weighted.
+        scores are not weighted. Scores of probabilities, such as 'neg_log_loss', need
+        ``calibrate``, by which then every candidate is calibrated: a search takes several times as
+        long. So does one by a function, unless ``make_scorer`` says what the function needs.
     class_weight : dict or 'balanced', default=None
         Factors of ``C`` by class, for all candidates.
     random_state : int, RandomState instance or None, default=None
@@ -164,15 +168,15 @@ class AutoClassifier(AutoPredictor):
         """
         began = time.perf_counter()
         self._validate_params()
-        names = self._families()
+        names, scorer = self._families(), self._scorer()
         table = table_of(self, X, y, sample_weight)
         if not has_relevance(table.X):
             names = [each for each in names if not FAMILIES[each].weighted] or names
-        problem = self._problem(table)
+        problem = self._problem(table, scorer)
         splits = splits_of(self.cv, table.given, table.row_of, table.codes, table.seed)
         last = LastFit(problem, self.calibrate, self.max_time, began)
         name = type(self).__name__
-        with FitProgress(name, 1e-3) as progress:
+        with FitProgress(name, 1e-3) as progress, scales_as_meant():
 
             def report(what: str, done: int, of: int) -> None:
                 progress.report_count(what, done, of)
@@ -195,7 +199,7 @@ class AutoClassifier(AutoPredictor):
                 if last.model is not None:
                     self._set(table, search, last)
                 raise
-        self._set(table, search, last)
+            self._set(table, search, last)
         last.warn(name)
         return self
 
@@ -208,15 +212,31 @@ class AutoClassifier(AutoPredictor):
             )
         return names
 
-    def _problem(self, table: AutoTable) -> Problem:
+    def _scorer(self) -> Scorer | None:
+        if self.scoring is None:
+            return None
+        scorer: Scorer = get_scorer(self.scoring)
+        # What a user's function needs is not known before it is called.
+        known = hasattr(scorer, "_response_method")
+        if self.calibrate is None and known and needs_probabilities(scorer):
+            raise ValueError(
+                f"`scoring={self.scoring!r}` needs probabilities, which `calibrate=None` gives "
+                "none of. Set calibrate='sigmoid', or choose a score of labels or decisions, such "
+                "as 'accuracy', 'f1_macro' or, for two classes, 'roc_auc'."
+            )
+        return scorer
+
+    def _problem(self, table: AutoTable, scorer: Scorer | None) -> Problem:
         settings = {
             "class_weight": self.class_weight,
             "random_state": table.seed,
             "n_jobs": self.n_jobs,
             "memory_limit": self.memory_limit,
         }
-        scorer = None if self.scoring is None else get_scorer(self.scoring)
-        return Problem(table.X, table.classes, table.codes, table.weight, scorer, settings)
+        calibrate = self.calibrate if needs_probabilities(scorer) else None
+        return Problem(
+            table.X, table.classes, table.codes, table.weight, scorer, calibrate, settings
+        )
 
     def _set(self, table: AutoTable, search: Search, last: LastFit) -> None:
         for name in COLUMNS:

@@ -25,6 +25,8 @@ from .held_out import HeldOut
 
 # The last fit has a smaller gap than those of the search, which takes about twice as long.
 PRECISE = 2.0
+# A calibrated fit of the search takes so many times as long: it has the fits of five folds, too.
+CALIBRATED = 6.0
 # Share of the remaining time that a fit may be expected to take: expectations err.
 EXPECTED_SHARE = 0.7
 # Share of all the time that the search leaves, at least and at most.
@@ -149,7 +151,8 @@ class LastFit:
             )
 
     def _expected(self, search: Search, candidate: Candidate, rows: int) -> float:
-        return PRECISE * (search.fit_seconds(candidate, rows) or 0.0)
+        seconds = PRECISE * (search.fit_seconds(candidate, rows) or 0.0)
+        return seconds if self.problem.calibrate is None else seconds / CALIBRATED
 
     def _affordable(self, search: Search, candidate: Candidate, most: int) -> int:
         """Return the number of rows that there is time for."""

@@ -56,6 +56,8 @@ class Problem:
         Sample weights, all positive.
     scorer : callable or None
         ``scorer(model, X, y)``; None is the weighted accuracy.
+    calibrate : str or None
+        How candidates are calibrated, for a score of probabilities.
     settings : dict
         Parameters that all candidates have: class weights, seed, threads, memory.
     """
@@ -65,6 +67,7 @@ class Problem:
     codes: Indices
     weight: Array
     scorer: Scorer | None
+    calibrate: str | None
     settings: dict[str, Any]
 
     @property
@@ -262,7 +265,8 @@ class Search:
         problem, (train, test) = self.problem, self.splits.parts[split]
         train = train[:rows]
         limit = None if np.isinf(left) else left
-        estimator = path[0].estimator(**problem.settings, tol=SEARCH_TOL, max_time=limit)
+        own = {"tol": SEARCH_TOL, "max_time": limit, "calibrate": problem.calibrate}
+        estimator = path[0].estimator(**problem.settings, **own)
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what does not converge here is in the leaderboard

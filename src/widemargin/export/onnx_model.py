@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.prediction import Predictor
@@ -18,10 +17,9 @@ from .decisions import by_pairs, decide, exported_labels, votes, winner
 from .graph import Graph
 from .preprocessing import column_kinds, is_identity, preprocess
 from .probabilities import agreeing, class_probabilities
+from .scaling import SingleFeatures
 
 OUTPUTS = ("label", "decision", "probabilities")
-# A scaler divides: a smaller weight of a feature counts as this one.
-LEAST_WEIGHT = 1e-12
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
@@ -106,24 +104,14 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
         return before + steps, classifier
     if hasattr(model, "preprocessor_") and hasattr(model, "model_"):  # AutoClassifier
         steps, classifier = _taken_apart(model.model_)
-        return [model.preprocessor_, *_weighting(model), *steps], classifier
+        features = SingleFeatures(model.feature_weights_)
+        return [model.preprocessor_, features, *steps], classifier
     if hasattr(model, "best_estimator_"):
         return _taken_apart(model.best_estimator_)
     raise ValueError(
         "A fitted classifier of widemargin, or a Pipeline that ends with one, can be exported; got "
         f"{type(model).__name__}."
     )
-
-
-def _weighting(model: Any) -> list[Any]:
-    """Return the step that multiplies features with their weights, if they have weights."""
-    weights = getattr(model, "feature_weights_", None)
-    if weights is None:
-        return []
-    scaler = MaxAbsScaler()
-    scaler.scale_ = scaler.max_abs_ = 1.0 / np.maximum(weights, LEAST_WEIGHT)
-    scaler.n_features_in_ = len(weights)
-    return [scaler]
 
 
 def _classify(graph: Graph, model: Any, rows: Columns, dtype: Any) -> None:

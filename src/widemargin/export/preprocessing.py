@@ -27,7 +27,15 @@ from ..tables import TablePreprocessor
 from .columns import NUMBER, TEXT, Columns, GraphTable, joined
 from .encoding import encode, is_text_category
 from .graph import Graph
-from .scaling import by_largest, by_quantiles, impute, standardise, to_range
+from .scaling import (
+    SingleFeatures,
+    by_largest,
+    by_quantiles,
+    impute,
+    in_single,
+    standardise,
+    to_range,
+)
 from .tables import kinds_of_plans, preprocess_table
 
 Step = Callable[[Graph, Any, Columns], Columns]
@@ -49,6 +57,8 @@ def preprocess(graph: Graph, step: Any, table: GraphTable) -> GraphTable:
         return GraphTable(graph, [joined(graph, [block for block in blocks if block.width])])
     if type(step) is TablePreprocessor:
         return GraphTable(graph, [preprocess_table(graph, step, table)])
+    if type(step) is SingleFeatures:
+        return GraphTable(graph, [in_single(graph, step, table.whole())])
     return GraphTable(graph, [_writer(step)(graph, step, table.whole())])
 
 

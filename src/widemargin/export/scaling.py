@@ -1,12 +1,14 @@
-"""Scalers and imputers of scikit-learn, as operators of a graph."""
+"""Scalers and imputers of scikit-learn, and single precision, as operators of a graph."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Array
 from .columns import Columns, joined
 from .graph import Graph
 
@@ -32,6 +34,21 @@ def by_largest(graph: Graph, step: Any, x: Columns) -> Columns:
     if getattr(step, "clip", False):
         value = _clipped(graph, value, -1.0, 1.0)
     return Columns(value, x.width)
+
+
+@dataclass(frozen=True)
+class SingleFeatures:
+    """What AutoClassifier does to features: rounds them to float32, and weights them."""
+
+    weights: Array | None
+
+
+def in_single(graph: Graph, step: SingleFeatures, x: Columns) -> Columns:
+    """Round to float32 and multiply with weights in float32, so that vectors are met exactly."""
+    value = graph.cast(x.name, np.float32)
+    if step.weights is not None:
+        value = graph.op("Mul", value, graph.constant(step.weights.astype(np.float32)))
+    return Columns(graph.cast(value, np.float64), x.width)
 
 
 def by_quantiles(graph: Graph, step: Any, x: Columns) -> Columns:
