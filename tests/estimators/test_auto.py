@@ -186,6 +186,25 @@ def test_relevance_finds_the_features_that_matter():
     assert weights[2:].max() < 0.5 * weights[:2].min()
 
 
+def test_rounds_of_relevance_go_on_where_others_ended():
+    X, y = make_classification(200, 6, n_informative=2, random_state=0)
+    weight = np.ones(len(y))
+    few = relevance(X, y, weight, SETTINGS, 1)
+    many = relevance(X, y, weight, SETTINGS, 1, few)
+    np.testing.assert_array_equal(many, relevance(X, y, weight, SETTINGS, 2))
+    assert not np.array_equal(many, few)
+
+
+def test_a_rung_of_few_rows_weights_features_by_all_of_them():
+    # Curved in 2 of 60 features: 300 of the rows do not tell which, 900 do.
+    X = np.random.default_rng(0).normal(size=(1800, 60))
+    y = ((X[:, :2] ** 2).sum(axis=1) > 1.4).astype(int)
+    model = AutoClassifier(cv=2, families=["SVM, rbf", "SVM, rbf, weighted"]).fit(X, y)
+    assert model.leaderboard_["rows"].min() == 300
+    assert model.leaderboard_["name"][0] == "SVM, rbf, weighted"
+    assert model.best_score_ > 0.97
+
+
 def test_weighted_features_win_where_most_say_nothing():
     random = np.random.default_rng(0)
     X = random.normal(size=(700, 20))

@@ -48,7 +48,14 @@ def weighted(X: Any, features: Array | None) -> Any:
     return (X @ sp.diags_array(factors)).tocsr() if sp.issparse(X) else X * factors
 
 
-def relevance(X: Any, y: Any, weight: Array, settings: dict[str, Any], rounds: int) -> Array:
+def relevance(
+    X: Any,
+    y: Any,
+    weight: Array,
+    settings: dict[str, Any],
+    rounds: int,
+    start: Array | None = None,
+) -> Array:
     """Return the weights of the features, whose mean square is one.
 
     Parameters
@@ -61,10 +68,12 @@ def relevance(X: Any, y: Any, weight: Array, settings: dict[str, Any], rounds: i
         Parameters of the classifier: class weights, seed, threads, memory.
     rounds : int
         Times that weights are found anew.
+    start : array of shape (n_features,), optional
+        Weights after earlier rounds, to go on from.
     """
     X, y, weight = X[:MOST_ROWS], y[:MOST_ROWS], weight[:MOST_ROWS]
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    found = np.ones(X.shape[1])
+    found = np.ones(X.shape[1]) if start is None else start
     for _ in range(rounds):
         scaled = X * found
         gamma = resolve_gamma("scale", scaled, weight)

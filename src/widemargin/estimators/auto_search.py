@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from .auto_candidates import Candidate
+from .auto_candidates import FEW_ROUNDS, Candidate
 from .auto_relevance import MOST_ROWS, relevance, weighted
 from .auto_splits import FEW_SPLITS, Indices, Rung, Splits
 from .search_grid import SAME_SCORE, Scorer
@@ -83,9 +83,9 @@ class Problem:
             self.weight[rows],
         )
 
-    def relevance(self, rows: Indices, rounds: int) -> Array:
+    def relevance(self, rows: Indices, rounds: int, start: Array | None = None) -> Array:
         """Return weights of the features, from some rows."""
-        return relevance(*self.some(rows[:MOST_ROWS]), self.settings, rounds)
+        return relevance(*self.some(rows[:MOST_ROWS]), self.settings, rounds, start)
 
     def tested(
         self, model: Any, rows: Indices, features: Array | None = None
@@ -183,8 +183,8 @@ class Search:
         self.tested: list[Tested] = []
         # Score, seconds and convergence by candidate, rows and split.
         self._known: dict[tuple[Candidate, int, int], tuple[float, float, bool]] = {}
-        # Weights of the features by rows, split and rounds.
-        self._relevance: dict[tuple[int, int, int], Array] = {}
+        # Weights of the features by split and rounds.
+        self._relevance: dict[tuple[int, int], Array] = {}
 
     @property
     def best(self) -> Trial | None:
@@ -271,7 +271,7 @@ class Search:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what does not converge here is in the leaderboard
             rounds = path[0].family.rounds
-            features = self._features(rows, split, rounds) if rounds else None
+            features = self._features(split, rounds) if rounds else None
             X, y, weight = problem.some(train, features)
             models = estimator.fit_path(X, y, [each.C for each in path], weight)
             results = [problem.tested(model, test, features) for model in models]
@@ -282,12 +282,19 @@ class Search:
         if not self.tested:
             self.tested = tested[path[0]]
 
-    def _features(self, rows: int, split: int, rounds: int) -> Array:
-        """Return the weights of the features, from the training rows of a split."""
-        key = min(rows, MOST_ROWS), split, rounds
+    def _features(self, split: int, rounds: int) -> Array:
+        """Return the weights of the features, from all training rows of a split.
+
+        From the few rows of a rung they would say nothing of those from all, and a family that
+        lives by them would be left out.
+        """
+        key = split, rounds
         if key not in self._relevance:
-            train = self.splits.parts[split][0][: key[0]]
-            self._relevance[key] = self.problem.relevance(train, rounds)
+            # Many rounds go on where few have ended: other families ask for these, too.
+            fewer = FEW_ROUNDS if rounds > FEW_ROUNDS else 0
+            start = self._features(split, fewer) if fewer else None
+            train, _ = self.splits.parts[split]
+            self._relevance[key] = self.problem.relevance(train, rounds - fewer, start)
         return self._relevance[key]
 
     def fit_seconds(self, candidate: Candidate, rows: int) -> float | None:
