@@ -27,6 +27,10 @@ from widemargin.sites.wire import Frame, Kind, decode, encode
 
 # How far entries of a row that was found may be from 0 and 1.
 CLOSE = 0.02
+# Exchanges in which a site's z comes within a millionth of what it is sent.
+FOLLOWING = 12
+# Of the projections of rows on a random direction: so many times the length of a row.
+REACH = 4.0
 
 
 def binary_rows(n_rows: int, seed: int = 0) -> tuple[Any, Any]:
@@ -57,6 +61,7 @@ def site_of(folder: Path, X: Any, y: Any, total_rows: int, **settings: Any) -> T
         "n_features": X.shape[1],
         "row_square": 15.0,
         "sync": False,
+        "min_rows": 0,
         **settings,
     }
     neighbour = Neighbour("attacker", "tcp://127.0.0.1:7002", attacker)
@@ -118,6 +123,18 @@ class Attacker:
             return None
         self.z = np.array(z)
         return self._body(answer)
+
+    def draw_z(self, z: Any) -> Any:
+        """The same by sending z itself until the site has followed: slower, on a shorter way."""
+        q = None
+        for _ in range(FOLLOWING):
+            answer = self._exchange(z)
+            if answer.acknowledged < self.number:
+                self.refused += 1
+                return None
+            self.z += self.relaxation * (z - self.z)
+            q = self._body(answer)
+        return q
 
     def own_of(self, q: Any) -> Any:
         """Return Σ gᵢ yᵢ xᵢ over the site's rows, given its answer."""
@@ -207,46 +224,69 @@ def _findings(attacker: Attacker, claimed: set[tuple[int, ...]]) -> Findings:
     return Findings(claimed, rows, attacker.exchanges, attacker.refused)
 
 
-def active_attack(target: Target, *, exchanges: int, seed: int = 0) -> Findings:
-    """Sweep z as far as the site lets it, for so many exchanges, and collect rows."""
+def active_attack(
+    target: Target, *, exchanges: int, strength: float | None = None, seed: int = 0
+) -> Findings:
+    """Sweep z for so many exchanges, and collect rows.
+
+    Without a ``strength``, z is as long as the limit on its norm allows. With one, decisions are
+    drawn about that far, on ways that are as short as can be: for sites that limit the way. The
+    attacker then knows the site's number of rows as well.
+    """
     attacker, rng = Attacker(target), np.random.default_rng(seed)
     claimed: set[tuple[int, ...]] = set()
     length = 0.3 * target.site.links.limits.norm  # all know this bound
+    if strength is not None:
+        attacker.kappa = attacker.rho + len(target.site.local.rows.label) / target.config.total_rows
+        while attacker.exchanges < exchanges:
+            if not _sweep(attacker, rng, strength * attacker.rho, exchanges, claimed, thrifty=True):
+                break
+        return _findings(attacker, claimed)
     while not attacker.learn_kappa(length):
         length *= 0.7
         if attacker.exchanges >= exchanges or length < 1e-6:
             return _findings(attacker, claimed)
     while attacker.exchanges < exchanges:
-        before = len(claimed)
-        _sweep(attacker, rng, length, exchanges, claimed)
-        if len(claimed) == before and attacker.refused:
+        if not _sweep(attacker, rng, length, exchanges, claimed, thrifty=False):
             length *= 0.9
     return _findings(attacker, claimed)
 
 
 def _sweep(
-    attacker: Attacker, rng: Any, length: float, exchanges: int, claimed: set[tuple[int, ...]]
-) -> None:
-    """Bisect one random direction; every interval in which one row flips gives that row."""
+    attacker: Attacker,
+    rng: Any,
+    length: float,
+    exchanges: int,
+    claimed: set[tuple[int, ...]],
+    *,
+    thrifty: bool,
+) -> bool:
+    """Bisect one random direction; every interval in which one row flips gives that row.
+
+    Returns whether the site read all of it.
+    """
     direction = rng.standard_normal(attacker.size)
     direction[-1] = 0.0
-    reach = 4.0 * np.sqrt(15.0)
-    scale = length / (np.linalg.norm(direction) + reach)
+    reach = REACH * np.sqrt(15.0)
+    scale = length / (reach if thrifty else np.linalg.norm(direction) + reach)
 
     def own(b: float) -> Any:
         z = scale * direction
         z[-1] = scale * b
-        q = attacker.set_z(z)
-        q = attacker.set_z(z) if q is not None else None  # once more: the duals settle
+        if thrifty:
+            q = attacker.draw_z(z)
+        else:
+            q = attacker.set_z(z)
+            q = attacker.set_z(z) if q is not None else None  # once more: the duals settle
         return None if q is None else attacker.own_of(q)
 
-    low, high = own(-reach), own(reach)
-    if low is None or high is None:
-        return
+    low = own(-reach)
+    high = None if low is None else own(reach)
+    if high is None:
+        return False
+    # From right to left, so that the way is short.
     waiting = [(-reach, low, reach, high)]
     while waiting and attacker.exchanges < exchanges:
-        # The widest first: the narrow ones hold rows that differ little.
-        waiting.sort(key=lambda each: each[2] - each[0])
         left, at_left, right, at_right = waiting.pop()
         difference = at_left - at_right
         flips = difference[-1] / attacker.C
@@ -259,8 +299,9 @@ def _sweep(
         middle = 0.5 * (left + right)
         found = own(middle)
         if found is None:
-            return
+            return False
         waiting += [(left, at_left, middle, found), (middle, found, right, at_right)]
+    return True
 
 
 def passive_attack(target: Target, *, exchanges: int) -> Findings:

@@ -86,7 +86,9 @@ def test_a_template_says_all_there_is(tmp_path: Path) -> None:
     plain = "\n".join(
         line[2:] if line.startswith("# ") and "Left out" not in line and " = " in line else line
         for line in text.splitlines()
-        if not line.startswith(("# lam", "# robust", "# max_norm", "# zero_based", "# label"))
+        if not line.startswith(
+            ("# lam", "# robust", "# max_norm", "# max_travel", "# zero_based", "# label")
+        )
     )
     path.write_text(plain)
     assert read_config(path) == config
@@ -180,6 +182,7 @@ def test_sites_agree_if_and_only_if_they_solve_one_problem(tmp_path: Path) -> No
 def rows_of(tmp_path: Path, text: str, **changes: Any) -> Any:
     (tmp_path / "rows.csv").write_text(text)
     settings = {"data": "rows.csv", "n_sites": 2, "total_rows": 3, "n_features": 2}
+    settings["min_rows"] = 1
     write_template(tmp_path, "a", **(settings | changes))
     return read_rows(read_config(tmp_path))
 

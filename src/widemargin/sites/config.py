@@ -58,6 +58,7 @@ class SiteConfig:
     classes: tuple[Any, Any]
     diameter: int | None
     n_links: int | None
+    min_rows: int
     row_square: float
     loss: str
     C: float
@@ -75,6 +76,7 @@ class SiteConfig:
     clip: float
     trim: int
     max_norm: float | None
+    max_travel: float | None
     tol: float
     seed: int
     round_interval: float

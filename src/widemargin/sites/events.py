@@ -21,6 +21,7 @@ __all__ = ["EventLog"]
 WARNINGS = {
     "frame_rejected",
     "memory_exceeded",
+    "neighbour_out_of_limits",
     "refused",
     "row_square_unlike",
     "state_behind",

@@ -23,11 +23,15 @@ from .. import _native
 from ..core.arrays import Array
 from .config import Neighbour
 from .keys import TokenBucket
+from .travel import Journey, RowSample
 from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
 
 __all__ = ["Link", "Links"]
 
 Listener = Callable[..., None]
+
+# Reasons that name a neighbour to the operator: its numbers are not those of a sound site.
+OUT_OF_LIMITS = ("magnitude", "travel")
 
 
 @dataclass
@@ -42,8 +46,10 @@ class Link:
     sent: int = 0  # frames since the process started, like the next two
     received: int = 0
     rejected: int = 0
+    out_of_limits: int = 0  # of those rejected, frames that no sound neighbour sends
     reasons: dict[str, int] = field(default_factory=dict)
     last_heard: float | None = None  # by the monotonic clock
+    journey: Journey | None = None  # of the neighbour's vectors, where methods limit it
     # Limits the events that are reported for the link.
     news: TokenBucket = field(default_factory=lambda: TokenBucket(0.1, 5.0), repr=False)
 
@@ -59,14 +65,19 @@ class Links:
         dimension: int,
         limits: MessageLimits,
         listener: Listener,
+        sample: RowSample | None = None,
+        max_travel: float = np.inf,
     ) -> None:
         self.site, self.limits = site, limits
+        self._sample, self._max_travel = sample, max_travel
+        # By key: a neighbour that begins anew goes on with what is left to it.
+        self._journeys: dict[str, Journey] = {}
         self._agreement, self._dimension, self._listener = agreement, dimension, listener
         self.by_key: dict[str, Link] = {}
 
     def add(self, neighbour: Neighbour, slot: int) -> Link:
         """Open a link that was closed, under a new epoch."""
-        link = Link(neighbour, slot, _new_epoch(0))
+        link = Link(neighbour, slot, _new_epoch(0), journey=self._journey(neighbour.public_key))
         self.by_key[neighbour.public_key] = link
         self.site.open(slot)
         return link
@@ -110,6 +121,8 @@ class Links:
         if frame.number <= read:
             return False
         self.limits.check(self.site, link.slot, frame.numbers)
+        if link.journey is not None and self._sample is not None:
+            link.journey.go(frame.numbers[: self.site.body_size], self._sample)
         self.site.read(link.slot, frame.numbers)
         link.received += 1
         return True
@@ -119,6 +132,12 @@ class Links:
         link = self.by_key[key]
         link.rejected += 1
         link.reasons[error.reason] = count = link.reasons.get(error.reason, 0) + 1
+        if error.reason in OUT_OF_LIMITS:
+            link.out_of_limits += 1
+            if link.news.take():
+                self._listener(
+                    "neighbour_out_of_limits", neighbour=link.neighbour.name, detail=str(error)
+                )
         if count == 1:
             self._listener(
                 "frame_rejected",
@@ -151,9 +170,20 @@ class Links:
         for entry in saved:
             key = entry["public_key"]
             known = listed.get(key, Neighbour(entry["name"], "", key))
-            self.by_key[key] = Link(known, entry["slot"], entry["epoch"], entry["their_epoch"])
+            self.by_key[key] = Link(
+                known,
+                entry["slot"],
+                entry["epoch"],
+                entry["their_epoch"],
+                journey=self._journey(key),
+            )
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
+
+    def _journey(self, key: str) -> Journey | None:
+        if self._sample is None:
+            return None
+        return self._journeys.setdefault(key, Journey(self._max_travel))
 
     def _frame(self, link: Link) -> Frame:
         known = link.their_epoch != 0

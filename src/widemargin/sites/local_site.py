@@ -23,6 +23,7 @@ from ..linear.model import split_weights
 from ..linear.problem import Labels, LinearProblem
 from .config import ConfigError, SiteConfig
 from .transport import QUEUED
+from .travel import RowSample, most_travel
 from .wire import HEADER_BYTES, MessageLimits
 
 __all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
@@ -81,6 +82,14 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {config.classes[0]!r} and {config.classes[1]!r}, found {other!r}. "
             "Set `network.classes` at all sites, or `data.label` to the column of labels.",
         )
+    if len(y) < config.min_rows:
+        raise DataFileError(
+            config.data,
+            f"it has {len(y):,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
+            "site with few rows sends gives them away to its neighbours. Let it join with more "
+            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
+            "their operators may see each other's rows.",
+        )
     if len(y) > config.total_rows:
         raise DataFileError(
             config.data,
@@ -129,6 +138,23 @@ class LocalSite:
         """Limits on what is accepted from neighbours."""
         config = self.config
         return MessageLimits.of(self._setting(0), self.method, config.n_sites, config.max_norm)
+
+    @cached_property
+    def sample(self) -> RowSample | None:
+        """Rows by which neighbours' vectors are measured; None if the method sends no such."""
+        method: Any = self.method
+        if method.name != "consensus":
+            return None
+        setting = self._setting(0)
+        rho = method.rho(setting.problem.constants, setting.total_square, setting.n_links)
+        return RowSample(self.problem, rho)
+
+    @property
+    def max_travel(self) -> float:
+        """How far a neighbour's vectors may move this site's decisions in an hour."""
+        given = self.config.max_travel
+        C = self.config.classifier()._row_weight(float(self.config.total_rows))
+        return most_travel(C) if given is None else given
 
     @property
     def mean_square(self) -> float:

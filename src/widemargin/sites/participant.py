@@ -213,6 +213,8 @@ class Participant:
             dimension=self.local.problem.size,
             limits=self.local.limits,
             listener=self._listener,
+            sample=self.local.sample,
+            max_travel=self.local.max_travel,
         )
         return site
 
