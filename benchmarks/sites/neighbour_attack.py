@@ -125,7 +125,7 @@ class Attacker:
         return self._body(answer)
 
     def draw_z(self, z: Any) -> Any:
-        """The same by sending z itself until the site has followed: slower, on a shorter way."""
+        """Set z by sending it until the site has followed: slower than `set_z`, on a shorter way."""
         q = None
         for _ in range(FOLLOWING):
             answer = self._exchange(z)

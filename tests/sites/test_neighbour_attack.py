@@ -70,7 +70,7 @@ def test_a_neighbour_that_begins_anew_gets_no_new_allowance(tmp_path: Path) -> N
 
 def test_too_few_rows_are_refused_with_advice(tmp_path: Path) -> None:
     X, y = binary_rows(49)
-    with pytest.raises(DataFileError, match="fewer than `network.min_rows`, 50"):
+    with pytest.raises(DataFileError, match=r"fewer than `network\.min_rows`, 50"):
         site_of(tmp_path / "site", X, y, 2000, min_rows=50)
 
 

@@ -8,8 +8,8 @@ of the way, in units that do not depend on the data: with q the last vector that
     way += root mean square over this site's rows of (q_new - q) . x / rho
 
 that is, by how much decisions would move if the site followed at once. Sound neighbours on rows of
-binary and of Gaussian features, alike and sorted by class, C from .01 to 1, rings and stars of 2 and
-10 sites, with and without lost messages, went 2 to 42 in all in 600 rounds. The attack that takes
+binary and of Gaussian features, alike and sorted by class, C from .01 to 1, rings and stars of 2
+and 10 sites, with and without lost messages, went 2 to 42 in all in 600 rounds. The attack that takes
 all rows needs thousands; one that makes do with the same way takes some of the rows of a small
 site, and hardly any of a large one. This delays an attacker and names it. It is no guarantee:
 differential privacy is.
@@ -39,7 +39,7 @@ SECONDS_TO_REFILL = 3600.0
 def most_travel(C: float) -> float:
     """Return how far a sound neighbour's vectors may go, at a row weight of ``C``."""
     # Twice what was needed by sites with one class each, and more for larger C, as measured.
-    return 100.0 * max(1.0, C) ** 0.25
+    return 100.0 * float(max(1.0, C) ** 0.25)
 
 
 class RowSample:
