@@ -166,6 +166,10 @@ public:
     virtual double apart() const = 0;
     virtual double apart(std::int64_t) const { return apart(); }
     virtual bool content() const = 0;
+    // Noisy results about its rows that the site has let out, where the method counts them; and
+    // that so many count as let out already.
+    virtual std::int64_t releases() const { return 0; }
+    virtual void spend(std::int64_t) {}
 
     std::int64_t counter() const { return counter_; }
     std::int64_t steps() const { return steps_; }

@@ -330,6 +330,19 @@ class _GossipMethods:
         clip: float,
         trim: int,
     ) -> Self: ...
+    @classmethod
+    def private_descent(
+        cls,
+        *arguments: Any,
+        noise: float,
+        bound: float,
+        reach: float,
+        releases: int,
+        interval: int,
+        step: float,
+        momentum: float,
+        key: bytes,
+    ) -> Self: ...
 
 class _GossipNetwork(_GossipMethods):
     @classmethod
@@ -379,6 +392,8 @@ class _GossipSite(_GossipMethods):
     content: Final[bool]
     counter: Final[int]
     steps: Final[int]
+    releases: Final[int]
+    def spend(self, releases: int) -> None: ...
     message_size: Final[int]
     body_size: Final[int]
 

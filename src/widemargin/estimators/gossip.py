@@ -28,7 +28,16 @@ from ..core.training_set import (
 )
 from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import LocalEngine
-from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Topology, Tracking
+from ..gossip import (
+    Consensus,
+    Gadget,
+    NetworkFaults,
+    PrivateDescent,
+    Stopping,
+    Talking,
+    Topology,
+    Tracking,
+)
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
@@ -76,11 +85,13 @@ class GossipClassifier(
         small.
     theta : float in [0, 1), default=0.2
         With 'odm', θ: margins that deviate from 1 by at most this cost nothing.
-    solver : {'consensus', 'gadget', 'tracking'} or object, default='consensus'
+    solver : {'consensus', 'gadget', 'tracking', 'private'} or object, default='consensus'
         'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
         published method, Pegasos steps averaged by Push-Sum. 'tracking': gradients tracked by
-        Push-Sum. :class:`~widemargin.gossip.Consensus`, :class:`~widemargin.gossip.Gadget` and
-        :class:`~widemargin.gossip.Tracking` have their settings.
+        Push-Sum. 'private': noisy gradients, with differential privacy for every row.
+        :class:`~widemargin.gossip.Consensus`, :class:`~widemargin.gossip.Gadget`,
+        :class:`~widemargin.gossip.Tracking` and :class:`~widemargin.gossip.PrivateDescent` have
+        their settings.
     partners : {'all', 'one'}, default='all'
         Whether a site talks to every neighbour, or to one drawn at random.
     exchanges : int, default=1
@@ -143,6 +154,10 @@ class GossipClassifier(
         Messages and bytes sent by all sites.
     solver_ : str
         Name of the solver.
+    privacy_ : dict or None
+        With solver 'private', what is guaranteed: epsilon, delta, epsilon_spent, releases_made,
+        row_norm, noise, adjacency and so on. Other attributes that depend on rows without noise are
+        then NaN: gaps, ``label_skew_``, and objectives and accuracies in ``history_``.
     history_ : dict of arrays
         Per checkpoint: problem, round, min_accuracy, mean_accuracy, max_accuracy, min_objective,
         mean_objective and max_objective over sites, dual (the lower bound), relative_gap,
@@ -200,12 +215,13 @@ class GossipClassifier(
     estimated_gap_: float = field(init=False)
     n_messages_: int = field(init=False)
     n_bytes_: int = field(init=False)
+    privacy_: dict[str, Any] | None = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_sites": [None, AT_LEAST_ONE],
         "topology": "no_validation",
         "loss": [StrOptions({"hinge", "squared_hinge", "odm"})],
-        "solver": [StrOptions(set(METHODS)), Consensus, Gadget, Tracking],
+        "solver": [StrOptions(set(METHODS)), Consensus, Gadget, Tracking, PrivateDescent],
         "partners": [StrOptions({"all", "one"})],
         "exchanges": [AT_LEAST_ONE],
         "weights": [StrOptions({"metropolis", "random_walk"})],
@@ -249,6 +265,14 @@ class GossipClassifier(
             The fitted classifier.
         """
         self._check_parameters()
+        if self._method().name == "private" and not (
+            sample_weight is None and self.class_weight is None
+        ):
+            raise ValueError(
+                "With solver='private' every row must weigh the same: `sample_weight` and "
+                "`class_weight` must be None. Noise that hides a row of weight one does not hide "
+                "a heavier one."
+            )
         with earlier_fit_kept(self):
             _, training = self._training_set(X, y, sample_weight)
             seed = seed_of(self.random_state)

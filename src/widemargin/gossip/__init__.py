@@ -3,6 +3,8 @@
 from .averaging import average
 from .faults import NetworkFaults
 from .methods import Consensus, Gadget, Tracking
+from .privacy import PrivacyAccount
+from .private import PrivateDescent
 from .simulation import Simulation, Stopping, Talking
 from .topology import Topology, graph_of
 
@@ -10,6 +12,8 @@ __all__ = [
     "Consensus",
     "Gadget",
     "NetworkFaults",
+    "PrivacyAccount",
+    "PrivateDescent",
     "Simulation",
     "Stopping",
     "Talking",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +12,9 @@ from .. import _native
 from ..core.arrays import Array
 from ..core.losses import LossConstants
 from ..linear.problem import LinearProblem
+from .parameters import require_count as _require_count
+from .parameters import require_positive as _require_positive
+from .private import PrivateDescent
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
@@ -32,6 +34,10 @@ class NetworkSetting:
     problem: LinearProblem
     topology: Topology
     arguments: tuple[Any, ...]
+    # For methods with secret noise: the seed, and which of how many problems on the same rows.
+    seed: int = 0
+    number: int = 0
+    n_problems: int = 1
 
     @property
     def kind(self) -> type[NativeNetwork]:
@@ -49,6 +55,8 @@ class SiteSetting:
     total_rows: int  # of all sites
     row_square: float  # agreed mean squared length of a row
     n_links: int  # of the network, counting both directions
+    diameter: int = 1  # links between the sites farthest apart, at most
+    n_problems: int = 1  # on the same rows
 
     @property
     def kind(self) -> type[NativeSite]:
@@ -281,18 +289,7 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
         }
 
 
-def _require_positive(name: str, value: Any, most: float = np.inf) -> None:
-    if not isinstance(value, Real) or not 0 < float(value) <= most or np.isinf(float(value)):
-        end = "positive and finite" if np.isinf(most) else f"in (0, {most:g}]"
-        raise ValueError(f"`{name}` must be {end}; got {value!r}.")
-
-
-def _require_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"`{name}` must be a whole number from {least}; got {value!r}.")
-
-
-METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, Tracking)}
+METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, Tracking, PrivateDescent)}
 
 
 def _offset(problem: LinearProblem, batch_size: int | None) -> float:
