@@ -51,19 +51,27 @@ public:
     }
 
 private:
+    // Rows that follow each other in the training set and in the problem.
+    struct Run {
+        Index place, row, length;  // the first in the problem and in the training set
+    };
+
     // The rows that take part, with their duals moved into the loss's domain.
     void choose_rows(Index problem, const double* coef) {
         const SmallProblems& all = problems_;
         const Index positive = all.positive[problem], negative = all.negative[problem];
         const double lowest = std::isfinite(loss_.b) ? -HUGE_VAL : 0.0;
         block_.clear();
-        rows_.clear();
+        runs_.clear();
         labels_.clear();
         for (Index i = 0; i < all.rows; ++i) {
             const bool up = all.code[i] == positive;
             if (!up && negative != SmallProblems::rest && all.code[i] != negative) continue;
             const double label = up ? 1.0 : -1.0;
-            rows_.push_back(i);
+            const Index place = Index(labels_.size());
+            if (runs_.empty() || runs_.back().row + runs_.back().length != i)
+                runs_.push_back({place, i, 0});
+            ++runs_.back().length;
             labels_.push_back(label);
             const double dual = std::fmin(std::fmax(label * coef[i], lowest), all.bound[i]);
             block_.push_back({dual,
@@ -87,7 +95,9 @@ private:
             const Coordinate& c = block_[i];
             const double* line = shared_line(c);
             double* q = &set_.block[i * set_.padded];
-            for (Index j = 0; j < n; ++j) q[j] = c.label * labels_[j] * line[rows_[j]];
+            for (const Run& run : runs_)
+                for (Index j = 0; j < run.length; ++j)
+                    q[run.place + j] = c.label * labels_[run.place + j] * line[run.row + j];
             q[i] = c.diagonal;
             set_.set(i, c.dual, c.margin, c.diagonal, c.loss);
         }
@@ -159,7 +169,8 @@ private:
             lines_[i] = shared_line(block_[i]);
             if (all) continue;
             double* own = &values_[i * n];
-            for (std::size_t j = 0; j < n; ++j) own[j] = lines_[i][rows_[j]];
+            for (const Run& run : runs_)
+                std::copy_n(lines_[i] + run.row, run.length, own + run.place);
             lines_[i] = own;
         }
     }
@@ -210,8 +221,8 @@ private:
     Interrupt& interrupt_;
     // Invariant between descents: margin = label * (sum_j label_j g_j k_ij) over the problem's rows.
     std::vector<Coordinate> block_;
-    std::vector<Index> rows_;      // block_[k].row, and
-    std::vector<double> labels_;  // block_[k].label, side by side
+    std::vector<Run> runs_;       // block_[k].row: few, if the rows are sorted by class,
+    std::vector<double> labels_;  // and block_[k].label, side by side
     WorkingSet set_{0};                 // all of the block, if that is small
     std::vector<const double*> lines_;  // of the problem's kernel matrix
     std::vector<double> coef_;

@@ -7,7 +7,8 @@
 // small problems add to that:
 //
 //  1. Every kernel value is computed once, by the caller. A problem on some of the rows copies its
-//     own matrix out of the shared one, so that its lines are contiguous.
+//     own matrix out of the shared one, so that its lines are contiguous. That is faster if the rows
+//     of a class follow each other.
 //  2. A descent aims at the gap that is asked for, relative to the primal of the moment. That falls
 //     on the way, so the descent is repeated until the gap is small relative to the last primal.
 //  3. Kernel values, duals and margins are float64 throughout: the margins that the descent keeps

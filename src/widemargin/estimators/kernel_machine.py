@@ -142,12 +142,16 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         # that ray lie the last duals as they are and the last duals grown with C, which is where
         # those at their bound go. Margins are multiples too: a start costs no kernel value.
         neighbours: list[Duals] | None = None
+        problems = first._pose(training, kernel, rows)
         for label, model in path.labelled():
-            problems = model._pose(training, kernel, rows)
+            problems = replace(problems, weights=model._loss_weights(training))
             budget = Budget.of(model, seed)
             with FitProgress(label, model.tol) as progress:
                 fit = model._fit_exactly(training, problems, budget, progress, neighbours)
-            neighbours = [each.iterate for each in fit.solved]
+            if isinstance(fit, SmallFit):  # which takes starting points as they are
+                problems = replace(problems, previous=fit.coefficients())
+            else:
+                neighbours = [each.iterate for each in fit.solved]
         return path.models
 
     def _check_parameters(self) -> None:
