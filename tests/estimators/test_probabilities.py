@@ -286,9 +286,7 @@ def test_folds_on_shared_blocks_agree_with_fits_of_their_own() -> None:
             for first in (0, 10_000):  # from the solution of the whole set, from zero
                 patch.setattr(kernel_held_out, "WARM_ROWS", first)
                 patch.setattr(kernel_held_out, "FOLD_GAP", 1e-7)
-                shared = kernel_held_out.decisions_on_shared_blocks(
-                    model, folded, problems, coef, budget
-                )
+                shared = kernel_held_out.held_out_decisions(model, folded, problems, coef, budget)
                 alone = decisions_by_refits(model, folded, budget, gamma=model.gamma_)
                 order = np.argsort(np.concatenate([out for _, out in folded.splits()]))
                 expected = alone.decisions[order]

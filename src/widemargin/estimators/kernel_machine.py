@@ -49,7 +49,7 @@ from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.small_fit import SmallFit, is_small
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
-from .kernel_held_out import can_share, decisions_on_shared_blocks, scheme_of
+from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
@@ -212,7 +212,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         """Calibrate a model of the whole training set by folds of it."""
         folded = FoldedRows.of(training, pairwise=self._pairwise)
         if can_share(problems, budget):
-            held = decisions_on_shared_blocks(self, folded, problems, coef, budget)
+            held = held_out_decisions(self, folded, problems, coef, budget)
         else:
             held = decisions_by_refits(self, folded, budget, **self._chosen)
         self._set_calibration(scheme_of(problems), held, training)

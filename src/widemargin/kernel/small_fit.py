@@ -21,6 +21,7 @@ from .solvers.small_problems import (
     MOST_SHARED_ROWS,
     SmallProblems,
     least_memory,
+    threads_for,
 )
 
 
@@ -78,7 +79,7 @@ class SmallFit(ExactFit):
 
     def run_all(self) -> None:
         """Solve all problems."""
-        problems, threads = self.problems, self.small.threads(self.budget)
+        problems, threads = self.problems, threads_for(self.problems.n_rows, self.budget)
         diagonal = problems.kernel.diagonal(as_rows(problems.rows, np.float64))
         self.small.solve(problems.matrix(threads), diagonal, self.budget)
         self._finished = bool(self.small.finished.all())

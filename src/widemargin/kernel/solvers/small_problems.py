@@ -62,6 +62,68 @@ def least_memory(n_rows: int, largest: int, threads: int) -> int:
     return 8 * (n_rows**2 + threads * largest**2)
 
 
+def threads_for(n_rows: int, budget: Budget) -> int:
+    """Return the number of threads that are worth their cost."""
+    return budget.threads if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
+
+
+def decide_folds(
+    matrix: Array,
+    diagonal: Array,
+    codes: NDArray[np.int64],
+    out: NDArray[np.int64],
+    folds: list[LossTerms],
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+    coef: Array,
+    relative_gap: float,
+    budget: Budget,
+) -> tuple[Array, Array]:
+    """Solve all problems once for each fold that is left out.
+
+    Parameters
+    ----------
+    matrix, diagonal : array of shape (n_rows, n_rows) and (n_rows,)
+        Kernel values.
+    codes, out : array of shape (n_rows,)
+        The class of each row, and the fold that leaves it out, or a number that none has.
+    folds : list of LossTerms
+        Losses of all rows in each fold, those left out without weight.
+    positive, negative : array of shape (n_problems,)
+        Classes, as of :class:`SmallProblems`.
+    coef : array of shape (n_problems, n_rows)
+        Coefficients to start from.
+
+    Returns
+    -------
+    decisions : array of shape (n_rows, n_problems)
+        Those on each row by the models that left it out; 0 for rows of other classes.
+    gaps : array of shape (n_problems, n_folds)
+        Relative gaps, NaN where time ran out.
+    """
+    return _native.decide_small_folds(
+        matrix,
+        diagonal,
+        codes,
+        out,
+        folds[0].lower_margin,
+        folds[0].upper_margin,
+        np.array([each.below for each in folds]),
+        np.array([each.above for each in folds]),
+        np.array([each.bound for each in folds]),
+        positive,
+        negative,
+        coef,
+        relative_gap=relative_gap,
+        sets=min(SETS, budget.max_iter),
+        working_set=WORKING_SET_OF_FEW_ROWS,
+        whole_set=WHOLE_SET,
+        threads=threads_for(len(codes), budget),
+        seed=TIE_BREAKS,
+        stop=lambda: budget.out_of_time,
+    )
+
+
 @dataclass
 class SmallProblems:
     """Binary problems on some of the same rows, and their solutions."""
@@ -85,10 +147,6 @@ class SmallProblems:
         self.primal, self.dual = np.full(count, np.nan), np.full(count, np.nan)
         self.sets = self.sizes = np.zeros(count, dtype=np.int64)
         self.finished = np.zeros(count, dtype=np.bool_)
-
-    def threads(self, budget: Budget) -> int:
-        """Return the number of threads that are worth their cost."""
-        return budget.threads if len(self.codes) >= FEWEST_ROWS_FOR_THREADS else 1
 
     def solve(self, matrix: Array, diagonal: Array, budget: Budget) -> None:
         """Solve all problems; an interrupt leaves in ``coef`` what was found by then.
@@ -116,7 +174,7 @@ class SmallProblems:
                 sets=min(SETS, budget.max_iter),
                 working_set=WORKING_SET_OF_FEW_ROWS,
                 whole_set=WHOLE_SET,
-                threads=self.threads(budget),
+                threads=threads_for(len(self.codes), budget),
                 seed=TIE_BREAKS,
                 stop=lambda: budget.out_of_time,
             )
