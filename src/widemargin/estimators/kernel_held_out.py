@@ -32,7 +32,7 @@ from ..kernel.solvers.shared_blocks import (
     leave_out,
     rows_of_block,
 )
-from ..kernel.solvers.small_problems import decide_folds, threads_for
+from ..kernel.solvers.small_problems import MOST_SHARED_ROWS, decide_folds, threads_for
 from .held_out import FoldedRows, HeldOut
 
 # Rows to train on, and rows left out.
@@ -114,7 +114,7 @@ def _decisions_of_small(
     budget: Budget,
 ) -> tuple[Array, Array]:
     """Return decisions and gaps of all problems on one kernel matrix; a NaN if it is too large."""
-    if not splits or not is_small(problems, "auto", replace(budget, tol=wanted)):
+    if not splits or not is_small(problems, "auto", replace(budget, tol=wanted), MOST_SHARED_ROWS):
         return np.empty(0), np.array([np.nan])
     n, order = problems.n_rows, problems.tasks.by_class
     left_out = np.full(n, -1)

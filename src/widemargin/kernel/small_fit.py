@@ -25,17 +25,19 @@ from .solvers.small_problems import (
 )
 
 
-def is_small(problems: KernelProblems, solver: str, budget: Budget) -> bool:
+def is_small(
+    problems: KernelProblems, solver: str, budget: Budget, most_rows: int = MOST_ROWS
+) -> bool:
     """Whether :class:`SmallFit` is for these problems.
 
-    Their kernel must be positive semi-definite, its matrix fit into memory, and ``tol`` be larger
-    than rounding.
+    None may have more than ``most_rows`` rows, their kernel must be positive semi-definite, its
+    matrix fit into memory, and ``tol`` be larger than rounding.
     """
     if solver != "auto" or problems.n_rows > MOST_SHARED_ROWS:
         return False
     largest = problems.tasks.most_rows
     return (
-        largest <= MOST_ROWS
+        largest <= most_rows
         and problems.kernel.positive_semidefinite
         and budget.tol >= LEAST_GAP
         and least_memory(problems.n_rows, largest, budget.threads) <= budget.memory
