@@ -186,12 +186,12 @@ def rows_of(tmp_path: Path, text: str, **changes: Any) -> Any:
 
 def test_rows_are_read(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, "p,q,label\n1,2,0\n3,4,1\n", classes=[0, 1])
-    assert rows.label.tolist() == [-1, 1]
+    assert rows.codes.tolist() == [0, 1]
     assert rows.feature_names == ("p", "q")
     again = rows_of(tmp_path, "p,q,label\n1,2,0\n3,4,1\n", classes=[0, 1])
     other = rows_of(tmp_path, "p,q,label\n1,2,0\n3,5,1\n", classes=[0, 1])
     assert rows.fingerprint == again.fingerprint != other.fingerprint
-    assert rows_of(tmp_path, "1,2,01\n3,4,1\n", classes=["01", "1"]).label.tolist() == [-1, 1]
+    assert rows_of(tmp_path, "1,2,01\n3,4,1\n", classes=["01", "1"]).codes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -85,7 +86,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
         raise DataFileError(
             config.data,
             f"expected labels {_listed(config.classes)}, found {other!r}. Set "
-            " `network.classes` at all sites, or `data.label` to the column of labels.",
+            "`network.classes` at all sites, or `data.label` to the column of labels.",
         )
     if len(y) > config.total_rows:
         raise DataFileError(
@@ -114,7 +115,7 @@ class LocalSite:
     @cached_property
     def features(self) -> RandomFeatures | None:
         """The random features that rows are mapped to, if any."""
-        return features_of(self.config, self.rows.X.shape[1], self.rows.feature_names)
+        return features_of(self.config, self.rows.X.shape[1])
 
     @cached_property
     def X(self) -> Any:
@@ -338,4 +339,9 @@ def classifier_of(
     if names is not None and features is None:
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     model.__dict__.update(fitted)
-    return model if features is None else Pipeline([("features", features), ("classifier", model)])
+    if features is None:
+        return model
+    if names is not None:
+        features = copy(features)  # that of the site maps arrays without names
+        features.feature_names_in_ = np.array(names, dtype=object)
+    return Pipeline([("features", features), ("classifier", model)])

@@ -181,7 +181,7 @@ SETTINGS = (
         "network",
         _number(0),
         1.0,
-        "Mean squared length of a row as it is trained on: sets the pace of consensus only.",
+        "linear, poly: mean squared length of a row, roughly. Sets the pace of consensus only.",
     ),
     Setting(
         "loss", "model", _one_of("hinge", "squared_hinge", "odm"), "hinge", "Loss of a margin."
@@ -213,7 +213,7 @@ SETTINGS = (
     ),
     Setting("gamma", "model", _number(0), None, "Width. Left out: 1 / n_features.", 0.1),
     Setting("degree", "model", _whole(1, 20), 3, "poly: degree."),
-    Setting("coef0", "model", _number(0, zero=True), 1.0, "poly: constant term."),
+    Setting("coef0", "model", _number(0, zero=True), 0.0, "poly: constant term."),
     Setting("n_components", "model", _whole(2, 2**20), 1000, "Number of random features."),
     Setting("feature_seed", "model", _whole(0, 2**32 - 1), 0, "Draws the random features."),
     Setting("fit_intercept", "model", _FLAG, True, "Penalised intercept."),

@@ -19,25 +19,20 @@ __all__ = ["features_of", "mapped_rows"]
 ROWS_AT_ONCE = 4096
 
 
-def features_of(
-    config: SiteConfig, n_features: int, names: tuple[str, ...] | None = None
-) -> RandomFeatures | None:
+def features_of(config: SiteConfig, n_features: int) -> RandomFeatures | None:
     """Return the map of a configuration for rows of so many features; None if it is linear."""
     if config.kernel == "linear":
         return None
     features = RandomFeatures(
         config.kernel,
         n_components=config.n_components,
-        gamma=1.0 / n_features if config.gamma is None else config.gamma,
+        gamma="auto" if config.gamma is None else config.gamma,
         degree=config.degree,
         coef0=config.coef0,
         random_state=config.feature_seed,
     )
     # The map depends on the number of features and on their type only.
-    features.fit(np.zeros((2, n_features), dtype=np.float32))
-    if names is not None:
-        features.feature_names_in_ = np.array(names, dtype=object)
-    return features
+    return features.fit(np.zeros((1, n_features)))
 
 
 def mapped_rows(config: SiteConfig, features: RandomFeatures, X: Any) -> Any:
