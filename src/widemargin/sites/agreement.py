@@ -11,15 +11,19 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-__all__ = ["Agreement", "canonical", "read_digests"]
+from .keys import TokenBucket
+
+__all__ = ["Agreement", "Differences", "canonical", "read_digests"]
 
 MOST_NAMES = 256
 LONGEST_NAME = 64
+# Answers to a neighbour with other settings, per second.
+ANSWERS = 1.0 / 30.0
 
 
 def canonical(value: Any) -> Any:
@@ -65,6 +69,39 @@ class Agreement:
         """Return the names of values that differ from those with these digests."""
         mine = self.digests
         return sorted(k for k in mine.keys() | theirs.keys() if mine.get(k) != theirs.get(k))
+
+
+class Differences:
+    """Exchange of digests with neighbours that have other settings; by their public keys."""
+
+    def __init__(self, agreed: Agreement, listener: Callable[..., None]) -> None:
+        self.agreed, self._listener = agreed, listener
+        self._due: set[str] = set()
+        self._limits: dict[str, TokenBucket] = {}
+        self._reported: dict[str, list[str]] = {}
+
+    def refuse(self, key: str) -> None:
+        """Record that a neighbour's frame was refused because of its settings."""
+        if self._limits.setdefault(key, TokenBucket(ANSWERS, 1.0)).take():
+            self._due.add(key)
+
+    def answers(self) -> dict[str, bytes]:
+        """Return the payloads that are due, and regard them as sent."""
+        due, self._due = self._due, set()
+        return {key: self.agreed.to_bytes() for key in due}
+
+    def hear(self, key: str, name: str, payload: bytes) -> None:
+        """Report the settings in which a neighbour differs, once; ValueError if it is no answer."""
+        found = self.agreed.differences(read_digests(payload))
+        if found and self._reported.get(key) != found:
+            self._reported[key] = found
+            self._listener("settings_differ", neighbour=name, settings=found)
+
+    def forget(self, key: str) -> None:
+        """Forget a neighbour."""
+        self._due.discard(key)
+        self._limits.pop(key, None)
+        self._reported.pop(key, None)
 
 
 def read_digests(payload: bytes) -> dict[str, str]:

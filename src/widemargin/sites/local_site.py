@@ -21,6 +21,7 @@ from ..data import DataFileError, read
 from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ..linear.model import split_weights
 from ..linear.problem import Labels, LinearProblem
+from .agreement import Agreement
 from .config import ConfigError, SiteConfig
 from .transport import QUEUED
 from .wire import HEADER_BYTES, MessageLimits
@@ -81,7 +82,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {config.classes[0]!r} and {config.classes[1]!r}, found {other!r}. "
             "Set `network.classes` at all sites, or `data.label` to the column of labels.",
         )
-    if len(y) > config.total_rows:
+    if config.study is None and len(y) > config.total_rows:
         raise DataFileError(
             config.data,
             f"it has {len(y):,} rows, and all sites together have {config.total_rows:,} by "
@@ -115,10 +116,21 @@ class LocalSite:
         """Training method."""
         return cast(SiteMethod, self.config.classifier()._method())
 
+    @cached_property
+    def agreed(self) -> Agreement:
+        """What neighbours must share: settings, and the names of the columns in their order."""
+        names = self.rows.feature_names
+        agreed = self.config.agreed
+        return agreed if names is None else agreed.with_values(columns=list(names))
+
     @property
     def n_rows(self) -> int:
         """Number of rows of this site."""
         return len(self.rows.label)
+
+    def with_config(self, config: SiteConfig) -> LocalSite:
+        """Return the same rows with another configuration."""
+        return LocalSite(config, self.rows)
 
     def native(self, links: int) -> NativeSite:
         """Return a native site whose links are all closed."""
@@ -158,7 +170,7 @@ class LocalSite:
             links=links,
             number=zlib.crc32(config.name.encode()),
             sites=float(config.n_sites),
-            share=self.n_rows / config.total_rows,
+            share=1.0 / config.n_sites,
             seed=config.seed,
             stopping=stopping,
         )

@@ -81,10 +81,7 @@ LONGEST_NAME = 64
 _NAME: tuple[str, Check] = (
     f"a name of at most {LONGEST_NAME} printable characters, without spaces at its ends",
     lambda v: (
-        isinstance(v, str)
-        and 0 < len(v) <= LONGEST_NAME
-        and v.isprintable()
-        and v == v.strip()
+        isinstance(v, str) and 0 < len(v) <= LONGEST_NAME and v.isprintable() and v == v.strip()
     ),
 )
 _TEXT: tuple[str, Check] = ("a text", lambda v: isinstance(v, str) and bool(v.strip()))

@@ -11,7 +11,14 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["SignatureError", "check_signature", "document_bytes", "make_signer", "public_of", "sign"]
+__all__ = [
+    "SignatureError",
+    "check_signature",
+    "document_bytes",
+    "make_signer",
+    "public_of",
+    "sign",
+]
 
 # No signature of another kind of document, or of another program, is valid for a study.
 _PURPOSE = b"widemargin study v1\0"

@@ -1,8 +1,8 @@
 """A study: one signed description of what sites learn together, and of who they are.
 
-It is a JSON file, ``NAME.study``: the settings that all sites share, the columns of their tables, the
-members with their public keys, and where to enrol. Its owner signs every version; whoever has the
-first one can check the others, however they arrive. It contains no secret.
+It is a JSON file, ``NAME.study``: the settings that all sites share, the columns of their tables,
+the members with their public keys, and where to enrol. Its owner signs every version; whoever has
+the first one can check the others, however they arrive. It contains no secret.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ STUDY_SETTINGS = {
     s.name: s for s in SETTINGS if s.section in ("network", "model") and s.name not in _DERIVED
 }
 _KINDS = {s.name: s for s in SETTINGS}
-_KEYS = {
-    "name", "owner", "version", "desk", "topology", "settings", "schema", "members"
-}  # fmt: skip
+_KEYS = {"name", "owner", "version", "desk", "topology", "settings", "schema", "members"}
 
 
 class StudyError(ConfigError):
@@ -283,7 +281,7 @@ def checked_settings(values: Any) -> dict[str, Any]:
             "`lam` depends on the number of all rows, which changes as members come and go. Give "
             "`C`, the weight of one row's loss, instead."
         )
-    return values
+    return dict(values)
 
 
 def _desk(values: Any) -> Neighbour:
@@ -312,7 +310,9 @@ def checked_member(values: Any) -> Member:
     checked_value(_KINDS["name"], values["name"])
     if values["address"] is not None:
         checked_value(_KINDS["listen"], values["address"])
-    return Member(values["name"], _key("members.public_key", values["public_key"]), values["address"])
+    return Member(
+        values["name"], _key("members.public_key", values["public_key"]), values["address"]
+    )
 
 
 def _key(name: str, value: Any) -> str:

@@ -134,8 +134,8 @@ class StudyOwner:
                 same = each.name == member.name, each.public_key == member.public_key
                 if same == (True, False):
                     raise StudyError(
-                        f"there is a member {member.name!r} with another key. Take another name, or "
-                        "have the owner remove it with `widemargin study remove`."
+                        f"there is a member {member.name!r} with another key. Take another name, "
+                        "or have the owner remove it with `widemargin study remove`."
                     )
                 if same == (False, True):
                     raise StudyError(
@@ -155,9 +155,7 @@ class StudyOwner:
         """
 
         def kept(members: list[Member]) -> list[Member]:
-            left = [
-                m for m in members if m.name != name or public_key not in (None, m.public_key)
-            ]
+            left = [m for m in members if m.name != name or public_key not in (None, m.public_key)]
             if len(left) == len(members):
                 names = ", ".join(m.name for m in members) or "none"
                 raise StudyError(f"there is no such member {name!r}. Members: {names}.")

@@ -21,8 +21,8 @@ offset type    contents
 64     float64 the numbers, or bytes
 ====== ======= ===================================================================
 
-Studies and differences (see `widemargin.sites.membership` and `widemargin.sites.agreement`) are read
-whatever the sender's settings are: they are what lets sites agree.
+Studies and differences (see `membership` and `agreement`) are read whatever the sender's settings
+are: they are what lets sites agree.
 """
 
 from __future__ import annotations
