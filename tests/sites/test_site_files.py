@@ -86,7 +86,9 @@ def test_a_template_says_all_there_is(tmp_path: Path) -> None:
     plain = "\n".join(
         line[2:] if line.startswith("# ") and "Left out" not in line and " = " in line else line
         for line in text.splitlines()
-        if not line.startswith(("# lam", "# robust", "# max_norm", "# zero_based", "# label"))
+        if not line.startswith(
+            ("# lam", "# robust", "# max_norm", "# zero_based", "# label", "# study")
+        )
     )
     path.write_text(plain)
     assert read_config(path) == config
@@ -102,7 +104,7 @@ def test_a_template_must_be_completed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("name = 3", "`name` must be a text; got 3"),
+        ("name = 3", "`name` must be a name of at most 64"),
         ('listen = "nowhere"', "`listen` must be an address"),
         ("metrics_port = 70000", "`metrics_port` must be a whole number from 0 to 65535"),
         ("colour = 1", "no setting `colour`"),

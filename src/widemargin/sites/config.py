@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import tomllib
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.resources import memory_bytes
+from .agreement import Agreement
 from .keys import check_public_key, read_public_key
 from .settings import (
     REQUIRED,
@@ -24,6 +23,7 @@ from .settings import (
     checked_value,
     unknown_setting,
 )
+from .study import Study, read_study
 from .template import toml_text, write_template
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "SiteConfig",
     "add_neighbour",
     "check_settings",
+    "member_config",
     "read_config",
     "write_template",
 ]
@@ -89,15 +90,24 @@ class SiteConfig:
     sync: bool
     rate_limit: float
     max_memory: str
+    study: Study | None
+    study_file: Path | None
+    study_interval: float
     neighbours: tuple[Neighbour, ...] = field(default=())
 
     @cached_property
+    def agreed(self) -> Agreement:
+        """Settings that all sites must share; those that follow from a study's members are not."""
+        values = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
+        if self.study is not None:
+            values = {k: v for k, v in values.items() if k not in ("n_sites", "diameter")}
+            return Agreement(values | self.study.agreed)
+        return Agreement(values | {"diameter": self.longest_path, "n_links": self.network_links})
+
+    @property
     def agreement(self) -> int:
         """Digest of the settings that all sites must share."""
-        agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
-        agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
-        text = json.dumps(agreed, sort_keys=True, default=str).encode()
-        return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
+        return self.agreed.digest
 
     @property
     def longest_path(self) -> int:
@@ -173,14 +183,34 @@ def read_config(path: str | os.PathLike[str]) -> SiteConfig:
         raise ConfigError(f"{file}: {error}") from None
 
 
-def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
+def member_config(folder: Path, study: Study, **values: Any) -> SiteConfig:
+    """Return the configuration of a member of a study, before there is a file of it."""
+    text: dict[str, Any] = {"study": f"{study.name}.study"}
+    for setting in SETTINGS:
+        if values.get(setting.name) is not None:
+            table = text.setdefault(setting.section, {}) if setting.section else text
+            table[setting.key] = values[setting.name]
+    return _config(text, folder, study)
+
+
+def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> SiteConfig:
     _refuse_unknown(text)
+    study = _study(text, folder) if study is None else study
+    if study is not None:
+        text = {**text, **_of_study(study)}
     values: dict[str, Any] = {s.name: _value(s, text) for s in SETTINGS}
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
     if isinstance(values["C"], list):
         values["C"] = tuple(sorted(map(float, values["C"])))
-    neighbours = _neighbours(text.get("neighbours", []))
+    values["study"] = study
+    values["study_file"] = None if study is None else folder / text["study"]
+    if study is not None and values["label"] is None:
+        values["label"] = study.schema.label
+    if study is None:
+        neighbours = _neighbours(text.get("neighbours", []))
+    else:
+        neighbours = study.neighbours_of(read_public_key(folder))
     if (folder / "public.key").exists():
         mine = next((e for e in neighbours if e.public_key == read_public_key(folder)), None)
         if mine is not None:
@@ -204,12 +234,43 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
         raise ConfigError(
             f"`model.robust` is for `model.solver` = 'gadget'; got {config.solver!r}. Leave it out."
         )
-    if config.robust == "trim" and 2 * config.trim > len(neighbours):
+    # The neighbours of a member come and go.
+    if study is None and config.robust == "trim" and 2 * config.trim > len(neighbours):
         raise ConfigError(
             f"`model.trim` = {config.trim} leaves out {2 * config.trim} neighbours; this site has "
             f"{len(neighbours)}. Give it more, or lower `model.trim`."
         )
     return config
+
+
+def _study(text: dict[str, Any], folder: Path) -> Study | None:
+    """Return the study that a site names, or None; it must not have settings of its own then."""
+    if "study" not in text:
+        return None
+    for key in ("network", "model", "neighbours"):
+        if key in text:
+            raise ConfigError(
+                f"`{key}` and `study` exclude each other: the study has the settings and the "
+                f"members. Remove `{key}`, or `study`."
+            )
+    name = checked_value(next(s for s in SETTINGS if s.name == "study"), text["study"])
+    return read_study(folder / name)
+
+
+def _of_study(study: Study) -> dict[str, Any]:
+    """Return the sections of a configuration that a study decides."""
+    sections: dict[str, dict[str, Any]] = {"network": {}, "model": {}}
+    for setting in SETTINGS:
+        if setting.name in study.settings:
+            sections[setting.section][setting.key] = study.settings[setting.name]
+    schema = study.schema
+    sections["network"] |= {
+        "n_sites": len(study.members),
+        "diameter": study.longest_path,
+        "classes": list(schema.classes),
+        "n_features": schema.n_features or len(schema.columns),
+    }
+    return sections
 
 
 def _refuse_unknown(text: dict[str, Any]) -> None:

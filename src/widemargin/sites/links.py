@@ -39,6 +39,7 @@ class Link:
     epoch: int
     their_epoch: int = 0  # 0 if not known, like the next
     degree: int = 0  # number of the neighbour's neighbours, as it claims
+    study_version: int | None = None  # of the study that the neighbour has, as it claims
     sent: int = 0  # frames since the process started, like the next two
     received: int = 0
     rejected: int = 0
@@ -62,6 +63,7 @@ class Links:
     ) -> None:
         self.site, self.limits = site, limits
         self._agreement, self._dimension, self._listener = agreement, dimension, listener
+        self.study_version = 0  # of the study that this site has
         self.by_key: dict[str, Link] = {}
 
     def add(self, neighbour: Neighbour, slot: int) -> Link:
@@ -183,6 +185,7 @@ class Links:
             self.degree,
             self._dimension,
             numbers,
+            self.study_version,
         )
 
     def _fractions(self) -> Array:

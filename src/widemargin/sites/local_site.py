@@ -24,6 +24,7 @@ from ..estimators import RandomFeatures
 from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ..linear.model import split_weights
 from ..linear.problem import LinearProblem
+from .agreement import Agreement
 from .choice import HELD_OUT_WEIGHT, Candidates, Choice, ChoiceLimits
 from .columns import AnySite, ColumnLimits, Columns, models_of
 from .config import ConfigError, SiteConfig
@@ -88,7 +89,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {_listed(config.classes)}, found {other!r}. Set "
             "`network.classes` at all sites, or `data.label` to the column of labels.",
         )
-    if len(y) > config.total_rows:
+    if config.study is None and len(y) > config.total_rows:
         raise DataFileError(
             config.data,
             f"it has {len(y):,} rows, and all sites together have {config.total_rows:,} by "
@@ -175,10 +176,26 @@ class LocalSite:
         """Training method."""
         return cast(SiteMethod, self.config.classifier()._method())
 
+    @cached_property
+    def agreed(self) -> Agreement:
+        """What neighbours must share: settings, and the names of the columns in their order."""
+        names = self.rows.feature_names
+        agreed = self.config.agreed
+        return agreed if names is None else agreed.with_values(columns=list(names))
+
     @property
     def n_rows(self) -> int:
         """Number of rows of this site."""
         return len(self.rows.codes)
+
+    def with_config(self, config: SiteConfig) -> LocalSite:
+        """Return the same rows with another configuration."""
+        other = LocalSite(config, self.rows)
+        # The number of sites may differ, but not how rows are mapped.
+        for name in ("features", "X", "_native_rows"):
+            if name in vars(self):
+                vars(other)[name] = vars(self)[name]
+        return other
 
     def native(self, links: int) -> AnySite:
         """Return a native site, or one for each problem, whose links are all closed."""
@@ -278,7 +295,7 @@ class LocalSite:
             links=links,
             number=zlib.crc32(config.name.encode()),
             sites=float(config.n_sites),
-            share=self.n_rows / config.total_rows,
+            share=1.0 / config.n_sites,
             seed=config.seed,
             stopping=stopping,
         )

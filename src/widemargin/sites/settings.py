@@ -73,11 +73,25 @@ def _one_of(*names: str) -> tuple[str, Check]:
     return "one of " + ", ".join(repr(n) for n in names), lambda v: v in names
 
 
+def _is_address(value: Any) -> bool:
+    if not isinstance(value, str) or not value.startswith("tcp://") or not value.isprintable():
+        return False
+    host, _, port = value.removeprefix("tcp://").rpartition(":")
+    return bool(host) and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535
+
+
+LONGEST_NAME = 64
+_NAME: tuple[str, Check] = (
+    f"a name of at most {LONGEST_NAME} printable characters, without spaces at its ends",
+    lambda v: (
+        isinstance(v, str) and 0 < len(v) <= LONGEST_NAME and v.isprintable() and v == v.strip()
+    ),
+)
 _TEXT: tuple[str, Check] = ("a text", lambda v: isinstance(v, str) and bool(v.strip()))
 _FLAG: tuple[str, Check] = ("true or false", lambda v: isinstance(v, bool))
 _ADDRESS: tuple[str, Check] = (
-    "an address such as 'tcp://127.0.0.1:7001'",
-    lambda v: isinstance(v, str) and v.startswith("tcp://") and v.rpartition(":")[2].isdigit(),
+    "an address such as 'tcp://127.0.0.1:7001', with a port from 1 to 65535",
+    _is_address,
 )
 MOST_CLASSES = 1000
 _CLASSES: tuple[str, Check] = (
@@ -140,10 +154,18 @@ SECTIONS = {
 }
 
 SETTINGS = (
-    Setting("name", "", _TEXT, None, "Name of this site, for logs and tables.", "plant-1"),
+    Setting("name", "", _NAME, None, "Name of this site, for logs and tables.", "plant-1"),
     Setting("listen", "", _ADDRESS, "tcp://127.0.0.1:7001", "Where neighbours reach this site."),
     Setting(
         "metrics_port", "", _whole(0, 65535), 0, "Prometheus metrics on localhost; 0 for none."
+    ),
+    Setting(
+        "study",
+        "",
+        _TEXT,
+        None,
+        "The study that this site is a member of: it has the settings and the neighbours.",
+        "risk.study",
     ),
     Setting("data", "data", _TEXT, None, "The file; relative to this one.", "rows.csv"),
     Setting(
@@ -259,6 +281,13 @@ SETTINGS = (
         _FLAG,
         True,
         "Flush the state to the disk every round: needed to outlast a power cut, not a kill.",
+    ),
+    Setting(
+        "study_interval",
+        "running",
+        _number(0),
+        10.0,
+        "Seconds between questions to the desk of the study for new members.",
     ),
     Setting(
         "rate_limit", "running", _number(0), 200.0, "Frames a second that are read of a neighbour."
