@@ -351,6 +351,7 @@ class _GossipMethods:
         exchange: str,
         clip: float,
         trim: int,
+        total: float = 0.0,
     ) -> Self: ...
 
 class _GossipNetwork(_GossipMethods):
