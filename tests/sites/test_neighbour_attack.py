@@ -61,11 +61,12 @@ def test_a_neighbour_that_begins_anew_gets_no_new_allowance(tmp_path: Path) -> N
     target = site_of(tmp_path / "site", X, y, 2000)
     active_attack(target, exchanges=60, strength=20.0)
     link = target.site.links.by_key[target.key]
-    assert link.journey is not None
-    left = link.journey.left
+    travel = target.site.links.travel
+    assert travel is not None
+    left = travel.left(target.key)
     assert left < 60
     target.site.links._undo(link)
-    assert link.journey.left < left + 1.0
+    assert travel.left(target.key) < left + 1.0
 
 
 def test_too_few_rows_are_refused_with_advice(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a privately trained classifier may say of itself: nothing that rows show in without noise."""
+"""What a privately trained classifier may say of itself: nothing that shows rows without noise."""
 
 from __future__ import annotations
 

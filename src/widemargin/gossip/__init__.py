@@ -2,7 +2,7 @@
 
 from .averaging import average
 from .faults import NetworkFaults
-from .methods import Consensus, Gadget, Tracking
+from .methods import Consensus, Gadget, PrintedGadget, Tracking
 from .privacy import PrivacyAccount
 from .private import PrivateDescent
 from .simulation import Simulation, Stopping, Talking
@@ -12,6 +12,7 @@ __all__ = [
     "Consensus",
     "Gadget",
     "NetworkFaults",
+    "PrintedGadget",
     "PrivacyAccount",
     "PrivateDescent",
     "Simulation",

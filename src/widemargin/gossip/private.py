@@ -31,8 +31,8 @@ class PrivateDescent(BaseEstimator):  # type: ignore[misc]
 
     Sites release the gradient of their own losses with Gaussian noise, ``releases`` times, and
     average what they make of it; all else that they send is computed from these releases. Whoever
-    sees every message of a site, and may have sent it whatever he liked, learns about any one of its
-    rows at most what (ε, δ)-differential privacy allows: with the row added or removed, the
+    sees every message of a site, and may have sent it anything, learns about any one of its rows at
+    most what (ε, δ)-differential privacy allows: with the row added or removed, the
     probability of anything that he sees changes by a factor of at most :math:`e^\varepsilon`, up to
     δ.
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _native
 from ..core.arrays import Array
+from .columns import AnySite, ColumnLimits, Columns
 from .config import Neighbour
 from .keys import TokenBucket
-from .travel import Journey, RowSample
+from .travel import Travel
 from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
 
 __all__ = ["Link", "Links"]
@@ -43,13 +43,13 @@ class Link:
     epoch: int
     their_epoch: int = 0  # 0 if not known, like the next
     degree: int = 0  # number of the neighbour's neighbours, as it claims
+    study_version: int | None = None  # of the study that the neighbour has, as it claims
     sent: int = 0  # frames since the process started, like the next two
     received: int = 0
     rejected: int = 0
     out_of_limits: int = 0  # of those rejected, frames that no sound neighbour sends
     reasons: dict[str, int] = field(default_factory=dict)
     last_heard: float | None = None  # by the monotonic clock
-    journey: Journey | None = None  # of the neighbour's vectors, where methods limit it
     # Limits the events that are reported for the link.
     news: TokenBucket = field(default_factory=lambda: TokenBucket(0.1, 5.0), repr=False)
 
@@ -59,25 +59,23 @@ class Links:
 
     def __init__(
         self,
-        site: _native._GossipSite,
+        site: AnySite,
         *,
         agreement: int,
         dimension: int,
-        limits: MessageLimits,
+        limits: MessageLimits | ColumnLimits,
         listener: Listener,
-        sample: RowSample | None = None,
-        max_travel: float = np.inf,
+        travel: Travel | None = None,
     ) -> None:
         self.site, self.limits = site, limits
-        self._sample, self._max_travel = sample, max_travel
-        # By key: a neighbour that begins anew goes on with what is left to it.
-        self._journeys: dict[str, Journey] = {}
+        self.travel = travel
         self._agreement, self._dimension, self._listener = agreement, dimension, listener
+        self.study_version = 0  # of the study that this site has
         self.by_key: dict[str, Link] = {}
 
     def add(self, neighbour: Neighbour, slot: int) -> Link:
         """Open a link that was closed, under a new epoch."""
-        link = Link(neighbour, slot, _new_epoch(0), journey=self._journey(neighbour.public_key))
+        link = Link(neighbour, slot, _new_epoch(0))
         self.by_key[neighbour.public_key] = link
         self.site.open(slot)
         return link
@@ -120,9 +118,9 @@ class Links:
             return False
         if frame.number <= read:
             return False
-        self.limits.check(self.site, link.slot, frame.numbers)
-        if link.journey is not None and self._sample is not None:
-            link.journey.go(frame.numbers[: self.site.body_size], self._sample)
+        self._check(link.slot, frame.numbers)
+        if self.travel is not None:
+            self.travel.check(key, self.site, frame.numbers)
         self.site.read(link.slot, frame.numbers)
         link.received += 1
         return True
@@ -170,20 +168,23 @@ class Links:
         for entry in saved:
             key = entry["public_key"]
             known = listed.get(key, Neighbour(entry["name"], "", key))
-            self.by_key[key] = Link(
-                known,
-                entry["slot"],
-                entry["epoch"],
-                entry["their_epoch"],
-                journey=self._journey(key),
-            )
+            self.by_key[key] = Link(known, entry["slot"], entry["epoch"], entry["their_epoch"])
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
 
-    def _journey(self, key: str) -> Journey | None:
-        if self._sample is None:
-            return None
-        return self._journeys.setdefault(key, Journey(self._max_travel))
+    def begin_anew(self) -> None:
+        """Restart all links, because the problems have changed."""
+        for link in self.by_key.values():
+            self._restart(link, link.epoch, "problems_changed")
+
+    def _check(self, slot: int, numbers: Array) -> None:
+        """Raise FrameError if a message exceeds the limits."""
+        if isinstance(self.limits, ColumnLimits):
+            assert isinstance(self.site, Columns)
+            self.limits.check(self.site, slot, numbers)
+        else:
+            assert not isinstance(self.site, Columns)
+            self.limits.check(self.site, slot, numbers)
 
     def _frame(self, link: Link) -> Frame:
         known = link.their_epoch != 0
@@ -199,6 +200,7 @@ class Links:
             self.degree,
             self._dimension,
             numbers,
+            self.study_version,
         )
 
     def _fractions(self) -> Array:
