@@ -59,6 +59,7 @@ class SiteConfig:
     classes: tuple[Any, ...]
     diameter: int | None
     n_links: int | None
+    min_rows: int
     row_square: float
     loss: str
     C: float | tuple[float, ...]
@@ -83,6 +84,7 @@ class SiteConfig:
     clip: float
     trim: int
     max_norm: float | None
+    max_travel: float | None
     tol: float
     seed: int
     round_interval: float

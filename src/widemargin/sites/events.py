@@ -22,6 +22,7 @@ WARNINGS = {
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",
+    "neighbour_out_of_limits",
     "refused",
     "removed_from_study",
     "row_square_unlike",

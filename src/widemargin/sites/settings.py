@@ -206,6 +206,13 @@ SETTINGS = (
         "linear, poly: mean squared length of a row, roughly. Sets the pace of consensus only.",
     ),
     Setting(
+        "min_rows",
+        "network",
+        _whole(0),
+        50,
+        "Fewest rows of a site: what a few rows add up to gives each of them away.",
+    ),
+    Setting(
         "loss", "model", _one_of("hinge", "squared_hinge", "odm"), "hinge", "Loss of a margin."
     ),
     Setting(
@@ -268,6 +275,15 @@ SETTINGS = (
         None,
         "Longest vector that is believed. Left out: ten times what the problem allows.",
         1e6,
+    ),
+    Setting(
+        "max_travel",
+        "model",
+        _number(0),
+        None,
+        "consensus: how far a neighbour's vectors may move decisions here in an hour. Left out: "
+        "100 max(1, C)^(1/4).",
+        100.0,
     ),
     Setting("tol", "model", _number(0), 1e-3, "Relative gap at which sites are content."),
     Setting("seed", "running", _whole(0), 0, "Decides the order in which rows are visited."),
