@@ -1,7 +1,7 @@
-"""An hour of a real network whose sites are killed again and again.
+r"""An hour of a real network whose sites are killed again and again.
 
     python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30
-    python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30 --classes 3 \\
+    python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30 --classes 3 \
         --kernel rbf --components 200 --liars 1 --idle 2000
 
 Every site is a process as ``widemargin site run`` runs it, with keys of its own, talking over CURVE
