@@ -159,6 +159,14 @@ class Schema:
         columns = [replace(c, range=ranges.get(c.name, c.range)) for c in self.columns]
         return replace(self, columns=tuple(columns))
 
+    def with_levels(self, levels: Mapping[str, tuple[str, ...]]) -> Schema:
+        """Return the schema with declared levels of categories; ConfigError if one is unknown."""
+        categories = [c.name for c in self.columns if c.kind == "category"]
+        for name in levels.keys() - set(categories):
+            raise ConfigError(f"there is no category {name!r}; there are {listed(categories)}.")
+        columns = [replace(c, levels=levels.get(c.name, c.levels)) for c in self.columns]
+        return replace(self, columns=tuple(columns))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as values that JSON and TOML can hold."""
         values: dict[str, Any] = {
