@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.resources import memory_bytes
 from .keys import check_public_key, read_public_key
 from .settings import (
+    FROM_PREPARATION,
     REQUIRED,
     SECTIONS,
     SETTINGS,
@@ -28,6 +29,8 @@ from .template import toml_text, write_template
 
 if TYPE_CHECKING:
     from ..estimators.gossip import GossipClassifier
+    from .preparation import Preparation
+    from .schema import Schema
 
 __all__ = [
     "ConfigError",
@@ -83,14 +86,40 @@ class SiteConfig:
     rate_limit: float
     max_memory: str
     neighbours: tuple[Neighbour, ...] = field(default=())
+    schema: Schema | None = None
+    preparation: Preparation | None = None  # agreed by the sites; see `prepared`
 
     @cached_property
     def agreement(self) -> int:
         """Digest of the settings that all sites must share."""
+        return _digest(self._agreed)
+
+    @cached_property
+    def preparing_agreement(self) -> int:
+        """The same before the sites have agreed on a preparation."""
+        found = {"preparation", *FROM_PREPARATION}
+        return _digest({name: each for name, each in self._agreed.items() if name not in found})
+
+    @property
+    def _agreed(self) -> dict[str, Any]:
         agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
         agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
-        text = json.dumps(agreed, sort_keys=True, default=str).encode()
-        return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
+        for name in ("schema", "preparation"):
+            each = getattr(self, name)
+            agreed[name] = None if each is None else each.digest
+        return agreed
+
+    def prepared(self, preparation: Preparation) -> SiteConfig:
+        """Return the configuration with a preparation that the sites have agreed on."""
+        square = preparation.row_square
+        constant = self.intercept_scaling**2 if self.fit_intercept else 0.0
+        return replace(
+            self,
+            preparation=preparation,
+            n_features=preparation.n_features,
+            total_rows=preparation.total_rows,
+            row_square=self.row_square if square is None else square + constant,
+        )
 
     @property
     def longest_path(self) -> int:
@@ -118,6 +147,11 @@ class SiteConfig:
 
 
 _AGREED = ("network", "model")
+
+
+def _digest(values: dict[str, Any]) -> int:
+    text = json.dumps(values, sort_keys=True, default=str).encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
 
 def read_config(path: str | os.PathLike[str]) -> SiteConfig:
@@ -154,7 +188,11 @@ def read_config(path: str | os.PathLike[str]) -> SiteConfig:
 
 def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
     _refuse_unknown(text)
-    values: dict[str, Any] = {s.name: _value(s, text) for s in SETTINGS}
+    network = text.get("network", {})
+    found = REQUIRED & set(FROM_PREPARATION) if "schema" in network else set()
+    values: dict[str, Any] = {s.name: 0 if s.name in found else _value(s, text) for s in SETTINGS}
+    if values["schema"] is not None:
+        _take_schema(values, folder / values["schema"], network)
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
     neighbours = _neighbours(text.get("neighbours", []))
@@ -185,6 +223,25 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
             f"{len(neighbours)}. Give it more, or lower `model.trim`."
         )
     return config
+
+
+def _take_schema(values: dict[str, Any], path: Path, network: dict[str, Any]) -> None:
+    """Read the schema, and take the classes from it; ConfigError if the file says otherwise."""
+    from .schema import read_schema
+
+    for name in FROM_PREPARATION:
+        if name in network:
+            raise ConfigError(
+                f"`network.{name}` must be left out where there is a `network.schema`: the sites "
+                "agree on it."
+            )
+    schema = values["schema"] = read_schema(path)
+    if "classes" in network and tuple(sorted(values["classes"])) != schema.classes:
+        raise ConfigError(
+            f"`network.classes` must be those of the schema, {schema.classes}, or left out; got "
+            f"{values['classes']}."
+        )
+    values["classes"] = schema.classes
 
 
 def _refuse_unknown(text: dict[str, Any]) -> None:

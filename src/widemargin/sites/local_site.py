@@ -22,10 +22,13 @@ from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ..linear.model import split_weights
 from ..linear.problem import Labels, LinearProblem
 from .config import ConfigError, SiteConfig
+from .preparation import Preparation
+from .schema import Schema
+from .site_table import SiteTable, read_table
 from .transport import QUEUED
 from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
+__all__ = ["LocalRows", "LocalSite", "classifier_of", "model_of", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
@@ -37,6 +40,7 @@ class LocalRows:
     X: Any
     label: Labels
     feature_names: tuple[str, ...] | None
+    step: Any = None  # transformer that made the rows of a table, for the exported model
 
     @property
     def fingerprint(self) -> str:
@@ -55,6 +59,8 @@ def read_rows(config: SiteConfig) -> LocalRows:
 
     DataFileError if the file cannot be used, has other labels, or more rows than the whole network.
     """
+    if config.preparation is not None:
+        return _prepared_rows(config, config.preparation)
     texts = isinstance(config.classes[0], str)
     table = read(
         config.data,
@@ -89,6 +95,25 @@ def read_rows(config: SiteConfig) -> LocalRows:
         )
     label = np.where(y == config.classes[1], 1, -1).astype(np.int8)
     return LocalRows(canonical(table.X), label, table.feature_names)
+
+
+def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
+    """Read the table that a configuration names, by the schema of the study."""
+    return read_table(
+        config.data,
+        schema,
+        format=config.format,
+        label=config.label,
+        zero_based=config.zero_based,
+    )
+
+
+def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:
+    table = read_site_table(config, preparation.schema)
+    classes = np.array(preparation.schema.classes)
+    label = np.where(classes[table.codes] == config.classes[1], 1, -1).astype(np.int8)
+    # The model takes what the step gives it, which has no names.
+    return LocalRows(canonical(preparation.transform(table)), label, None, preparation.step(table))
 
 
 @dataclass
@@ -205,3 +230,12 @@ def classifier_of(
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     model.__dict__.update(fitted)
     return model
+
+
+def model_of(classifier: Any, rows: LocalRows) -> Any:
+    """Return what a site exports: the classifier, behind the preparation if there is one."""
+    if rows.step is None:
+        return classifier
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("preparation", rows.step), ("classifier", classifier)])

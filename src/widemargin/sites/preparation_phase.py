@@ -99,11 +99,8 @@ class PreparationPhase:
         self._key, self.n_sites, self.diameter = public_key, n_sites, diameter
         self._agreement, self._listener = agreement, listener
         self._random = np.random.default_rng()
-        self.agreed: Agreed = {}
-        self.names: Names = self.statistics.names(table)
-        self.leader = public_key
         self._ends: dict[str, _End] = {}
-        self._begin_stage()
+        self.begin_anew()
         self.set_neighbours(neighbours)
 
     # --- what the caller asks --------------------------------------------------------------------
@@ -122,6 +119,16 @@ class PreparationPhase:
     def preparation(self) -> Preparation:
         """The agreed preparation, once it is there."""
         return agreed_preparation(self.statistics, self.agreed)
+
+    def begin_anew(self) -> None:
+        """Forget everything but the table and the neighbours."""
+        self.agreed: Agreed = {}
+        self.names: Names = self.statistics.names(self.table)
+        self.leader = self._key
+        keys = list(self._ends)
+        self._ends = {}
+        self._begin_stage()
+        self.set_neighbours(keys)
 
     def set_neighbours(self, keys: Iterable[str]) -> None:
         """Change the neighbours."""

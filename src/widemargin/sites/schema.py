@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -35,7 +36,7 @@ from .schema_checks import (
 )
 from .settings import ConfigError
 
-__all__ = ["Schema", "SchemaColumn", "schema_of"]
+__all__ = ["Schema", "SchemaColumn", "read_schema", "schema_of"]
 
 # Beside name and kind.
 _FIELDS = {
@@ -207,6 +208,24 @@ def _column(values: Any, number: int) -> SchemaColumn:
     for name, value in given.items():
         given[name] = tuple(value) if isinstance(value, list) else value
     return SchemaColumn(**given)
+
+
+def read_schema(path: str | PathLike[str]) -> Schema:
+    """Read a schema from a JSON or TOML file, whole or under the key ``schema``.
+
+    ConfigError if the file cannot be used; the message names the key.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+        values = tomllib.loads(text) if not text.lstrip().startswith("{") else json.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is neither JSON nor TOML: {error}.") from None
+    try:
+        return Schema.from_dict(values.get("schema", values))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def schema_of(

@@ -7,22 +7,28 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..core.resources import memory_bytes
+from ..persistence import save
+from .column_statistics import ColumnStatistics
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .keys import read_public_key, read_secret_key
-from .local_site import LocalSite, classifier_of, read_rows
+from .local_site import LocalSite, classifier_of, model_of, read_rows
 from .participant import Participant
+from .prepare_frames import PREPARE, kind_of
+from .preparing import PreparationAnswers, PreparingSite, kept_preparation, most_bytes
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
 from .transport import Transport
+from .wire import FrameError
 
 __all__ = ["Site", "run_site"]
 
@@ -49,13 +55,35 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
     ConfigError, DataFileError, ControlError, OSError
         If it cannot start; the message says what to do.
     """
-    site = Site(config, listener or (lambda event, **fields: None))
+    told = listener or (lambda event, **fields: None)
+    if config.schema is not None and config.preparation is None:
+        prepared = _prepared(config, told)
+        if prepared is None:
+            return
+        config = prepared
+    site = Site(config, told)
+    with _stopped_by_signals(site):
+        site.run()
+
+
+def _prepared(config: SiteConfig, listener: Listener) -> SiteConfig | None:
+    """Return the configuration with the preparation of all sites; None if stopped before."""
+    kept = kept_preparation(config)
+    if kept is not None:
+        return config.prepared(kept[0])
+    preparing = PreparingSite(config, listener)
+    with _stopped_by_signals(preparing):
+        return preparing.run()
+
+
+@contextmanager
+def _stopped_by_signals(site: Site | PreparingSite) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGTERM, signal.SIGINT):
             before[each] = signal.signal(each, lambda *_: site.stop())
     try:
-        site.run()
+        yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
@@ -78,6 +106,10 @@ class Site:
         self._control = ControlServer(config.folder, self._ask)
         try:
             self._taking_part = Participant(local, read_public_key(config.folder), listener)
+            kept = kept_preparation(config)
+            self._answers = kept and PreparationAnswers(
+                config, self._taking_part.public_key, kept[1]
+            )
             self._transport = self._connected()
         except BaseException:
             self._ended = True
@@ -146,13 +178,29 @@ class Site:
 
     def _read(self) -> None:
         for key, data in self._transport.take():
+            if self._answers is not None and kind_of(data) == PREPARE:
+                self._tell_preparation(self._answers, key, data)
+                continue
             came = self._taking_part.receive(key, data)
             if came is not None:
                 self._pace.hear(key, *came)
 
+    def _tell_preparation(self, answers: PreparationAnswers, key: str, data: bytes) -> None:
+        """Tell a neighbour that came later what the others have agreed on."""
+        try:
+            answer = answers.answer(data)
+        except FrameError as error:
+            if key in self._taking_part.links.by_key:
+                self._taking_part.links.reject(key, error)
+            return
+        if answer is not None:
+            self._transport.send(key, answer)
+
     def _connected(self) -> Transport:
         config, part = self._taking_part.config, self._taking_part
         frame = part.local.check_memory(part.site.message_size, part.links.degree)
+        if config.schema is not None:
+            frame = max(frame, most_bytes(ColumnStatistics(config.schema)))
         return Transport(
             config.listen,
             public_key=part.public_key,
@@ -204,6 +252,8 @@ class Site:
         """Change to the neighbours in the file."""
         part, old = self._taking_part, self._taking_part.config
         config = read_config(old.folder / "site.toml")
+        if old.preparation is not None:
+            config = config.prepared(old.preparation)
         changed = [s.name for s in SETTINGS if getattr(config, s.name) != getattr(old, s.name)]
         if changed:
             raise ConfigError(
@@ -224,7 +274,8 @@ class Site:
         part, agreed = self._taking_part, self._pace.agreed
         names = part.local.rows.feature_names
         steps = int(part.site.steps)
-        classifier_of(part.config, part.site.model(), steps, agreed, names).save(path)
+        classifier = classifier_of(part.config, part.site.model(), steps, agreed, names)
+        save(model_of(classifier, part.local.rows), path)
         return {"path": path, "agreed": agreed}
 
     def _status(self) -> dict[str, Any]:
