@@ -19,6 +19,7 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "features_unscaled",
     "frame_rejected",
     "memory_exceeded",
     "refused",
@@ -26,6 +27,7 @@ WARNINGS = {
     "state_behind",
     "state_not_saved",
     "state_set_aside",
+    "table_note",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}

@@ -20,6 +20,7 @@ from ..persistence import save
 from .column_statistics import ColumnStatistics
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
+from .feature_sizes import sizes_advice
 from .keys import read_public_key, read_secret_key
 from .local_site import LocalSite, classifier_of, model_of, read_rows
 from .participant import Participant
@@ -299,6 +300,10 @@ class Site:
             neighbours=part.links.degree,
             steps=int(part.site.steps),
         )
+        if config.preparation is None:
+            rows = part.local.rows
+            if (fields := sizes_advice(rows.X, rows.feature_names)) is not None:
+                self._listener("features_unscaled", **fields)
         here, agreed = part.local.mean_square, config.row_square
         if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
             self._listener(
