@@ -36,7 +36,7 @@ def sizes_advice(X: Any, names: Sequence[str] | None) -> dict[str, Any] | None:
         return None
     large = np.flatnonzero(sizes > COMPARABLE * middle)
     large = large[np.argsort(-sizes[large], kind="stable")]
-    called = [names[k] if names else f"feature {k + 1}" for k in large]
+    called = [names[k] if names else f"feature {k + 1}" for k in large.tolist()]
     return {
         "columns": listed(called),
         "largest": float(sizes.max()),
