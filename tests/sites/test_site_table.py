@@ -90,7 +90,7 @@ def test_labels_must_be_classes(tmp_path: Any) -> None:
 def test_rows_without_names_are_read_by_position(tmp_path: Any) -> None:
     path = tmp_path / "rows.svm"
     path.write_text("+1 1:0.5 7:1\n-1 2:3\n")
-    rows = read_table(path, Schema((), None, (-1, 1), n_features=9))
+    rows = read_table(path, Schema((), None, (-1, 1), n_features=9), zero_based=False)
     assert rows.X.shape == (2, 9)
     np.testing.assert_array_equal(rows.codes, [1, 0])
     with pytest.raises(DataFileError, match="found libsvm, which has no names"):
