@@ -19,6 +19,7 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "features_unscaled",
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",
@@ -31,6 +32,7 @@ WARNINGS = {
     "state_not_saved",
     "state_set_aside",
     "study_refused",
+    "table_note",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}

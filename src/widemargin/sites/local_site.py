@@ -29,13 +29,16 @@ from .choice import HELD_OUT_WEIGHT, Candidates, Choice, ChoiceLimits
 from .column_travel import Way
 from .columns import AnySite, ColumnLimits, Columns, models_of
 from .config import ConfigError, SiteConfig
+from .preparation import Preparation
+from .schema import Schema
 from .scores import HeldOut, correct_rows, held_out_rows
 from .site_features import features_of, mapped_rows
+from .site_table import SiteTable, read_table
 from .transport import QUEUED
 from .travel import RowSample, most_travel
 from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
+__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
@@ -47,6 +50,7 @@ class LocalRows:
     X: Any
     codes: NDArray[np.int32]
     feature_names: tuple[str, ...] | None
+    step: Any = None  # transformer that made the rows of a table, for the exported model
 
     @property
     def fingerprint(self) -> str:
@@ -65,6 +69,8 @@ def read_rows(config: SiteConfig) -> LocalRows:
 
     DataFileError if the file cannot be used, has other labels, or more rows than the whole network.
     """
+    if config.preparation is not None:
+        return _prepared_rows(config, config.preparation)
     texts = isinstance(config.classes[0], str)
     table = read(
         config.data,
@@ -114,6 +120,28 @@ def _listed(classes: tuple[Any, ...]) -> str:
     shown = [repr(each) for each in classes]
     shown = shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
+    """Read the table that a configuration names, by the schema of the study."""
+    return read_table(
+        config.data,
+        schema,
+        format=config.format,
+        label=config.label,
+        zero_based=config.zero_based,
+    )
+
+
+def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:
+    table = read_site_table(config, preparation.schema)
+    # The model takes what the step gives it, which has no names.
+    return LocalRows(
+        canonical(preparation.transform(table)),
+        table.codes.astype(np.int32),
+        None,
+        preparation.step(table),
+    )
 
 
 @dataclass
@@ -259,7 +287,7 @@ class LocalSite:
             C = site.values[site.best]
             if (accuracies := site.accuracies) is not None:
                 history = {"C": np.array(site.values), "held_out_accuracy": np.array(accuracies)}
-        return classifier_of(
+        model = classifier_of(
             self.config,
             models_of(site),
             int(site.steps),
@@ -269,6 +297,10 @@ class LocalSite:
             history=history,
             features=self.features,
         )
+        if self.rows.step is None:
+            return model
+        steps = model.steps if isinstance(model, Pipeline) else [("classifier", model)]
+        return Pipeline([("preparation", self.rows.step), *steps])
 
     @cached_property
     def ways(self) -> list[Way]:

@@ -10,6 +10,7 @@ from typing import Any
 from ..data import FORMATS
 
 __all__ = [
+    "FROM_PREPARATION",
     "REQUIRED",
     "SECTIONS",
     "SETTINGS",
@@ -24,6 +25,8 @@ __all__ = [
 Check = Callable[[Any], bool]
 
 REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
+# What sites with a schema agree on instead; see `preparation`.
+FROM_PREPARATION = ("total_rows", "n_features", "row_square")
 
 
 class ConfigError(ValueError):
@@ -181,6 +184,14 @@ SETTINGS = (
     Setting("n_sites", "network", _whole(1), None, "Sites in the whole network.", 4),
     Setting("total_rows", "network", _whole(1), None, "Rows of all sites together.", 10000),
     Setting("n_features", "network", _whole(1, 2**24), None, "Features of a row.", 20),
+    Setting(
+        "schema",
+        "network",
+        _TEXT,
+        None,
+        "Columns, by which sites agree on scales. Left out: by position, unscaled.",
+        "schema.json",
+    ),
     Setting("classes", "network", _CLASSES, (-1, 1), "All labels, two or more."),
     Setting(
         "diameter",
