@@ -19,9 +19,11 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "features_unscaled",
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",
+    "neighbour_out_of_limits",
     "refused",
     "removed_from_study",
     "row_square_unlike",
@@ -30,6 +32,7 @@ WARNINGS = {
     "state_not_saved",
     "state_set_aside",
     "study_refused",
+    "table_note",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}
