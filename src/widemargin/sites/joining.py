@@ -21,6 +21,7 @@ from .template import UNIT_NAME, unit_text, write_template
 
 __all__ = ["join_study", "leave_study", "own_addresses"]
 
+PATIENCE = 30.0
 _LOOPBACK = ("127.", "localhost", "[::1]")
 _ANYWHERE = ("0.0.0.0", "*", "[::]")
 
@@ -116,7 +117,8 @@ def _enrolled(study: Study, member: Member, secret: str, invitation: Path | None
             f"public key {member.public_key!r}, and join with the study that he gives you then."
         )
     text = private_text(invitation, "the invitation, which the owner of the study gives you.")
-    with DeskClient(study.desk, member.public_key, secret) as desk:
+    # A desk that is started at the same time may need a while.
+    with DeskClient(study.desk, member.public_key, secret, timeout=PATIENCE) as desk:
         newest = desk.join(study, member, text.strip().encode())
     if newest.member(member.public_key) is None:
         raise EnrolmentError("the desk enrolled nobody. Try again.")
@@ -131,7 +133,7 @@ def leave_study(folder: Path) -> Study:
     if config.study is None or config.study_file is None:
         raise ConfigError(f"the site in {folder} is in no study.")
     key, secret = read_public_key(folder), read_secret_key(folder)
-    with DeskClient(config.study.desk, key, secret) as desk:
+    with DeskClient(config.study.desk, key, secret, timeout=PATIENCE) as desk:
         left = desk.leave(config.study)
     left.save(config.study_file)
     with suppress(ControlError):  # it may not run
