@@ -166,3 +166,50 @@ def test_members_come_and_go(operators: Operators) -> None:
     assert operators.excess(three, rows[rows % 4 != 1]) < 0.01
     for site in three:
         assert "state_set_aside" not in operators.logged(site)
+
+
+def test_the_commands_of_the_container_files_run(operators: Operators) -> None:
+    """The files themselves need an engine; what they run does not."""
+    yaml = pytest.importorskip("yaml")
+    deploy = Path(__file__).parents[2] / "deploy"
+    compose = yaml.safe_load((deploy / "compose.yaml").read_text())
+    assert "\nUSER 10001" in (deploy / "Containerfile").read_text()
+    ports = dict(zip(("7000", "7001"), map(str, free_ports(2)), strict=True))
+
+    def outside(words: list[str]) -> list[str]:
+        """Put defaults in place of variables, and folders and ports of here in place of those."""
+        plain = [
+            word.replace("${STUDY:-risk}", "risk").replace("${SITE:-site}", "site")
+            for word in words
+        ]
+        plain = [word.replace("${ADDRESS:-}", "") for word in plain]
+        for folder in ("study", "data", "state"):
+            plain = [word.replace(f"/{folder}/", f"{operators.folder}/{folder}/") for word in plain]
+        for port, free in ports.items():
+            plain = [word.replace(f"0.0.0.0:{port}", f"127.0.0.1:{free}") for word in plain]
+        return plain
+
+    for folder in ("study", "data", "state"):
+        (operators.folder / folder).mkdir(mode=0o700)
+    write_rows(operators.folder / "data" / "rows.csv", slice(None))
+    operators.run(
+        "study", "create", "risk", "--data", "data/rows.csv", "--label", "outcome", "--folder",
+        "study", "--desk", f"tcp://127.0.0.1:{ports['7000']}",
+    )  # fmt: skip
+    services = compose["services"]
+    operators.begin("desk", *outside(services["desk"]["command"]))
+    site = outside(services["site"]["command"])
+    operators.begin("site", *site)
+    check = outside(services["site"]["healthcheck"]["test"])
+    assert check[:2] == ["CMD", "widemargin"]
+    operators.until(lambda: bool(operators.status("state/site")))
+    operators.run(*check[2:])
+
+    # Started again, as after a crash, it needs no desk.
+    for name in ("desk", "site"):
+        operators.processes[name].kill()
+        operators.processes[name].wait()
+    operators.run(*check[2:], code=1)
+    operators.begin("site", *site)
+    operators.until(lambda: bool(operators.status("state/site")))
+    assert "state_restored" in operators.logged("site")

@@ -87,7 +87,7 @@ def join_study(
     study = read_study(path)
     make_folder(folder)
     check_not_running(folder)
-    _refuse_another(folder, study)
+    study = _newer_copy(folder, study)
     if not (folder / "secret.key").exists():
         make_keys(folder)
     key, secret = read_public_key(folder), read_secret_key(folder)
@@ -141,18 +141,20 @@ def leave_study(folder: Path) -> Study:
     return left
 
 
-def _refuse_another(folder: Path, study: Study) -> None:
-    """Raise ConfigError if a folder is that of another site than a member of the study."""
+def _newer_copy(folder: Path, study: Study) -> Study:
+    """Return the study, or the newer copy of a site that joined before.
+
+    ConfigError if the folder is that of another site than a member of the study.
+    """
     if not (folder / "site.toml").exists():
-        return
+        return study
     try:
         there = read_study(folder / f"{study.name}.study", owner=study.owner)
     except ConfigError:
-        there = None
-    if there is None:
         raise ConfigError(
             f"{folder} is the folder of another site. Name another one with --folder."
-        )
+        ) from None
+    return there if there.version > study.version else study
 
 
 def _listens_already(folder: Path) -> str | None:
