@@ -56,12 +56,19 @@ class SiteConfig:
     format: str | None
     label: str | int | None
     zero_based: bool | None
-    classes: tuple[Any, Any]
+    classes: tuple[Any, ...]
     diameter: int | None
     n_links: int | None
     row_square: float
     loss: str
-    C: float
+    C: float | tuple[float, ...]
+    holdout: float | None
+    kernel: str
+    gamma: float | None
+    degree: int
+    coef0: float
+    n_components: int
+    feature_seed: int
     lam: float | None
     upsilon: float
     theta: float
@@ -112,16 +119,30 @@ class SiteConfig:
         """Number of links of the network, counting both directions."""
         return self.n_links or max(1, 2 * self.n_sites)
 
-    def classifier(self) -> GossipClassifier:
-        """Return the estimator with these parameters; ValueError if one is out of range."""
+    @property
+    def values_of_C(self) -> tuple[float, ...]:
+        """The values of C, in ascending order."""
+        return self.C if isinstance(self.C, tuple) else (self.C,)
+
+    @property
+    def held_out_share(self) -> float:
+        """Share of the rows that scores are for; 0 if there is nothing to score."""
+        return self.holdout or (0.2 if isinstance(self.C, tuple) else 0.0)
+
+    def classifier(self, C: float | None = None) -> GossipClassifier:
+        """Return the estimator with these parameters; ValueError if one is out of range.
+
+        ``C`` is the value to take, the smallest if None.
+        """
         from ..estimators.gossip import GossipClassifier
         from ..gossip.methods import METHODS
 
         method = METHODS[self.solver]
         options = {name: getattr(self, name, None) for name in method().get_params()}
         solver = method(**{k: v for k, v in options.items() if v is not None or k == "robust"})
-        same = "loss", "C", "lam", "upsilon", "theta", "fit_intercept", "intercept_scaling", "tol"
+        same = "loss", "lam", "upsilon", "theta", "fit_intercept", "intercept_scaling", "tol"
         parameters: dict[str, Any] = {name: getattr(self, name) for name in same}
+        parameters["C"] = self.values_of_C[0] if C is None else C
         estimator = GossipClassifier(self.n_sites, solver=solver, **parameters)
         estimator._check_parameters()
         return estimator
@@ -180,6 +201,8 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
     values: dict[str, Any] = {s.name: _value(s, text) for s in SETTINGS}
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
+    if isinstance(values["C"], list):
+        values["C"] = tuple(sorted(map(float, values["C"])))
     values["study"] = study
     values["study_file"] = None if study is None else folder / text["study"]
     if study is not None and values["label"] is None:
@@ -200,6 +223,8 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
         memory_bytes(config.max_memory)
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    if isinstance(config.C, tuple) and config.lam is not None:
+        raise ConfigError("`model.lam` replaces `model.C`, which is a list. Leave one of them out.")
     if config.solver == "gadget" and config.loss != "hinge":
         raise ConfigError(
             f"`model.solver` = 'gadget' needs `model.loss` = 'hinge'; got {config.loss!r}. Take "

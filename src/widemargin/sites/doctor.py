@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
@@ -113,12 +114,14 @@ def _of_study(config: SiteConfig) -> Iterator[Finding]:
 
 def _rows(config: SiteConfig) -> str:
     rows = read_rows(config)
-    of_second = int((rows.label > 0).sum())
-    if not len(rows.label):
+    if not len(rows.codes):
         raise ValueError(f"{config.data} has no rows.")
-    return (
-        f"{len(rows.label):,} rows of {config.data}, {of_second:,} of class {config.classes[1]!r}"
-    )
+    counts = np.bincount(rows.codes, minlength=len(config.classes)).tolist()
+    shown = [
+        f"{count:,} of class {label!r}" for label, count in zip(config.classes, counts, strict=True)
+    ]
+    more = f" and {len(shown) - 5} other classes" if len(shown) > 5 else ""
+    return f"{len(rows.codes):,} rows of {config.data}: {', '.join(shown[:5])}{more}"
 
 
 def _listening(config: SiteConfig, status: dict[str, Any] | None) -> Finding:

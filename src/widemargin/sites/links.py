@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _native
 from ..core.arrays import Array
+from .columns import AnySite, ColumnLimits, Columns
 from .config import Neighbour
 from .keys import TokenBucket
 from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
@@ -54,11 +54,11 @@ class Links:
 
     def __init__(
         self,
-        site: _native._GossipSite,
+        site: AnySite,
         *,
         agreement: int,
         dimension: int,
-        limits: MessageLimits,
+        limits: MessageLimits | ColumnLimits,
         listener: Listener,
     ) -> None:
         self.site, self.limits = site, limits
@@ -111,7 +111,7 @@ class Links:
             return False
         if frame.number <= read:
             return False
-        self.limits.check(self.site, link.slot, frame.numbers)
+        self._check(link.slot, frame.numbers)
         self.site.read(link.slot, frame.numbers)
         link.received += 1
         return True
@@ -156,6 +156,20 @@ class Links:
             self.by_key[key] = Link(known, entry["slot"], entry["epoch"], entry["their_epoch"])
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
+
+    def begin_anew(self) -> None:
+        """Restart all links, because the problems have changed."""
+        for link in self.by_key.values():
+            self._restart(link, link.epoch, "problems_changed")
+
+    def _check(self, slot: int, numbers: Array) -> None:
+        """Raise FrameError if a message exceeds the limits."""
+        if isinstance(self.limits, ColumnLimits):
+            assert isinstance(self.site, Columns)
+            self.limits.check(self.site, slot, numbers)
+        else:
+            assert not isinstance(self.site, Columns)
+            self.limits.check(self.site, slot, numbers)
 
     def _frame(self, link: Link) -> Frame:
         known = link.their_epoch != 0

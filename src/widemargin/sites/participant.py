@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _native
-from ..gossip.methods import NativeSite
 from ..persistence.atomic_write import TEMPORARY_SUFFIX, write_atomically
 from .agreement import Differences
+from .choice import Choice, followed
+from .columns import AnySite, Columns
 from .config import SiteConfig
 from .links import Links
 from .local_site import LocalSite
@@ -58,7 +58,7 @@ class SavedState:
         return float(masses["held"] + sum(masses["sent"]) - sum(masses["received"]))
 
 
-def masses_of(site: _native._GossipSite, *, models: bool = False) -> dict[str, Any] | None:
+def masses_of(site: AnySite, *, models: bool = False) -> dict[str, Any] | None:
     """Return the mass that a site holds, and the mass sent and received through each link.
 
     The Push-Sum is that of figures, which every method has, or of models, which may be None.
@@ -159,18 +159,44 @@ class Participant:
                 data,
                 agreement=self.local.agreed.digest,
                 dimension=self.local.problem.size,
-                count=self.site.message_size,
+                count=self.message_sizes,
             )
             if frame.kind in (Kind.STUDY, Kind.DIFFERENCE):
                 self._be_told(key, frame)
                 return None
             self.links.by_key[key].study_version = frame.study_version
+            frame = self._followed(key, frame)
             return frame, self.links.receive(key, frame)
         except FrameError as error:
             self.links.reject(key, error)
             if error.reason == "agreement":
                 self._differences.refuse(key)
             return None
+
+    @property
+    def message_sizes(self) -> frozenset[int]:
+        """Sizes of messages that neighbours may send, in numbers."""
+        if isinstance(self.site, Columns):
+            return self.site.message_sizes
+        return frozenset({self.site.message_size})
+
+    def _followed(self, key: str, frame: Frame) -> Frame:
+        """Follow a neighbour's choice of C; return the frame as it is read here."""
+        if not isinstance(self.site, Choice):
+            return frame
+        frame, changed = followed(self.site, self.links, frame)
+        if changed:
+            self._report_choice(self.links.by_key[key].neighbour.name)
+        return frame
+
+    def _report_choice(self, heard_from: str | None) -> None:
+        assert isinstance(self.site, Choice)
+        chosen, table = self.site.chosen, self.site.table
+        assert chosen is not None
+        scores = None if table is None else [round(each, 5) for each in table]
+        self._listener(
+            "C_chosen", C=self.site.values[chosen], held_out_accuracy=scores, heard_from=heard_from
+        )
 
     def answers(self) -> list[tuple[str, bytes]]:
         """Return frames for neighbours with an older study or with other settings."""
@@ -193,7 +219,10 @@ class Participant:
 
     def round(self) -> dict[str, bytes]:
         """Take one step, save the state, and return the message to each neighbour."""
+        undecided = isinstance(self.site, Choice) and self.site.chosen is None
         self.site.combine()
+        if undecided and isinstance(self.site, Choice) and self.site.chosen is not None:
+            self._report_choice(None)
         self.site.step()
         frames = {key: encode(frame) for key, frame in self.links.frames().items()}
         self.rounds += 1
@@ -253,7 +282,7 @@ class Participant:
             self.site = self.links.site = site
             self.links.limits = self.local.limits
 
-    def _linked(self, site: NativeSite) -> NativeSite:
+    def _linked(self, site: AnySite) -> AnySite:
         """Return a native site, after creating its links, which are closed."""
         self.links = Links(
             site,
@@ -266,7 +295,7 @@ class Participant:
             self.links.study_version = self.config.study.version
         return site
 
-    def _restored(self) -> NativeSite | None:
+    def _restored(self) -> AnySite | None:
         """Return the saved site; set aside a state that cannot be trusted."""
         try:
             saved = self._store.load()
@@ -275,7 +304,7 @@ class Participant:
             self._listener("state_set_aside", reason=str(error), path=str(self._store.set_aside()))
             return None
 
-    def _from_saved(self, saved: SavedState) -> NativeSite:
+    def _from_saved(self, saved: SavedState) -> AnySite:
         header = saved.header
         for name, now, what in (
             ("agreement", self.local.agreed.digest, "settings or columns have changed"),

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..core.resources import memory_bytes
+from ..persistence.model_file import save
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .desk_watch import DeskWatch
 from .keys import read_public_key, read_secret_key
-from .local_site import LocalSite, classifier_of, read_rows
+from .local_site import LocalSite, read_rows
 from .participant import Participant
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
@@ -131,7 +132,7 @@ class Site:
             event = "awake" if was else "resting"
             self._listener(event, steps=int(part.site.steps), agreed=self._pace.agreed)
         if self._history.due:
-            self._history.note(part.site, part.local.problem)
+            self._history.note(part.site, part.local)
             if not np.isfinite(part.site.model()).all():
                 raise FloatingPointError(
                     "the model grew beyond all bounds: scale the features, or take "
@@ -190,7 +191,7 @@ class Site:
 
     def _change_neighbours(self, config: SiteConfig) -> dict[str, list[str]]:
         part = self._taking_part
-        part.local.check_memory(part.site.message_size, len(config.neighbours))
+        part.local.check_memory(max(part.message_sizes), len(config.neighbours))
         fields = part.set_neighbours(config)
         self._transport.set_neighbours(config.neighbours)
         self._pace.fresh &= part.links.by_key.keys()
@@ -199,7 +200,7 @@ class Site:
 
     def _connected(self) -> Transport:
         config, part = self._taking_part.config, self._taking_part
-        frame = part.local.check_memory(part.site.message_size, part.links.degree)
+        frame = part.local.check_memory(max(part.message_sizes), part.links.degree)
         return Transport(
             config.listen,
             public_key=part.public_key,
@@ -281,9 +282,7 @@ class Site:
         if not isinstance(path, str) or not Path(path).is_absolute():
             raise ValueError(f"`path` must be an absolute path; got {path!r}.")
         part, agreed = self._taking_part, self._pace.agreed
-        names = part.local.rows.feature_names
-        steps = int(part.site.steps)
-        classifier_of(part.config, part.site.model(), steps, agreed, names).save(path)
+        save(part.local.exported(part.site, agreed), path)
         return {"path": path, "agreed": agreed}
 
     def _status(self) -> dict[str, Any]:
@@ -307,7 +306,7 @@ class Site:
             neighbours=part.links.degree,
             steps=int(part.site.steps),
         )
-        here, agreed = part.local.mean_square, config.row_square
+        here, agreed = part.local.mean_square, part.local.row_square
         if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
             self._listener(
                 "row_square_unlike",

@@ -28,6 +28,7 @@ are: they are what lets sites agree.
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Self
@@ -118,11 +119,14 @@ def bytes_frame(kind: Kind, payload: bytes, *, study_version: int = 0) -> bytes:
     return encode(Frame(kind, 0, 0, 0, 0, 0, 0, 0, np.empty(0), study_version, payload))
 
 
-def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
+def decode(
+    data: bytes | memoryview, *, agreement: int, dimension: int, count: int | Collection[int]
+) -> Frame:
     """Read a frame and check it as far as possible without the link.
 
     ``agreement`` and ``dimension`` are the values of this site, which the sender must share,
-    ``count`` the number of numbers in an exchange. FrameError if the frame is invalid.
+    ``count`` the number of numbers in an exchange, or those that are possible. FrameError if the
+    frame is invalid.
     """
     if len(data) < HEADER_BYTES:
         raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
@@ -145,8 +149,11 @@ def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: i
         )
     if size != dimension:
         raise FrameError("dimension", f"models have {dimension} weights here; got {size}.")
-    if given != (count if kind == Kind.EXCHANGE else 0) or len(data) != HEADER_BYTES + 8 * given:
-        raise FrameError("length", f"an exchange has {count} numbers; got {given}.")
+    counts = (count,) if isinstance(count, int) else count
+    allowed = counts if kind == Kind.EXCHANGE else (0,)
+    if given not in allowed or len(data) != HEADER_BYTES + 8 * given:
+        shown = " or ".join(map(str, sorted(counts)))
+        raise FrameError("length", f"an exchange has {shown} numbers; got {given}.")
     if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
         raise FrameError("epoch", "epochs must be positive and below 2**62.")
     if number > MOST_NUMBER or read > MOST_NUMBER or (number == 0) != (kind == Kind.GREETING):
