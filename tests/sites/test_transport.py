@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from site_folders import free_ports
 
-from widemargin.sites import transport
+from widemargin.sites import sockets, transport
 from widemargin.sites.config import Neighbour
 from widemargin.sites.keys import make_keys, read_secret_key
 from widemargin.sites.transport import QUEUED, Transport
@@ -88,7 +88,7 @@ def test_those_who_are_not_listed_any_more_are_not_heard(ends: Ends) -> None:
 def test_one_who_was_refused_at_first_gets_through_later(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "_RECONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(sockets, "RECONNECT_SECONDS", 0.5)
     one, two = ends.open(0, 1), ends.open(1, 2)
     until(lambda: (one.send(ends.key(1), b"frame"), (1, "refused") in ends.events)[1])
     two.set_neighbours([ends.neighbours[0]])

@@ -19,9 +19,11 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "crowded",
     "frame_rejected",
     "memory_exceeded",
     "refused",
+    "relay_failed",
     "row_square_unlike",
     "state_behind",
     "state_not_saved",

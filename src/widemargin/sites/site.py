@@ -17,12 +17,14 @@ import numpy as np
 from ..core.resources import memory_bytes
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
+from .descriptors import raise_limit
 from .keys import read_public_key, read_secret_key
 from .local_site import LocalSite, classifier_of, read_rows
 from .participant import Participant
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
 from .transport import Transport
+from .wire import FrameError
 
 __all__ = ["Site", "run_site"]
 
@@ -49,6 +51,7 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
     ConfigError, DataFileError, ControlError, OSError
         If it cannot start; the message says what to do.
     """
+    raise_limit()
     site = Site(config, listener or (lambda event, **fields: None))
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
@@ -116,7 +119,7 @@ class Site:
         part, was = self._taking_part, self._pace.resting
         self._pace.begin_round()
         for key, frame in self._frames().items():
-            part.links.by_key[key].sent += self._transport.send(key, frame)
+            self._transport.send(key, frame)
         self._pace.end_round()
         self._transport.check_memory()
         if self._pace.resting != was:
@@ -146,7 +149,12 @@ class Site:
 
     def _read(self) -> None:
         for key, data in self._transport.take():
-            came = self._taking_part.receive(key, data)
+            try:
+                came = self._taking_part.receive(key, data)
+            except Exception as error:  # nothing that a neighbour sends may end the site
+                fault = FrameError("unexpected", f"{type(error).__name__}: {error}")
+                self._taking_part.links.reject(key, fault)
+                continue
             if came is not None:
                 self._pace.hear(key, *came)
 
@@ -163,6 +171,7 @@ class Site:
             neighbours=config.neighbours,
             arrived=self._wake,
             listener=self._listener,
+            folder=Path(config.folder),
         )
 
     # --- commands --------------------------------------------------------------------------------
