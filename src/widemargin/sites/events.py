@@ -28,6 +28,7 @@ WARNINGS = {
     "state_behind",
     "state_not_saved",
     "state_set_aside",
+    "transport_failed",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}

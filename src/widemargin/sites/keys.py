@@ -170,14 +170,13 @@ class Gate:
         """Answer one query of libzmq."""
         if len(question) < 6:
             return [b"1.0", question[1] if len(question) > 1 else b"", b"500", b"", b"", b""]
-        version, number, _, place, routing_id, mechanism, *credentials = question
+        version, number, _, place, _, mechanism, *credentials = question
         key = ""
         if mechanism == b"CURVE" and len(credentials) == 1 and len(credentials[0]) == 32:
             key = z85.encode(credentials[0]).decode()
         status, text = b"400", b"no"
         bucket = self._connecting.get(key)
-        # Sites choose no routing id: one might be that of another's connection.
-        if bucket is not None and not routing_id:
+        if bucket is not None:
             status, text = (b"200", b"ok") if bucket.take() else (b"300", b"later")
         address: str | None = place.decode("ascii", "replace")
         if self.judge is not None:

@@ -51,6 +51,14 @@ class _Way:
     route: bytes | None = None  # routing id of its own connection
 
 
+@dataclass
+class _Window:
+    """Time in which the number of frames read is limited."""
+
+    began: float = 0.0
+    count: int = 0
+
+
 class Sockets:
     """Sends and receives the frames of all peers, from its own thread.
 
@@ -115,35 +123,42 @@ class Sockets:
     def _run(self) -> None:
         self._poller.register(self._answering, zmq.POLLIN)
         self._poller.register(self._woken.fileno(), zmq.POLLIN)
-        began, count = time.monotonic(), 0
+        window = _Window()
         while not self._ended.is_set():
-            now = time.monotonic()
-            if now - began > _WINDOW:
-                began, count = now, 0
-            self._update_ways(now)
-            sources = {w.dealer: key for key, w in self._ways.items() if w.dealer is not None}
-            # Excess frames wait at their senders. libzmq alternates between connections, so a
-            # neighbour that sends too much slows down only itself.
-            crowded = count >= 10.0 + 2.0 * self._rate * len(self._ways) * _WINDOW
-            for each in (self._router, *sources):
-                self._poller.register(each, 0 if crowded else zmq.POLLIN)
-            pause = int(_WINDOW * 1000) if crowded else _POLL_MILLISECONDS
-            ready = dict(self._poller.poll(pause))
-            if self._woken.fileno() in ready:
-                with suppress(BlockingIOError):
-                    self._woken.recv(4096)
-            if self._answering in ready:
-                self._answering.send_multipart(self._gate.answer(self._answering.recv_multipart()))
-            if self._router in ready:
-                self._receive(self._router, None)
-                count += 1
-            for dealer, key in sources.items():
-                if dealer in ready:
-                    self._receive(dealer, key)
-                    count += 1
-            for way in self._ways.values():
-                while (frame := self._peers.next_to_send(way.peer)) is not None:
-                    self._send(way, frame)
+            try:
+                self._turn(window)
+            except Exception as error:  # the site must not become deaf
+                self._listener("transport_failed", error=f"{type(error).__name__}: {error}")
+                self._ended.wait(1.0)
+
+    def _turn(self, window: _Window) -> None:
+        """Answer libzmq, receive and send frames once."""
+        now = time.monotonic()
+        if now - window.began > _WINDOW:
+            window.began, window.count = now, 0
+        self._update_ways(now)
+        sources = {w.dealer: key for key, w in self._ways.items() if w.dealer is not None}
+        # Excess frames wait at their senders. libzmq alternates between connections, so a
+        # neighbour that sends too much slows down only itself.
+        crowded = window.count >= 10.0 + 2.0 * self._rate * len(self._ways) * _WINDOW
+        for each in (self._router, *sources):
+            self._poller.register(each, 0 if crowded else zmq.POLLIN)
+        ready = dict(self._poller.poll(int(_WINDOW * 1000) if crowded else _POLL_MILLISECONDS))
+        if self._woken.fileno() in ready:
+            with suppress(BlockingIOError):
+                self._woken.recv(4096)
+        if self._answering in ready:
+            self._answering.send_multipart(self._gate.answer(self._answering.recv_multipart()))
+        if self._router in ready:
+            self._receive(self._router, None)
+            window.count += 1
+        for dealer, key in sources.items():
+            if dealer in ready:
+                self._receive(dealer, key)
+                window.count += 1
+        for way in self._ways.values():
+            while (frame := self._peers.next_to_send(way.peer)) is not None:
+                self._send(way, frame)
 
     def _receive(self, source: Socket, key: str | None) -> None:
         """Read one frame; one that came through the ROUTER is from the key of its connection."""
@@ -153,14 +168,21 @@ class Sockets:
             return
         if key is None:
             key = str(parts[-1].get("User-Id"))
-            if len(parts) == 2 and key in self._ways:
-                self._ways[key].route = parts[0].bytes
+            self._note_route(key, parts[0].bytes)
             del parts[0]
         if len(parts) != 1 or key not in self._ways:
             return  # not one part, or no neighbour any more
         if self._peers.deliver(key, parts[0].bytes):
             self.bytes_received += len(parts[0])
             self._received()
+
+    def _note_route(self, key: str, route: bytes) -> None:
+        """Record the routing id of a neighbour's connection, which is nobody else's any more."""
+        for other, way in self._ways.items():
+            if other == key:
+                way.route = route
+            elif way.route == route:
+                way.route = None
 
     def _send(self, way: _Way, frame: bytes) -> None:
         """Send a frame unless it would have to wait."""

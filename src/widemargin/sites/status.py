@@ -176,9 +176,7 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
         "bytes_sent": transport.bytes_sent,
         "bytes_received": transport.bytes_received,
         "state_saved_seconds_ago": time.monotonic() - part.saved,
-        "links": [
-            _link(part, link, transport, key) for key, link in part.links.by_key.items()
-        ],
+        "links": [_link(part, link, transport, key) for key, link in part.links.by_key.items()],
         "refused_keys": transport.refused,
         "connections": transport.connections,
         "turned_away": transport.turned_away,
