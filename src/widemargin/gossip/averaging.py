@@ -21,6 +21,7 @@ class Averaging:
 
     name: ClassVar[str] = "average"
     vectors: ClassVar[int] = 1
+    one_way_links: ClassVar[bool] = True
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -75,8 +76,9 @@ def average(
     ----------
     values : array-like of shape (n_sites, size)
         The vector of each site.
-    topology : str, tuple, networkx graph, array or sparse matrix, default='ring'
-        Graph of the sites; see :func:`widemargin.gossip.topology.graph_of`.
+    topology : str, tuple, networkx graph, array, sparse matrix or list, default='ring'
+        Graph of the sites, whose links may lead one way, or the graphs of the rounds; see
+        :func:`widemargin.gossip.topology.graph_of`.
     rounds : int, default=100
         Number of rounds. The error falls by a factor of e in a mixing time of the topology.
     talking : Talking, optional

@@ -22,13 +22,17 @@ WARNINGS = {
     "crowded",
     "frame_rejected",
     "memory_exceeded",
+    "desk_unreachable",
     "refused",
     "relay_failed",
+    "removed_from_study",
     "row_square_unlike",
+    "settings_differ",
     "state_behind",
     "state_not_saved",
     "state_set_aside",
     "transport_failed",
+    "study_refused",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}
