@@ -61,12 +61,11 @@ def test_a_neighbour_that_begins_anew_gets_no_new_allowance(tmp_path: Path) -> N
     target = site_of(tmp_path / "site", X, y, 2000)
     active_attack(target, exchanges=60, strength=20.0)
     link = target.site.links.by_key[target.key]
-    travel = target.site.links.travel
-    assert travel is not None
-    left = travel.left(target.key)
+    assert link.journeys is not None
+    left = link.journeys.left
     assert left < 60
     target.site.links._undo(link)
-    assert travel.left(target.key) < left + 1.0
+    assert link.journeys.left < left + 1.0
 
 
 def test_too_few_rows_are_refused_with_advice(tmp_path: Path) -> None:

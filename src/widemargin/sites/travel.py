@@ -12,15 +12,13 @@ binary and of Gaussian features, alike and sorted by class, C from .01 to 1, rin
 and 10 sites, with and without lost messages, went 2 to 42 in all in 600 rounds. The attack that
 takes all rows needs thousands; one that makes do with the same way takes some of the rows of a
 small site, and hardly any of a large one. This delays an attacker and names it. It is no guarantee:
-differential privacy is. Every problem of a message, one per class and value of C, has a way of its
-own.
+differential privacy is.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,10 +26,9 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..linear.problem import LinearProblem
-from .columns import AnySite, Columns
 from .wire import FrameError
 
-__all__ = ["SECONDS_TO_REFILL", "Journey", "RowSample", "Travel", "most_travel"]
+__all__ = ["SECONDS_TO_REFILL", "Journey", "RowSample", "most_travel"]
 
 # Rows that stand for all; which ones, nobody outside knows.
 SAMPLED = 256
@@ -109,38 +106,3 @@ class Journey:
         self._left, self._since = left - step, time.monotonic()
         self.gone += step
         self._vector = vector.copy()
-
-
-class Travel:
-    """The ways of all neighbours' vectors.
-
-    Parameters
-    ----------
-    samples : sequence of RowSample
-        One for every problem.
-    most : float
-        How far a neighbour's vectors may move decisions in `SECONDS_TO_REFILL`.
-    """
-
-    def __init__(self, samples: Sequence[RowSample], most: float) -> None:
-        self._samples, self._most = list(samples), most
-        # By key: a neighbour that begins anew goes on with what is left to it.
-        self._ways: dict[str, list[Journey]] = {}
-
-    def check(self, key: str, site: AnySite, numbers: Array) -> None:
-        """Raise FrameError if a message leads too far."""
-        ways = self._of(key)
-        if not isinstance(site, Columns):
-            return ways[0].go(numbers[: site.body_size], self._samples[0])
-        for column, part, own in zip(site.active, site.parts, site.split(numbers), strict=True):
-            ways[column].go(own[: part.body_size], self._samples[column])
-        return None
-
-    def left(self, key: str) -> float:
-        """Return how far a neighbour may still go in the problem where that is least."""
-        return min(way.left for way in self._of(key))
-
-    def _of(self, key: str) -> list[Journey]:
-        if key not in self._ways:
-            self._ways[key] = [Journey(self._most) for _ in self._samples]
-        return self._ways[key]
