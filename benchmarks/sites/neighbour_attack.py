@@ -101,11 +101,11 @@ class Attacker:
 
     def __init__(self, target: Target) -> None:
         self.target, config = target, target.config
-        method = config.classifier()._method()
+        method: Any = config.classifier()._method()
         setting = target.site.local._setting(1)  # nothing of it but what all sites share
-        self.rho = method.rho(  # type: ignore[attr-defined]
-            setting.problem.constants, setting.total_square, setting.n_links
-        )
+        self.rho = 1.0
+        if config.solver == "consensus":
+            self.rho = method.rho(setting.problem.constants, setting.total_square, setting.n_links)
         self.relaxation, self.C = config.relaxation, config.C
         self.size = config.n_features + 1
         self.number, self.exchanges, self.refused = 0, 0, 0
@@ -150,7 +150,7 @@ class Attacker:
             number, acknowledged = self.number + 1, self._last.number
             count = self.target.site.site.message_size
             numbers = np.zeros(count)
-            numbers[: self.size] = body
+            numbers[: len(body)] = body
             numbers[-2:] = number, acknowledged
             self.number = number
         frame = Frame(
@@ -302,4 +302,47 @@ def passive_attack(target: Target, *, exchanges: int) -> Findings:
             row = row_in(seen[-1] - earlier, attacker.C)
             if row is not None:
                 claimed.add(row)
+    return _findings(attacker, claimed)
+
+
+def attack_on_private(target: Target, *, exchanges: int, seed: int = 0) -> Findings:
+    """Attack a site with differential privacy as well as a neighbour can.
+
+    The attacker sets the site's model by what it gives into the averages, and computes every noisy
+    gradient back from what the site gives. It asks at two models in turn, one at which every row's
+    slope is C and one at which rows on one side of a random plane have none, and takes the mean of
+    the differences: the noise of one release shrinks, as it would for any attacker.
+    """
+    attacker, rng = Attacker(target), np.random.default_rng(seed)
+    method: Any = target.config.classifier()._method()
+    problem = target.site.local.problem
+    options = method._options(problem, target.config.total_rows, 1, 1, bytes(32))
+    share, n_sites = 0.5, target.config.n_sites
+    direction = rng.standard_normal(attacker.size)
+    points = (np.zeros(attacker.size), 100.0 * direction / np.linalg.norm(direction))
+    given = np.zeros(attacker.size + 1)  # running sums: value, and mass last
+    received, held = np.zeros_like(given), np.append(np.zeros(attacker.size), 1.0)
+    previous, answers = None, ([], [])  # type: ignore[var-annotated]
+    while attacker.exchanges < exchanges:
+        w = points[len(answers[0]) > len(answers[1])]
+        given += np.append(w, 1.0) - held
+        frame = attacker._exchange(given)
+        if frame.acknowledged < attacker.number:
+            break
+        body = frame.numbers[: attacker.size + 1]
+        after = (body - received) / share
+        received, held = body.copy(), after * (1.0 - share)
+        change = after[:-1] - w
+        if np.abs(change).max() < 1e-12:
+            continue  # no release in this step
+        moved = 0.0 if previous is None else options["momentum"] * (w - previous)
+        release = (change - moved + options["step"] * w) / (options["step"] * n_sites)
+        answers[len(answers[0]) > len(answers[1])].append(release)
+        previous = w
+    claimed: set[tuple[int, ...]] = set()
+    if answers[1]:
+        difference = np.mean(answers[0], axis=0) - np.mean(answers[1], axis=0)
+        for candidate in (difference, np.mean(answers[0], axis=0), answers[0][0]):
+            row = np.rint(candidate[:-1] / attacker.C * np.sign(candidate[-1]))
+            claimed.add(tuple(int(x) for x in np.clip(row, 0, 1)))
     return _findings(attacker, claimed)

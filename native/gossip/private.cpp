@@ -137,6 +137,7 @@ private:
     std::int64_t late() const { return options_.releases - (options_.releases + 2) / 3; }
 
     void release() {
+        if (made_ > late()) average_in();  // what has come of the release before
         std::fill(slope_.begin(), slope_.end(), 0.0);
         CutSlopes<T> task{this->problem_, w_.data(), options_.bound, slope_.data()};
         cut_slopes_version<T>(task);
@@ -158,15 +159,15 @@ private:
             previous_[f] = before;
         }
         moving_ = 1;
-        if (made_ > late()) average_in(1.0 / double(++averaged_));
     }
-    // What was agreed before the step: the model after it still leans to this site's rows.
-    void average_in(double share) {
+    // Just before a step: just after it, the model still leans to this site's rows.
+    void average_in() {
+        const double share = 1.0 / double(++averaged_);
         for (std::size_t f = 0; f < w_.size(); ++f) average_[f] += share * (w_[f] - average_[f]);
     }
     // The last release is behind: from now on averages are averaged.
     void settle() {
-        if (averaged_ == 0) return;  // no release since the state was lost
+        average_in();
         for (std::size_t f = 0; f < w_.size(); ++f) push_.value()[f] = push_.mass() * average_[f];
         read_model();
     }

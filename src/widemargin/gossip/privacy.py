@@ -3,8 +3,8 @@ r"""Accounting of differential privacy for Gaussian noise.
 Two data sets are *adjacent* if one row of one site is added or removed. A release that adds
 Gaussian noise of standard deviation σ·Δ to a vector that one row can change by at most Δ is
 μ-Gaussian differentially private with μ = 1/σ. Releases chosen one after the other, each
-with knowledge of all before it, compose to μ = √(μ₁² + μ₂² + …), and this is exact (Dong, Roth and Su, 2022). It is the
-same as (ε, δ)-differential privacy for every ε with
+with knowledge of all before it, compose to μ = √(μ₁² + μ₂² + …), and this is exact (Dong, Roth and
+Su, 2022). It is the same as (ε, δ)-differential privacy for every ε with
 
 .. math::
 
