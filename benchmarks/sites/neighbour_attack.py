@@ -321,8 +321,10 @@ def attack_on_private(target: Target, *, exchanges: int, seed: int = 0) -> Findi
     direction = rng.standard_normal(attacker.size)
     points = (np.zeros(attacker.size), 100.0 * direction / np.linalg.norm(direction))
     given = np.zeros(attacker.size + 1)  # running sums: value, and mass last
-    received, held = np.zeros_like(given), np.append(np.zeros(attacker.size), 1.0)
-    previous, answers = None, ([], [])  # type: ignore[var-annotated]
+    # The site may have made a release, at w = 0, before it was first asked.
+    received = attacker._last.numbers[: attacker.size + 1].copy()
+    held = received * (1.0 - share) / share
+    previous, answers = np.zeros(attacker.size), ([], [])  # type: ignore[var-annotated]
     while attacker.exchanges < exchanges:
         w = points[len(answers[0]) > len(answers[1])]
         given += np.append(w, 1.0) - held
@@ -335,7 +337,7 @@ def attack_on_private(target: Target, *, exchanges: int, seed: int = 0) -> Findi
         change = after[:-1] - w
         if np.abs(change).max() < 1e-12:
             continue  # no release in this step
-        moved = 0.0 if previous is None else options["momentum"] * (w - previous)
+        moved = options["momentum"] * (w - previous)
         release = (change - moved + options["step"] * w) / (options["step"] * n_sites)
         answers[len(answers[0]) > len(answers[1])].append(release)
         previous = w
