@@ -125,7 +125,7 @@ def test_a_name_has_one_key(office: Office) -> None:
         second.join(study, Member("a", second.public_key), invitation)
     with pytest.raises(EnrolmentError, match="`name` must be"):
         second.join(study, Member("b\n", second.public_key), invitation)
-    with pytest.raises(EnrolmentError, match="must be an address"):
+    with pytest.raises(EnrolmentError, match="address` must be"):
         second.join(study, Member("b", second.public_key, "file:///etc"), invitation)
 
 

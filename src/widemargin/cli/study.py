@@ -21,14 +21,20 @@ study = typer.Typer(
 )
 
 StudyPath = Annotated[Path, typer.Argument(help="The file NAME.study.", show_default=False)]
-# Guesses that set the pace of consensus, not its result.
-USUAL_SITES, USUAL_ROWS = 5, 1000
+# A guess that sets the pace of consensus, not its result.
+USUAL_ROWS = 1000
 
 
 @study.command(cls=SettingsCommand)
 def create(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the study.", show_default=False)],
+    sites: Annotated[
+        int,
+        typer.Option(
+            "--sites", min=1, help="Sites that begin together; others may join them later."
+        ),
+    ],
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Example of a site's table: its columns become the schema."),
@@ -55,9 +61,6 @@ def create(
             "(nearest), or all (complete).",
         ),
     ] = "nearest",
-    sites: Annotated[
-        int, typer.Option("--sites", min=1, help="Sites to expect, roughly: sets the pace only.")
-    ] = USUAL_SITES,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a signed description, NAME.study, the keys of its owner and an invitation.
@@ -82,7 +85,13 @@ def create(
         make_folder(folder)
         path = folder / f"{name}.study"
         made = create_study(
-            path, name=name, desk=desk, topology=topology, settings=settings, schema=schema
+            path,
+            name=name,
+            desk=desk,
+            topology=topology,
+            settings=settings,
+            schema=schema,
+            quorum=sites,
         )
     if as_json:
         print_json({"study": str(path), "owner": made.owner, "desk_key": made.desk.public_key})
@@ -212,6 +221,7 @@ def show(path: StudyPath, as_json: options.AsJson = False) -> None:
         ("owner", found.owner),
         ("desk", f"{found.desk.address}  {found.desk.public_key}"),
         ("topology", found.topology),
+        ("begins with", f"{found.quorum} sites"),
         *((f"  {key}", str(value)) for key, value in found.settings.items()),
         ("label", str(found.schema.label)),
         ("classes", ", ".join(map(str, found.schema.classes))),

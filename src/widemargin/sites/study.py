@@ -38,7 +38,7 @@ STUDY_SETTINGS = {
     s.name: s for s in SETTINGS if s.section in ("network", "model") and s.name not in _DERIVED
 }
 _KINDS = {s.name: s for s in SETTINGS}
-_KEYS = {"name", "owner", "version", "desk", "topology", "settings", "schema", "members"}
+_KEYS = {"name", "owner", "version", "desk", "topology", "settings", "schema", "quorum", "members"}
 
 
 class StudyError(ConfigError):
@@ -75,6 +75,8 @@ class Study:
         Settings of the sections [network] and [model], by name.
     schema : Schema
         Columns and classes.
+    quorum : int
+        Sites that begin together: they wait for each other, and agree on the preparation.
     members : tuple of Member
         The sites, in the order in which they came.
     signature : str
@@ -88,6 +90,7 @@ class Study:
     topology: str
     settings: Mapping[str, Any]
     schema: Schema
+    quorum: int = 1
     members: tuple[Member, ...] = ()
     signature: str = ""
 
@@ -101,6 +104,7 @@ class Study:
             "topology": self.topology,
             "settings": {k: canonical(v) for k, v in self.settings.items()},
             "schema": self.schema.to_dict(),
+            "quorum": self.quorum,
             "members": [vars(member) for member in self.members],
         }
 
@@ -128,6 +132,14 @@ class Study:
         """Return the member with a public key, None if there is none."""
         return next((each for each in self.members if each.public_key == public_key), None)
 
+    def founders_of(self, public_key: str) -> Study | None:
+        """Return the study of the first members alone if a site is one of them, else None.
+
+        They agree on the preparation. Who comes later gets it from them.
+        """
+        first = replace(self, members=self.members[: self.quorum])
+        return first if first.member(public_key) is not None else None
+
     def neighbours_of(self, public_key: str) -> tuple[Neighbour, ...]:
         """Return the neighbours of a member; StudyError if it is none."""
         count = len(self.members)
@@ -154,6 +166,7 @@ class Study:
         for what, mine, theirs in (
             ("owner", self.owner, newer.owner),
             ("name", self.name, newer.name),
+            ("quorum", self.quorum, newer.quorum),
             ("settings", self.document()["settings"], newer.document()["settings"]),
             ("schema", self.schema.to_dict(), newer.schema.to_dict()),
         ):
@@ -256,6 +269,8 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         raise StudyError(f"`{odd}` is {'missing' if odd in _KEYS else 'no key of a study'}.")
     version = document["version"]
     _demand(type(version) is int and 1 <= version < MOST_VERSION, "version", "a number", version)
+    quorum = document["quorum"]
+    _demand(type(quorum) is int and quorum >= 1, "quorum", "a whole number from 1", quorum)
     topology = document["topology"]
     _demand(topology in list(REACH), "topology", f"one of {', '.join(REACH)}", topology)
     return {
@@ -266,6 +281,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         "topology": topology,
         "settings": checked_settings(document["settings"]),
         "schema": Schema.from_dict(document["schema"]),
+        "quorum": quorum,
         "members": _members(document["members"]),
     }
 

@@ -60,6 +60,7 @@ def create_study(
     topology: str,
     settings: Mapping[str, Any],
     schema: Schema,
+    quorum: int = 1,
 ) -> Study:
     """Write a new study without members, the keys of its owner and an invitation.
 
@@ -84,6 +85,7 @@ def create_study(
         topology,
         checked_settings(dict(settings)),
         schema,
+        quorum,
     ).signed(signer)
     Study.from_bytes(study.to_bytes())  # what is written can be read, or an error says why not
     kept = {"signing_key": signer, "desk_secret_key": desk_secret}
