@@ -220,3 +220,24 @@ def test_the_commands_of_the_container_files_run(operators: Operators) -> None:
     operators.begin("site", *site)
     operators.until(lambda: bool(operators.status("state/site")))
     assert "state_restored" in operators.logged("site")
+
+
+def test_sites_that_cannot_be_dialled_meet_at_the_relay(operators: Operators) -> None:
+    for k in range(2):
+        write_rows(operators.folder / f"rows-{k}.csv", slice(k, None, 2))
+    desk, relay = free_ports(2)
+    operators.run(
+        "study", "create", "risk", "--data", "rows-0.csv", "--label", "outcome", "--sites", "2",
+        "--C", "0.1", "--desk", f"tcp://127.0.0.1:{desk}", "--relay", f"relay://127.0.0.1:{relay}",
+    )  # fmt: skip
+    operators.begin("desk", "study", "host", "risk.study")
+    sites = ["site-0", "site-1"]
+    for k, site in enumerate(sites):
+        operators.begin(
+            site, "site", "join", "risk.study", "--name", site, "--data", f"rows-{k}.csv",
+            "--listen", "",
+        )  # fmt: skip
+    operators.until(lambda: operators.agreed(sites))
+    assert operators.excess(sites, np.arange(300)) < 0.01
+    addresses = {link["address"] for site in sites for link in operators.status(site)["links"]}
+    assert addresses == {f"relay://127.0.0.1:{relay}"}

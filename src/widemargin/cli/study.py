@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +54,13 @@ def create(
     desk: Annotated[
         str, typer.Option("--desk", help="Where sites will enrol, tcp://HOST:PORT.")
     ] = "tcp://127.0.0.1:7000",
+    relay: Annotated[
+        str | None,
+        typer.Option(
+            "--relay",
+            help="Where sites meet that cannot be dialled, relay://HOST:PORT; the desk runs it.",
+        ),
+    ] = None,
     topology: Annotated[
         str,
         typer.Option(
@@ -92,6 +100,7 @@ def create(
             settings=settings,
             schema=schema,
             quorum=sites,
+            relay=relay,
         )
     if as_json:
         print_json({"study": str(path), "owner": made.owner, "desk_key": made.desk.public_key})
@@ -178,7 +187,8 @@ def host(
     """Run the desk of a study, where sites enrol and leave, until Ctrl-C or SIGTERM.
 
     It sees names, addresses and public keys of sites, neither rows nor models. Sites that are
-    members go on without it.
+    members go on without it. If the study has a relay, it runs here, too: it passes on what sites
+    encrypt for each other.
     """
     check_transport()
     with faults_reported():
@@ -197,12 +207,24 @@ def host(
             signal.signal(each, lambda *_: ended.set())
         with closing(EventLog(found.name, log, as_json=json_log)) as listener:
             where = listen or desk_listen(found.desk.address)
-            with closing(Desk(owner, where, listener)):
+            with closing(Desk(owner, where, listener)), _relay(owner, found.relay, listener):
                 members = [member.name for member in found.members]
                 listener("desk_open", listen=where, version=found.version, members=members)
                 while not ended.wait(1.0):
                     pass
                 listener("desk_closed")
+
+
+def _relay(owner: Any, address: str | None, listener: Any) -> AbstractContextManager[Any]:
+    """Return the relay of a study, running; nothing if it has none."""
+    if address is None:
+        return nullcontext()
+    from ..sites.enrolment import desk_listen
+    from ..sites.relay import Relay
+
+    where = desk_listen(address.replace("relay://", "tcp://"))
+    listener("relay_open", listen=where)
+    return Relay(where, owner.relay_secret, owner.keys, listener=listener)
 
 
 @study.command()
@@ -220,6 +242,7 @@ def show(path: StudyPath, as_json: options.AsJson = False) -> None:
         ("study", f"{found.name}, version {found.version}, signature valid"),
         ("owner", found.owner),
         ("desk", f"{found.desk.address}  {found.desk.public_key}"),
+        ("relay", found.relay or "none"),
         ("topology", found.topology),
         ("begins with", f"{found.quorum} sites"),
         *((f"  {key}", str(value)) for key, value in found.settings.items()),

@@ -38,7 +38,18 @@ STUDY_SETTINGS = {
     s.name: s for s in SETTINGS if s.section in ("network", "model") and s.name not in _DERIVED
 }
 _KINDS = {s.name: s for s in SETTINGS}
-_KEYS = {"name", "owner", "version", "desk", "topology", "settings", "schema", "quorum", "members"}
+_KEYS = {
+    "name",
+    "owner",
+    "version",
+    "desk",
+    "topology",
+    "settings",
+    "schema",
+    "quorum",
+    "relay",
+    "members",
+}
 
 
 class StudyError(ConfigError):
@@ -68,6 +79,8 @@ class Study:
         Number that grows with every change of the members.
     desk : Neighbour
         Address and public key of the desk, where sites enrol.
+    relay : str or None
+        Address of a relay, ``relay://HOST:PORT``, where members meet that cannot be dialled.
     topology : {"ring", "nearest", "complete"}
         Which members are neighbours: those next to a member in the order of the list, the two
         nearest on either side, or all.
@@ -91,6 +104,7 @@ class Study:
     settings: Mapping[str, Any]
     schema: Schema
     quorum: int = 1
+    relay: str | None = None
     members: tuple[Member, ...] = ()
     signature: str = ""
 
@@ -105,6 +119,7 @@ class Study:
             "settings": {k: canonical(v) for k, v in self.settings.items()},
             "schema": self.schema.to_dict(),
             "quorum": self.quorum,
+            "relay": self.relay,
             "members": [vars(member) for member in self.members],
         }
 
@@ -282,6 +297,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         "settings": checked_settings(document["settings"]),
         "schema": Schema.from_dict(document["schema"]),
         "quorum": quorum,
+        "relay": _relay(document["relay"]),
         "members": _members(document["members"]),
     }
 
@@ -312,6 +328,12 @@ def _desk(values: Any) -> Neighbour:
         address,
         _key("desk.public_key", values["public_key"]),
     )
+
+
+def _relay(value: Any) -> str | None:
+    fits = value is None or (is_neighbour_address(value) and str(value).startswith("relay:"))
+    _demand(fits, "relay", "relay://HOST:PORT, or null", value)
+    return None if value is None else str(value)
 
 
 def _members(values: Any) -> tuple[Member, ...]:
