@@ -26,7 +26,7 @@ def made_study(folder: Path, **changes: Any) -> StudyOwner:
         "desk": DESK,
         "topology": "ring",
         "settings": {"total_rows": 240, "n_links": 8, "row_square": 6.0, "C": 0.1},
-        "schema": Schema((), None, (-1, 1), n_features=5),
+        "schema": Schema((), None, (-1, 1), n_features=5, scale="none"),
     }
     create_study(folder / "risk.study", **(values | changes))
     return StudyOwner(folder / "risk.study")

@@ -297,3 +297,49 @@ def test_neighbours_at_a_relay_can_be_changed(tmp_path: Path, port: int) -> None
         one.set_neighbours([Neighbour("1", through, keys[1])])
         two.set_neighbours([Neighbour("0", through, keys[0])])
         both_ways(one, two, *keys)
+
+
+def test_the_commands_run_a_relay_and_give_tokens(tmp_path: Path, port: int) -> None:
+    import subprocess
+    import sys
+
+    from widemargin.sites.keys import make_keys
+
+    keys = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        keys.append(make_keys(tmp_path / name))
+    command = [sys.executable, "-m", "widemargin", "site"]
+    secret = ["--secret", str(tmp_path / "relay.secret")]
+
+    def given(key: str) -> bytes:
+        run = subprocess.run(
+            [*command, "relay-token", "--member", key, *secret],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return bytes.fromhex(run.stdout.strip())
+
+    tokens = [given(key) for key in keys]
+    assert (tmp_path / "relay.secret").stat().st_mode & 0o777 == 0o600
+    members = [word for key in keys for word in ("--member", key)]
+    listen = ["--listen", f"tcp://127.0.0.1:{port}"]
+    with subprocess.Popen(
+        [*command, "relay", *listen, *secret, *members], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            assert "relay_open" in process.stderr.readline()
+            address = Address("relay", "127.0.0.1", port)
+
+            async def both() -> list[socket.socket]:
+                one = meet(address, keys[0], keys[1], tokens[0])
+                two = meet(address, keys[1], keys[0], tokens[1])
+                return list(await asyncio.gather(one, two))
+
+            with closing_all(asyncio.run(both())):
+                process.terminate()
+                assert process.wait(30) == 0
+        finally:
+            process.kill()

@@ -258,11 +258,14 @@ def test_a_second_process_hears_of_the_lock_not_of_the_port(run, tmp_path):
 
 
 def test_study_commands_report_what_is_wrong(run, tmp_path):
-    assert "give an example" in run("study", "create", "risk")[2]
-    made = run("study", "create", "risk", "--features", "3", "--classes", "0,1", "--C", "2")
+    assert "give an example" in run("study", "create", "risk", "--sites", "2")[2]
+    made = run(
+        "study", "create", "risk", "--sites", "2", "--features", "3", "--classes", "0,1", "--C", "2"
+    )
     assert made[0] == 0, made
     assert (
-        "exists already" in run("study", "create", "risk", "--features", "3", "--classes", "0,1")[2]
+        "exists already"
+        in run("study", "create", "risk", "--sites", "2", "--features", "3", "--classes", "0,1")[2]
     )
     code, out, _ = run("study", "show", "risk.study", "--json")
     shown = json.loads(out)
@@ -282,7 +285,9 @@ def test_study_commands_report_what_is_wrong(run, tmp_path):
 def test_rows_are_checked_before_anyone_is_told(run, tmp_path):
     (tmp_path / "example.csv").write_text("a,b,label\n" + "1,2,yes\n0,1,no\n" * 30)
     (tmp_path / "rows.csv").write_text("a,c,label\n" + "1,2,yes\n0,1,maybe\n" * 30)
-    made = run("study", "create", "risk", "--data", "example.csv", "--label", "label")
+    made = run(
+        "study", "create", "risk", "--data", "example.csv", "--label", "label", "--sites", "1"
+    )
     assert made[0] == 0, made
     code, _, err = run("site", "join", "risk.study", "--name", "x", "--data", "rows.csv")
     assert code == 1

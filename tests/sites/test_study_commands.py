@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from site_folders import free_ports, generated_rows
 from study_folders import pooled_best, pooled_objective
@@ -22,10 +23,12 @@ from widemargin.sites.control import ControlError, ask
 COMMAND = [sys.executable, "-m", "widemargin"]
 PATIENCE = 240.0
 X, Y = generated_rows(300, 4)
+X *= [1.0, 30.0, 0.1, 1.0]
+NAMES = [f"x{j}" for j in range(4)]
 
 
 def write_rows(path: Path, rows: slice) -> None:
-    header = ",".join([*(f"x{j}" for j in range(4)), "outcome"])
+    header = ",".join([*NAMES, "outcome"])
     table = np.column_stack([X[rows], Y[rows]])
     np.savetxt(path, table, delimiter=",", header=header, comments="", fmt="%.17g")
 
@@ -82,13 +85,17 @@ class Operators:
 
     def excess(self, sites: list[str], rows: Any) -> float:
         """By how much the worst model exceeds the pooled optimum of these rows."""
-        best, worst = pooled_best(X[rows], Y[rows]), 0.0
+        worst = 0.0
         for site in sites:
             path = self.folder / f"{site}.wm"
             ask(self.folder / site, "model", path=str(path), timeout=60.0)
-            model = load_model(path)
+            *steps, (_, model) = load_model(path).steps
+            prepared: Any = pandas.DataFrame(X[rows], columns=NAMES)
+            for _, step in steps:
+                prepared = step.transform(prepared)
             w = np.append(model.coef_[0], model.intercept_[0])
-            worst = max(worst, pooled_objective(X[rows], Y[rows], w) / best - 1.0)
+            best = pooled_best(prepared, Y[rows])
+            worst = max(worst, pooled_objective(prepared, Y[rows], w) / best - 1.0)
         return worst
 
     def close(self) -> None:
@@ -110,7 +117,7 @@ def test_five_sites_in_seven_commands(operators: Operators) -> None:
     desk = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     operators.run(
         "study", "create", "risk", "--data", "rows-0.csv", "--label", "outcome", "--desk", desk,
-        "--C", "0.1",
+        "--C", "0.1", "--sites", "5",
     )  # fmt: skip
     operators.begin("desk", "study", "host", "risk.study")
     sites = [f"site-{k}" for k in range(5)]
@@ -137,7 +144,7 @@ def test_members_come_and_go(operators: Operators) -> None:
     desk = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     operators.run(
         "study", "create", "risk", "--data", "rows-0.csv", "--label", "outcome", "--desk", desk,
-        "--C", "0.1", "--topology", "ring",
+        "--C", "0.1", "--topology", "ring", "--sites", "3",
     )  # fmt: skip
     operators.begin("desk", "study", "host", "risk.study")
     for k in range(3):
@@ -194,7 +201,7 @@ def test_the_commands_of_the_container_files_run(operators: Operators) -> None:
     write_rows(operators.folder / "data" / "rows.csv", slice(None))
     operators.run(
         "study", "create", "risk", "--data", "data/rows.csv", "--label", "outcome", "--folder",
-        "study", "--desk", f"tcp://127.0.0.1:{ports['7000']}",
+        "study", "--desk", f"tcp://127.0.0.1:{ports['7000']}", "--sites", "1",
     )  # fmt: skip
     services = compose["services"]
     operators.begin("desk", *outside(services["desk"]["command"]))
@@ -213,3 +220,24 @@ def test_the_commands_of_the_container_files_run(operators: Operators) -> None:
     operators.begin("site", *site)
     operators.until(lambda: bool(operators.status("state/site")))
     assert "state_restored" in operators.logged("site")
+
+
+def test_sites_that_cannot_be_dialled_meet_at_the_relay(operators: Operators) -> None:
+    for k in range(2):
+        write_rows(operators.folder / f"rows-{k}.csv", slice(k, None, 2))
+    desk, relay = free_ports(2)
+    operators.run(
+        "study", "create", "risk", "--data", "rows-0.csv", "--label", "outcome", "--sites", "2",
+        "--C", "0.1", "--desk", f"tcp://127.0.0.1:{desk}", "--relay", f"relay://127.0.0.1:{relay}",
+    )  # fmt: skip
+    operators.begin("desk", "study", "host", "risk.study")
+    sites = ["site-0", "site-1"]
+    for k, site in enumerate(sites):
+        operators.begin(
+            site, "site", "join", "risk.study", "--name", site, "--data", f"rows-{k}.csv",
+            "--listen", "",
+        )  # fmt: skip
+    operators.until(lambda: operators.agreed(sites))
+    assert operators.excess(sites, np.arange(300)) < 0.01
+    addresses = {link["address"] for site in sites for link in operators.status(site)["links"]}
+    assert addresses == {f"relay://127.0.0.1:{relay}"}

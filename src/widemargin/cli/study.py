@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,14 +22,20 @@ study = typer.Typer(
 )
 
 StudyPath = Annotated[Path, typer.Argument(help="The file NAME.study.", show_default=False)]
-# Guesses that set the pace of consensus, not its result.
-USUAL_SITES, USUAL_ROWS = 5, 1000
+# A guess that sets the pace of consensus, not its result.
+USUAL_ROWS = 1000
 
 
 @study.command(cls=SettingsCommand)
 def create(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the study.", show_default=False)],
+    sites: Annotated[
+        int,
+        typer.Option(
+            "--sites", min=1, help="Sites that begin together; others may join them later."
+        ),
+    ],
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Example of a site's table: its columns become the schema."),
@@ -47,6 +54,13 @@ def create(
     desk: Annotated[
         str, typer.Option("--desk", help="Where sites will enrol, tcp://HOST:PORT.")
     ] = "tcp://127.0.0.1:7000",
+    relay: Annotated[
+        str | None,
+        typer.Option(
+            "--relay",
+            help="Where sites meet that cannot be dialled, relay://HOST:PORT; the desk runs it.",
+        ),
+    ] = None,
     topology: Annotated[
         str,
         typer.Option(
@@ -55,9 +69,6 @@ def create(
             "(nearest), or all (complete).",
         ),
     ] = "nearest",
-    sites: Annotated[
-        int, typer.Option("--sites", min=1, help="Sites to expect, roughly: sets the pace only.")
-    ] = USUAL_SITES,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a signed description, NAME.study, the keys of its owner and an invitation.
@@ -82,7 +93,14 @@ def create(
         make_folder(folder)
         path = folder / f"{name}.study"
         made = create_study(
-            path, name=name, desk=desk, topology=topology, settings=settings, schema=schema
+            path,
+            name=name,
+            desk=desk,
+            topology=topology,
+            settings=settings,
+            schema=schema,
+            quorum=sites,
+            relay=relay,
         )
     if as_json:
         print_json({"study": str(path), "owner": made.owner, "desk_key": made.desk.public_key})
@@ -169,7 +187,8 @@ def host(
     """Run the desk of a study, where sites enrol and leave, until Ctrl-C or SIGTERM.
 
     It sees names, addresses and public keys of sites, neither rows nor models. Sites that are
-    members go on without it.
+    members go on without it. If the study has a relay, it runs here, too: it passes on what sites
+    encrypt for each other.
     """
     check_transport()
     with faults_reported():
@@ -188,12 +207,24 @@ def host(
             signal.signal(each, lambda *_: ended.set())
         with closing(EventLog(found.name, log, as_json=json_log)) as listener:
             where = listen or desk_listen(found.desk.address)
-            with closing(Desk(owner, where, listener)):
+            with closing(Desk(owner, where, listener)), _relay(owner, found.relay, listener):
                 members = [member.name for member in found.members]
                 listener("desk_open", listen=where, version=found.version, members=members)
                 while not ended.wait(1.0):
                     pass
                 listener("desk_closed")
+
+
+def _relay(owner: Any, address: str | None, listener: Any) -> AbstractContextManager[Any]:
+    """Return the relay of a study, running; nothing if it has none."""
+    if address is None:
+        return nullcontext()
+    from ..sites.enrolment import desk_listen
+    from ..sites.relay import Relay
+
+    where = desk_listen(address.replace("relay://", "tcp://"))
+    listener("relay_open", listen=where)
+    return Relay(where, owner.relay_secret, owner.keys, listener=listener)
 
 
 @study.command()
@@ -211,7 +242,9 @@ def show(path: StudyPath, as_json: options.AsJson = False) -> None:
         ("study", f"{found.name}, version {found.version}, signature valid"),
         ("owner", found.owner),
         ("desk", f"{found.desk.address}  {found.desk.public_key}"),
+        ("relay", found.relay or "none"),
         ("topology", found.topology),
+        ("begins with", f"{found.quorum} sites"),
         *((f"  {key}", str(value)) for key, value in found.settings.items()),
         ("label", str(found.schema.label)),
         ("classes", ", ".join(map(str, found.schema.classes))),

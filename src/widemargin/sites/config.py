@@ -239,6 +239,8 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
     values: dict[str, Any] = {s.name: 0 if s.name in found else _value(s, text) for s in SETTINGS}
     if values["schema"] is not None:
         _take_schema(values, folder / values["schema"], network)
+    if study is not None and not study.schema.as_is:
+        values["schema"] = study.schema
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
     if isinstance(values["C"], list):

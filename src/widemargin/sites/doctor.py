@@ -15,13 +15,15 @@ import numpy as np
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
+from .addresses import RELAY
 from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
 from .enrolment import DeskClient, EnrolmentError
 from .keys import read_public_key, read_secret_key
-from .local_site import read_rows
+from .local_site import count_rows, read_rows, read_site_table
 from .settings import Neighbour
 from .site_folder import check_folder
+from .streams import listening_at
 
 __all__ = ["Finding", "examine"]
 
@@ -113,15 +115,17 @@ def _of_study(config: SiteConfig) -> Iterator[Finding]:
 
 
 def _rows(config: SiteConfig) -> str:
-    rows = read_rows(config)
-    if not len(rows.codes):
-        raise ValueError(f"{config.data} has no rows.")
-    counts = np.bincount(rows.codes, minlength=len(config.classes)).tolist()
+    if config.schema is not None:
+        codes: Any = read_site_table(config, config.schema).codes
+        count_rows(config)
+    else:
+        codes = read_rows(config).codes
+    counts = np.bincount(codes, minlength=len(config.classes)).tolist()
     shown = [
         f"{count:,} of class {label!r}" for label, count in zip(config.classes, counts, strict=True)
     ]
     more = f" and {len(shown) - 5} other classes" if len(shown) > 5 else ""
-    return f"{len(rows.codes):,} rows of {config.data}: {', '.join(shown[:5])}{more}"
+    return f"{len(codes):,} rows of {config.data}: {', '.join(shown[:5])}{more}"
 
 
 def _listening(config: SiteConfig, status: dict[str, Any] | None) -> Finding:
@@ -133,18 +137,13 @@ def _listening(config: SiteConfig, status: dict[str, Any] | None) -> Finding:
         return Finding(
             "process", False, "it runs, but does not answer", "Look at its log; stop it by signal."
         )
-    context = zmq.Context()
+    if not config.listen:
+        return Finding("process", True, "it does not run, and listens nowhere: it dials")
     try:
-        context.socket(zmq.ROUTER).bind(config.listen)
-    except zmq.ZMQError as error:
-        return Finding(
-            "process",
-            False,
-            f"it does not run, and cannot listen at {config.listen}: {error}",
-            "Set `listen` to an address of this machine and a free port.",
-        )
-    finally:
-        context.destroy(0)
+        for listening in listening_at(config.listen):
+            listening.close()
+    except OSError as error:
+        return Finding("process", False, f"it does not run, and {error}")
     return Finding("process", True, f"it does not run; {config.listen} is free")
 
 
@@ -159,6 +158,8 @@ def _neighbours(config: SiteConfig, status: dict[str, Any] | None) -> Iterator[F
             yield Finding(check, True, f"heard {ago:.1f} s ago")
         elif not each.address:
             yield Finding(check, None, "it cannot be dialled: it must dial this site")
+        elif each.address.startswith(f"{RELAY}:"):
+            yield Finding(check, None, f"this site meets it at {each.address}, while both run")
         else:
             yield _dialled(check, each, config)
 

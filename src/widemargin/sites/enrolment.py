@@ -12,8 +12,9 @@ own. Questions and answers are JSON objects of bounded size; nothing is unpickle
 ``time``       returns the seconds since 1970 by the desk's clock
 =============  =====================================================================================
 
-An answer has ``study`` (or null), ``challenge``, ``time`` or ``error``. A proof is of no use to
-another key, to another study or later on. The desk remembers nothing of those who only ask.
+An answer has ``study`` (or null), ``challenge``, ``time`` or ``error``; that to ``join`` also has
+the member's token for the relay. A proof is of no use to another key, to another study or later on.
+The desk remembers nothing of those who only ask.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import zmq
 from zmq.utils import z85
 
 from .keys import DOMAIN, ENDPOINT, TokenBucket
+from .relay import member_token
 from .settings import Neighbour
 from .study import Member, Study, StudyError, checked_member
 from .study_owner import StudyOwner
@@ -142,7 +144,8 @@ class Desk:
         if ask == "challenge":
             return {"challenge": self._challenge(key, int(time.monotonic() + CHALLENGE_SECONDS))}
         if ask == "join":
-            return {"study": self._join(key, question)}
+            joined = self._join(key, question)
+            return {"study": joined, "relay_token": member_token(self._owner.relay_secret, key)}
         if ask == "leave":
             return {"study": self._leave(key)}
         if ask == "newest":
@@ -224,14 +227,14 @@ class DeskClient:
         """Close the connection."""
         self._context.destroy(0)
 
-    def join(self, study: Study, member: Member, invitation: bytes) -> Study:
-        """Enrol a site; return the newest study, which has it as a member."""
+    def join(self, study: Study, member: Member, invitation: bytes) -> tuple[Study, str]:
+        """Enrol a site; return the newest study, which has it, and its token for the relay."""
         challenge = str(self._ask(ask="challenge").get("challenge"))
         proof = proof_of(invitation, study.owner, member, challenge)
         answer = self._ask(
             ask="join", name=member.name, address=member.address, challenge=challenge, proof=proof
         )
-        return self._study(answer, study)
+        return self._study(answer, study), str(answer.get("relay_token"))
 
     def leave(self, study: Study) -> Study:
         """Leave the study; return the newest version, which does not have the site."""

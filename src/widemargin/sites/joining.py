@@ -12,7 +12,8 @@ from .config import SiteConfig, member_config, read_config
 from .control import ControlError, ask, check_not_running
 from .enrolment import DeskClient, EnrolmentError
 from .keys import make_keys, read_public_key, read_secret_key
-from .local_site import read_rows
+from .local_site import count_rows
+from .relay import TOKEN_FILE
 from .settings import ConfigError
 from .site_folder import make_folder
 from .study import Member, Study, read_study
@@ -29,16 +30,18 @@ _ANYWHERE = ("0.0.0.0", "*", "[::]")
 def own_addresses(study: Study, listen: str | None, address: str | None) -> tuple[str, str | None]:
     """Return where a site listens, and the address that others dial; None if they cannot.
 
-    Without ``listen``, a site listens on this machine only, at a free port. That is of use to
-    others if the desk is on this machine, too: a trial.
+    Without ``listen``, a site listens nowhere, unless the desk is on this machine: a trial. A site
+    that others cannot dial is met at the relay of the study, if there is one; otherwise it dials
+    those that can be dialled.
     """
-    on_this_machine = _host(study.desk.address).startswith(_LOOPBACK)
+    trial = _host(study.desk.address).startswith(_LOOPBACK)
     if listen is None:
-        listen = f"tcp://127.0.0.1:{_free_port()}"
-    elif address is None and _host(listen) in _ANYWHERE:
-        return listen, None
-    if address is None and (on_this_machine or not _host(listen).startswith(_LOOPBACK)):
-        address = listen
+        listen = f"tcp://127.0.0.1:{_free_port()}" if trial else ""
+    if address is None:
+        host = _host(listen)
+        dialled = bool(host) and host not in _ANYWHERE
+        dialled = dialled and (trial or not host.startswith(_LOOPBACK))
+        address = listen if dialled else study.relay
     return listen, address
 
 
@@ -99,9 +102,10 @@ def join_study(
     values = {"name": name, "listen": listen, **local}
     others = [each for each in study.members if each.public_key != key]
     config = member_config(folder, study.with_members([*others, member]), **values)
-    read_rows(config)  # before anyone is told
+    count_rows(config)  # before anyone is told
     if known is None or known != member:
-        study = _enrolled(study, member, secret, invitation)
+        study, token = _enrolled(study, member, secret, invitation)
+        write_atomically(folder / TOKEN_FILE, token.encode() + b"\n", mode=0o600)
     file = f"{study.name}.study"
     study.save(folder / file)
     write_template(folder, name, study=file, **{k: v for k, v in values.items() if k != "name"})
@@ -109,7 +113,9 @@ def join_study(
     return read_config(folder)
 
 
-def _enrolled(study: Study, member: Member, secret: str, invitation: Path | None) -> Study:
+def _enrolled(
+    study: Study, member: Member, secret: str, invitation: Path | None
+) -> tuple[Study, str]:
     if invitation is None:
         raise ConfigError(
             "an invitation is needed to join. Put the file beside the study, or name it with "
@@ -119,12 +125,12 @@ def _enrolled(study: Study, member: Member, secret: str, invitation: Path | None
     text = private_text(invitation, "the invitation, which the owner of the study gives you.")
     # A desk that is started at the same time may need a while.
     with DeskClient(study.desk, member.public_key, secret, timeout=PATIENCE) as desk:
-        newest = desk.join(study, member, text.strip().encode())
+        newest, token = desk.join(study, member, text.strip().encode())
     if newest.member(member.public_key) is None:
         raise EnrolmentError("the desk enrolled nobody. Try again.")
     if newest.version > study.version:
         study.check_successor(newest)
-    return newest
+    return newest, token
 
 
 def leave_study(folder: Path) -> Study:

@@ -39,7 +39,14 @@ from .transport import QUEUED
 from .travel import RowSample, most_travel
 from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows", "read_site_table"]
+__all__ = [
+    "LocalRows",
+    "LocalSite",
+    "classifier_of",
+    "count_rows",
+    "read_rows",
+    "read_site_table",
+]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
@@ -98,14 +105,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {_listed(config.classes)}, found {other!r}. Set "
             "`network.classes` at all sites, or `data.label` to the column of labels.",
         )
-    if len(y) < config.min_rows:
-        raise DataFileError(
-            config.data,
-            f"it has {len(y):,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
-            "site with few rows sends gives them away to its neighbours. Let it join with more "
-            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
-            "their operators may see each other's rows.",
-        )
+    _check_enough(config, len(y))
     if config.study is None and len(y) > config.total_rows:
         raise DataFileError(
             config.data,
@@ -123,6 +123,26 @@ def _listed(classes: tuple[Any, ...]) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def _check_enough(config: SiteConfig, rows: int) -> None:
+    if rows < config.min_rows:
+        raise DataFileError(
+            config.data,
+            f"it has {rows:,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
+            "site with few rows sends gives them away to its neighbours. Let it join with more "
+            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
+            "their operators may see each other's rows.",
+        )
+
+
+def count_rows(config: SiteConfig) -> int:
+    """Return the number of rows of a site, after they were checked against its settings."""
+    if config.schema is None:
+        return len(read_rows(config).codes)
+    rows = read_site_table(config, config.schema).n_rows
+    _check_enough(config, rows)
+    return rows
+
+
 def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
     """Read the table that a configuration names, by the schema of the study."""
     return read_table(
@@ -136,6 +156,7 @@ def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
 
 def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:
     table = read_site_table(config, preparation.schema)
+    _check_enough(config, table.n_rows)
     # The model takes what the step gives it, which has no names.
     return LocalRows(
         canonical(preparation.transform(table)),

@@ -30,6 +30,7 @@ from typing import Any, Self
 
 from .addresses import Address
 from .crowd import Crowd, Visitor
+from .keys import SECRET_MODE
 from .streams import LoopThread, exactly, first_of, listening_at
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "meet",
     "member_token",
     "read_relay_token",
+    "relay_secret",
     "run_relay",
 ]
 
@@ -69,16 +71,29 @@ def member_token(secret: bytes, public_key: str) -> str:
     return hmac.digest(secret, b"member" + public_key.encode(), "sha256").hex()
 
 
+def relay_secret(path: str | os.PathLike[str]) -> bytes:
+    """Return the secret in a file, for its owner only, which is made if there is none."""
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, SECRET_MODE)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+    return _read_digits(Path(path))
+
+
 def read_relay_token(folder: str | os.PathLike[str]) -> bytes:
     """Return the token in the folder of a site, which must be readable by its owner only."""
     path = Path(folder) / TOKEN_FILE
     try:
-        text = path.read_text("ascii").strip()
-        mode = path.stat().st_mode & 0o777
+        return _read_digits(path)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{path} is missing: whoever runs the relay gives every member a token."
         ) from None
+
+
+def _read_digits(path: Path) -> bytes:
+    text = path.read_text("ascii", "replace").strip()
+    mode = path.stat().st_mode & 0o777
     if mode & 0o077:
         raise PermissionError(
             f"{path} must be readable by its owner only; its mode is {mode:03o}. Run "
@@ -360,7 +375,9 @@ def run_relay(
         Other parameters of :class:`Relay`.
     """
     ended = threading.Event()
+    listener = options.get("listener") or (lambda event, **fields: None)
     with Relay(str(Address("tcp", host, port)), secret, members, **options):
+        listener("relay_open", host=host, port=port)
         before = {
             each: signal.signal(each, lambda *_: ended.set())
             for each in (signal.SIGTERM, signal.SIGINT)

@@ -148,6 +148,11 @@ class Schema:
         )
 
     @property
+    def as_is(self) -> bool:
+        """Whether rows need no preparation: they have neither names of columns nor scales."""
+        return not self.columns and self.scale == "none"
+
+    @property
     def digest(self) -> str:
         """Digest of the schema, the same for equal ones."""
         text = json.dumps(self.to_dict(), sort_keys=True).encode()

@@ -23,6 +23,7 @@ from .control import ControlServer
 from .descriptors import raise_limit
 from .desk_watch import DeskWatch
 from .feature_sizes import sizes_advice
+from .gathering import GatheringSite, founding
 from .keys import read_public_key, read_secret_key
 from .local_site import LocalSite, read_rows
 from .participant import Participant
@@ -68,6 +69,11 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
         if prepared is None:
             return
         config = prepared
+    elif config.study is not None and not (config.folder / "state.wms").exists():
+        gathered = _gathered(config, told)
+        if gathered is None:
+            return
+        config = gathered
     site = Site(config, told)
     with _stopped_by_signals(site):
         site.run()
@@ -78,13 +84,28 @@ def _prepared(config: SiteConfig, listener: Listener) -> SiteConfig | None:
     kept = kept_preparation(config)
     if kept is not None:
         return config.prepared(kept[0])
-    preparing = PreparingSite(config, listener)
+    gathered = _gathered(config, listener)
+    if gathered is None:
+        return None
+    preparing = PreparingSite(founding(gathered), listener)
     with _stopped_by_signals(preparing):
-        return preparing.run()
+        prepared = preparing.run()
+    if prepared is None or prepared.preparation is None:
+        return None
+    return gathered.prepared(prepared.preparation)
+
+
+def _gathered(config: SiteConfig, listener: Listener) -> SiteConfig | None:
+    """Return the configuration with the members that a study begins with; None if stopped."""
+    if config.study is None or len(config.study.members) >= config.study.quorum:
+        return config
+    gathering = GatheringSite(config, listener)
+    with _stopped_by_signals(gathering):
+        return gathering.run()
 
 
 @contextmanager
-def _stopped_by_signals(site: Site | PreparingSite) -> Iterator[None]:
+def _stopped_by_signals(site: Site | PreparingSite | GatheringSite) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGTERM, signal.SIGINT):
@@ -188,10 +209,10 @@ class Site:
 
     def _read(self) -> None:
         for key, data in self._transport.take():
-            if self._answers is not None and kind_of(data) == PREPARE:
-                self._tell_preparation(self._answers, key, data)
-                continue
             try:
+                if self._answers is not None and kind_of(data) == PREPARE:
+                    self._tell_preparation(self._answers, key, data)
+                    continue
                 came = self._taking_part.receive(key, data)
             except Exception as error:  # nothing that a neighbour sends may end the site
                 fault = FrameError("unexpected", f"{type(error).__name__}: {error}")

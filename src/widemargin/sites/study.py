@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..persistence.atomic_write import write_atomically
+from .addresses import is_neighbour_address
 from .agreement import canonical
 from .keys import check_public_key
 from .schema import Schema
@@ -37,7 +38,18 @@ STUDY_SETTINGS = {
     s.name: s for s in SETTINGS if s.section in ("network", "model") and s.name not in _DERIVED
 }
 _KINDS = {s.name: s for s in SETTINGS}
-_KEYS = {"name", "owner", "version", "desk", "topology", "settings", "schema", "members"}
+_KEYS = {
+    "name",
+    "owner",
+    "version",
+    "desk",
+    "topology",
+    "settings",
+    "schema",
+    "quorum",
+    "relay",
+    "members",
+}
 
 
 class StudyError(ConfigError):
@@ -67,6 +79,8 @@ class Study:
         Number that grows with every change of the members.
     desk : Neighbour
         Address and public key of the desk, where sites enrol.
+    relay : str or None
+        Address of a relay, ``relay://HOST:PORT``, where members meet that cannot be dialled.
     topology : {"ring", "nearest", "complete"}
         Which members are neighbours: those next to a member in the order of the list, the two
         nearest on either side, or all.
@@ -74,6 +88,8 @@ class Study:
         Settings of the sections [network] and [model], by name.
     schema : Schema
         Columns and classes.
+    quorum : int
+        Sites that begin together: they wait for each other, and agree on the preparation.
     members : tuple of Member
         The sites, in the order in which they came.
     signature : str
@@ -87,6 +103,8 @@ class Study:
     topology: str
     settings: Mapping[str, Any]
     schema: Schema
+    quorum: int = 1
+    relay: str | None = None
     members: tuple[Member, ...] = ()
     signature: str = ""
 
@@ -100,6 +118,8 @@ class Study:
             "topology": self.topology,
             "settings": {k: canonical(v) for k, v in self.settings.items()},
             "schema": self.schema.to_dict(),
+            "quorum": self.quorum,
+            "relay": self.relay,
             "members": [vars(member) for member in self.members],
         }
 
@@ -127,6 +147,14 @@ class Study:
         """Return the member with a public key, None if there is none."""
         return next((each for each in self.members if each.public_key == public_key), None)
 
+    def founders_of(self, public_key: str) -> Study | None:
+        """Return the study of the first members alone if a site is one of them, else None.
+
+        They agree on the preparation. Who comes later gets it from them.
+        """
+        first = replace(self, members=self.members[: self.quorum])
+        return first if first.member(public_key) is not None else None
+
     def neighbours_of(self, public_key: str) -> tuple[Neighbour, ...]:
         """Return the neighbours of a member; StudyError if it is none."""
         count = len(self.members)
@@ -153,6 +181,7 @@ class Study:
         for what, mine, theirs in (
             ("owner", self.owner, newer.owner),
             ("name", self.name, newer.name),
+            ("quorum", self.quorum, newer.quorum),
             ("settings", self.document()["settings"], newer.document()["settings"]),
             ("schema", self.schema.to_dict(), newer.schema.to_dict()),
         ):
@@ -255,6 +284,8 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         raise StudyError(f"`{odd}` is {'missing' if odd in _KEYS else 'no key of a study'}.")
     version = document["version"]
     _demand(type(version) is int and 1 <= version < MOST_VERSION, "version", "a number", version)
+    quorum = document["quorum"]
+    _demand(type(quorum) is int and quorum >= 1, "quorum", "a whole number from 1", quorum)
     topology = document["topology"]
     _demand(topology in list(REACH), "topology", f"one of {', '.join(REACH)}", topology)
     return {
@@ -265,6 +296,8 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         "topology": topology,
         "settings": checked_settings(document["settings"]),
         "schema": Schema.from_dict(document["schema"]),
+        "quorum": quorum,
+        "relay": _relay(document["relay"]),
         "members": _members(document["members"]),
     }
 
@@ -287,11 +320,20 @@ def checked_settings(values: Any) -> dict[str, Any]:
 def _desk(values: Any) -> Neighbour:
     right = isinstance(values, dict) and values.keys() == {"address", "public_key"}
     _demand(right, "desk", "an object of `address` and `public_key`", values)
+    address = values["address"]
+    fits = is_neighbour_address(address) and str(address).startswith("tcp:")
+    _demand(fits, "desk.address", "tcp://HOST:PORT of one machine", address)
     return Neighbour(
         "desk",
-        checked_value(_KINDS["listen"], values["address"]),
+        address,
         _key("desk.public_key", values["public_key"]),
     )
+
+
+def _relay(value: Any) -> str | None:
+    fits = value is None or (is_neighbour_address(value) and str(value).startswith("relay:"))
+    _demand(fits, "relay", "relay://HOST:PORT, or null", value)
+    return None if value is None else str(value)
 
 
 def _members(values: Any) -> tuple[Member, ...]:
@@ -309,7 +351,9 @@ def checked_member(values: Any) -> Member:
     _demand(right, "members", "objects of `name`, `public_key` and `address`", values)
     checked_value(_KINDS["name"], values["name"])
     if values["address"] is not None:
-        checked_value(_KINDS["listen"], values["address"])
+        fits = values["address"] != "" and is_neighbour_address(values["address"])
+        required = "tcp://HOST:PORT or relay://HOST:PORT of one machine, or null"
+        _demand(fits, "members.address", required, values["address"])
     return Member(
         values["name"], _key("members.public_key", values["public_key"]), values["address"]
     )

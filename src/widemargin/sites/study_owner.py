@@ -8,6 +8,7 @@ eyes; the invitation goes to those who may join, too.
 from __future__ import annotations
 
 import fcntl
+import hmac
 import json
 import os
 import secrets
@@ -60,6 +61,8 @@ def create_study(
     topology: str,
     settings: Mapping[str, Any],
     schema: Schema,
+    quorum: int = 1,
+    relay: str | None = None,
 ) -> Study:
     """Write a new study without members, the keys of its owner and an invitation.
 
@@ -84,6 +87,8 @@ def create_study(
         topology,
         checked_settings(dict(settings)),
         schema,
+        quorum,
+        relay,
     ).signed(signer)
     Study.from_bytes(study.to_bytes())  # what is written can be read, or an error says why not
     kept = {"signing_key": signer, "desk_secret_key": desk_secret}
@@ -117,6 +122,15 @@ class StudyOwner:
     def study(self) -> Study:
         """Return the newest version."""
         return read_study(self.path)
+
+    @property
+    def relay_secret(self) -> bytes:
+        """Secret of the relay that the desk runs."""
+        return hmac.digest(self.desk_secret.encode(), b"widemargin relay", "sha256")
+
+    def keys(self) -> set[str]:
+        """Return the public keys of the members."""
+        return {member.public_key for member in self.study().members}
 
     def invitation(self) -> bytes:
         """Return the secret that proves an invitation."""
