@@ -24,12 +24,13 @@ SIMULATE = ("gossip", "simulate")
 
 def test_the_model_is_that_of_the_class(run, cancer):  # noqa: F811
     options = "--sites 6 --topology grid --topology-option columns=2 --loss odm --C 0.1 --drop 0.3"
-    options += " --delay 1 --duplicate 0.1 --event 5:crash:1 --event 9:return:1 --rounds 500"
+    options += " --delay 1 --duplicate 0.1 --event 5:crash:1 --event 9:return:1 --slow 2:0.5"
+    options += " --rounds 500"
     options += " --solver-option relaxation=0.5 --seed 3 --asynchronous --class-weight 1=2"
     code, out, err = run(*SIMULATE, "cancer.svm", "--model", "m.wm", *options.split())
     assert (code, err) == (0, "")
     model = load_model("m.wm")
-    faults = NetworkFaults(0.3, 0.1, 1, [(5, "crash", 1), (9, "return", 1)])
+    faults = NetworkFaults(0.3, 0.1, 1, [(5, "crash", 1), (9, "return", 1)], speeds={2: 0.5})
     assert model.faults == faults
     assert model.topology == ("grid", {"columns": 2})
     assert (model.C, model.max_iter, model.random_state) == (0.1, 500, 3)
@@ -124,6 +125,12 @@ def test_nothing_need_be_saved(run, cancer, tmp_path):  # noqa: F811
             ("--event", "3:crash:10"),
             "from 0 to 9, its position in `sites_`; got 10",
         ),
+        (("--slow", "3=0.5"), "--slow must be SITE:SPEED, such as 3:0.25; got '3=0.5'."),
+        (
+            ("--slow", "3:2"),
+            "A speed must be in (0, 1], a share of the rounds; got 2.0",
+        ),
+        (("--slow", "12:0.5"), "A site of --slow must be a number from 0 to 9"),
         (("-C", 1, "--lam", 1), "-C and --lam set the same weight"),
         (("--history", "nowhere/h.csv"), "nowhere must be a directory"),
         (("--history", "cancer.svm"), "this is an input file"),

@@ -10,10 +10,10 @@ from sklearn.datasets import make_classification
 from reference import gossip as reference
 from widemargin.core.budget import Budget
 from widemargin.core.losses import Hinge, LossConstants, MarginDistribution, SquaredHinge
+from widemargin.gossip import graph_of
 from widemargin.gossip.faults import NetworkFaults
 from widemargin.gossip.methods import Consensus, Gadget, Tracking
 from widemargin.gossip.simulation import Simulation, Stopping, Talking
-from widemargin.gossip.topology import graph_of
 from widemargin.linear.history import LinearHistory
 from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers import solve

@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from test_gossip_methods import implied, optimum, parts_of, problem_of, simulate, starts
 
@@ -308,3 +310,33 @@ def test_a_thousand_sites():
     simulation.run(2000)
     assert simulation.network.stopped
     assert relative_gap(simulation) < 1e-2
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    period=st.integers(1, 3),
+    loss=st.sampled_from([0.0, 0.4]),
+    speed=st.sampled_from([1.0, 0.5, 0.13]),
+    partners=st.sampled_from(["all", "one"]),
+    asynchronous=st.booleans(),
+)
+def test_push_sum_keeps_its_sum_whatever_happens(seed, period, loss, speed, partners, asynchronous):
+    rng = np.random.default_rng(seed)
+    # A one-way ring in some order, so that all rounds together are connected, and more links.
+    ring = np.eye(SITES)[rng.permutation(SITES)]
+    ring = ring.T @ CYCLE @ ring
+    graphs = [ring + (rng.random((SITES, SITES)) < 0.2) for _ in range(period)]
+    faults = NetworkFaults(
+        loss=loss,
+        delay=2,
+        duplication=0.2,
+        schedule=[(10, "crash", 1), (30, "return", 1), (40, "leave", 2), (20, "join", 3)],
+        speeds={0: speed},
+    )
+    talking = Talking(partners=partners, asynchronous=asynchronous)
+    simulation = averaging(VALUES, graphs, talking=talking, faults=faults, seed=seed)
+    simulation.network.run(100)
+    # The site that joins brings nothing; the one that leaves leaves what it has to a neighbour.
+    held = VALUES[np.arange(SITES) != 3]
+    expected = np.append(held.sum(axis=0), SITES - 1)
+    np.testing.assert_allclose(simulation.network.total(), expected, atol=1e-8)

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.gossip import mixing
+from widemargin.gossip import graph_parameter, mixing
 from widemargin.gossip import topology as topology_module
+from widemargin.gossip.graph_parameter import graph_of
 from widemargin.gossip.graphs import FAMILIES, RANDOM_FAMILIES
-from widemargin.gossip.topology import Topology, graph_of
+from widemargin.gossip.topology import Topology
 
 networkx = pytest.importorskip("networkx")
 
@@ -122,7 +123,7 @@ def test_unconnected_draws_are_drawn_anew(monkeypatch):
     options = ("random_regular", {"degree": 2})
     rings = [graph_of(options, 20, seed=seed) for seed in range(20)]
     assert all(set(ring.degree) == {2} and not ring.component.any() for ring in rings)
-    monkeypatch.setattr(topology_module, "DRAWS", 1)
+    monkeypatch.setattr(graph_parameter, "DRAWS", 1)
     with pytest.raises(ValueError, match=r"none of 1 graphs .* was\. Raise `degree`\."):
         [graph_of(options, 20, seed=seed) for seed in range(20)]
 

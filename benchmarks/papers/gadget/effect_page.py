@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
+import numpy as np
+from scipy.stats import spearmanr
+
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent
 from widemargin.gossip import Consensus, graph_of
 from widemargin.gossip.mixing import consensus_time
@@ -70,6 +73,8 @@ def tables(cells: Cells) -> Iterator[Table]:
     columns += ["Hinge, sites alike", "MB"]
     columns += ["ODM, sites alike", "Hinge, sorted by label", "ODM, sorted by label"]
     yield "gossip_topology", columns, _topology(cells)
+    columns = ["Loss, rows sorted by label", "Networks", "Mixing time", "of averaging"]
+    yield "gossip_topology_ranks", columns, _ranks(cells)
     columns = ["Data set", "What goes wrong"]
     for solver in SOLVERS:
         columns += [f"{solver}: rounds", "above optimum at the end, %"]
@@ -128,13 +133,37 @@ def _topology(cells: Cells) -> Rows:
         cell = found["even", "hinge"]
         if cell is None:
             continue
-        graph = graph_of(asked(topology), sites, 0)
-        times = (consensus_time(graph, Consensus().relaxation), graph.mixing_time())
+        times = _mixing_times(sites, topology)
         row = [title, f"{cell['links'] // 2:,}", str(cell["diameter"])]
         row += [f"{time:,.1f}" for time in times] + [_when(cells, cell, name, "round", "hinge")]
         row += [_when(cells, cell, name, "bytes", "hinge")]
         rest = (("even", "odm"), ("skewed", "hinge"), ("skewed", "odm"))
         yield row + [_when(cells, found[each], name, "round", each[1]) for each in rest]
+
+
+def _mixing_times(sites: int, topology: Any) -> tuple[float, float]:
+    """Return that of consensus, and that of averaging."""
+    graph = graph_of(asked(topology), sites, 0)
+    return consensus_time(graph, Consensus().relaxation), graph.mixing_time()
+
+
+def _ranks(cells: Cells) -> Rows:
+    """Correlate predicted with measured rounds; networks that never arrived come last."""
+    (name,) = TOPOLOGY_SETS
+    for loss in LOSSES:
+        predicted, measured = [], []
+        for title, (sites, topology) in TOPOLOGIES.items():
+            cell = cells.get(f"topology/{name}/{title}/skewed/{loss}")
+            if cell is None or cell.get("out_of_time"):
+                continue
+            found = _near(cells, cell, name, loss)
+            predicted.append(_mixing_times(sites, topology))
+            measured.append(np.inf if found is None else found["round"])
+        if len(measured) > 2:
+            ranks = [
+                spearmanr(column, measured).statistic for column in zip(*predicted, strict=True)
+            ]
+            yield [loss, str(len(measured)), *(f"{each:.2f}" for each in ranks)]
 
 
 def _faults(cells: Cells) -> Rows:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.race.store import Cell, Store
-from widemargin.gossip.topology import graph_of
+from widemargin.gossip import graph_of
 
 from . import ours
 from .problem import DividedProblem, Outcome

@@ -21,7 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from benchmarks.race.data import DataSet, load
 from benchmarks.race.store import Cell, Store
 from widemargin import LinearODMClassifier, LinearSVMClassifier
-from widemargin.gossip.topology import graph_of
+from widemargin.gossip import graph_of
 
 from .problem import DividedProblem, Outcome, divided, even_sites, skewed_sites
 

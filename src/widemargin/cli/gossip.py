@@ -52,7 +52,7 @@ def simulate(
     theta: options.Theta = None,
     fit_intercept: options.Intercept = None,
     class_weight: options.ClassWeight = None,
-    solver: Annotated[str | None, option("consensus, gadget or tracking.")] = None,
+    solver: Annotated[str | None, option("consensus, gadget, gadget_printed or tracking.")] = None,
     solver_option: Annotated[
         list[str] | None, option("NAME=VALUE, such as batch_size=1 (repeat for more).")
     ] = None,
@@ -73,6 +73,10 @@ def simulate(
             "ROUND:EVENT:SITE, where EVENT is crash, return, leave or join, and sites count "
             "from 0 (repeat for more)."
         ),
+    ] = None,
+    slow: Annotated[
+        list[str] | None,
+        option("SITE:SPEED, such as 3:0.25, which takes part in every fourth round (repeat)."),
     ] = None,
     stopping: Annotated[str | None, option("gap, norm (GADGET's rule) or never.")] = None,
     epsilon: Annotated[
@@ -116,7 +120,7 @@ def simulate(
                 **context.params,
                 "topology": topology_with(topology, topology_option or []),
                 "solver": solver_with(solver, solver_option or []),
-                "faults": faults_with(drop, delay, duplicate, event or []),
+                "faults": faults_with(drop, delay, duplicate, event or [], slow or []),
                 "class_weight": None,  # its labels are those of the file
             }
         )

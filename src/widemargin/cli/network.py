@@ -20,6 +20,7 @@ OPTIONS = {
     "loss": "--drop",
     "duplication": "--duplicate",
     "schedule": "--event",
+    "speeds": "--slow",
 }
 # Settings that have an effect with one value of another setting only.
 NEEDED = {
@@ -65,10 +66,14 @@ def solver_with(name: str | None, options: list[str]) -> Any:
 
 
 def faults_with(
-    drop: float | None, delay: int | None, duplicate: float | None, events: list[str]
+    drop: float | None,
+    delay: int | None,
+    duplicate: float | None,
+    events: list[str],
+    slow: list[str],
 ) -> Any:
     """Return what the estimator takes as ``faults``."""
-    if drop is None and delay is None and duplicate is None and not events:
+    if drop is None and delay is None and duplicate is None and not events and not slow:
         return None
     from ..gossip import NetworkFaults
 
@@ -82,8 +87,23 @@ def faults_with(
             )
         schedule.append((int(when), event, int(site)))
     return NetworkFaults(
-        loss=drop or 0.0, duplication=duplicate or 0.0, delay=delay or 0, schedule=schedule
+        loss=drop or 0.0,
+        duplication=duplicate or 0.0,
+        delay=delay or 0,
+        schedule=schedule,
+        speeds=_speeds(slow),
     )
+
+
+def _speeds(slow: list[str]) -> dict[int, float]:
+    speeds = {}
+    for text in slow:
+        site, _, speed = text.partition(":")
+        try:
+            speeds[int(site)] = float(speed)
+        except ValueError:
+            raise usage_error(f"--slow must be SITE:SPEED, such as 3:0.25; got {text!r}.") from None
+    return speeds
 
 
 def network_estimator(given: dict[str, Any]) -> Any:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from ..core.fit import warn
 from ..core.training_set import TrainingSet, in_own_order
 from ..gossip import NetworkFaults, Stopping, Talking
-from ..gossip.graphs import GivenGraph, check_size, first_graph
+from ..gossip.given_graph import GivenGraph, check_size, first_graph
+from ..gossip.graph_parameter import graph_of, listed
 from ..gossip.methods import GossipMethod
 from ..gossip.mixing import consensus_time
 from ..gossip.simulation import check_directions
-from ..gossip.topology import Topology, graph_of, listed
+from ..gossip.topology import Topology
 
 # Where neither the user nor the data say how many sites there are.
 USUAL_SITES = 10

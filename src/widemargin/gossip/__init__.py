@@ -2,11 +2,12 @@
 
 from .averaging import average
 from .faults import NetworkFaults
+from .graph_parameter import graph_of
 from .methods import Consensus, Gadget, PrintedGadget, Tracking
 from .privacy import PrivacyAccount
 from .private import PrivateDescent
 from .simulation import Simulation, Stopping, Talking
-from .topology import Topology, graph_of
+from .topology import Topology
 
 __all__ = [
     "Consensus",

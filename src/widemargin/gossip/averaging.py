@@ -11,9 +11,9 @@ from ..core.arrays import Array
 from ..core.losses import Hinge, LossConstants
 from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
+from .graph_parameter import graph_of
 from .methods import NativeNetwork, NetworkSetting
 from .simulation import Simulation, Stopping, Talking
-from .topology import graph_of
 
 
 class Averaging:
@@ -78,7 +78,7 @@ def average(
         The vector of each site.
     topology : str, tuple, networkx graph, array, sparse matrix or list, default='ring'
         Graph of the sites, whose links may lead one way, or the graphs of the rounds; see
-        :func:`widemargin.gossip.topology.graph_of`.
+        :func:`widemargin.gossip.graph_of`.
     rounds : int, default=100
         Number of rounds. The error falls by a factor of e in a mixing time of the topology.
     talking : Talking, optional

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..gossip import Topology
-from ..gossip.graphs import is_sequence
+from ..gossip.given_graph import is_sequence
 from . import known_steps, registry
 from .step_checks import check_step
 
