@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from site_folders import Folders, generated_rows
+from site_folders import Folders, free_ports, generated_rows
 from study_folders import StudyNetwork
 
 from widemargin.sites.agreement import Agreement, read_digests
+from widemargin.sites.config import SiteConfig, read_config
 from widemargin.sites.local_site import LocalSite, read_rows
 from widemargin.sites.participant import Participant, read_state
 from widemargin.sites.wire import Kind, bytes_frame
@@ -168,3 +170,38 @@ def test_columns_in_another_order_are_not_agreed_upon(tmp_path: Path) -> None:
     for _, frame in mine.answers():
         theirs.receive(folders.keys[0], frame)
     assert ("settings_differ", {"neighbour": "site-0", "settings": ["columns"]}) in events
+
+
+def test_a_site_waits_for_those_that_begin_with_it(tmp_path: Path) -> None:
+    from widemargin.cli.status_table import progress_of
+    from widemargin.sites.control import ask
+    from widemargin.sites.enrolment import Desk
+    from widemargin.sites.gathering import GatheringSite, founding
+
+    desk = f"tcp://127.0.0.1:{free_ports(1)[0]}"
+    network = StudyNetwork(tmp_path / "study", *ROWS, 3, quorum=2, desk=desk)
+    network.enrol(0)
+    folder = tmp_path / "study" / "site-0"
+    waiting = GatheringSite(read_config(folder), lambda event, **fields: None)
+    done: list[SiteConfig | None] = []
+    thread = threading.Thread(target=lambda: done.append(waiting.run()))
+    thread.start()
+    assert progress_of(ask(folder, "status")) == "gathering"
+    office = Desk(network.owner, desk, lambda event, **fields: None)
+    try:
+        network.enrol(1)
+        thread.join(60.0)
+    finally:
+        office.close()
+    config = done[0]
+    assert config is not None
+    assert [each.name for each in config.neighbours] == ["site-1"]
+    # Whoever joins meanwhile changes nothing for those that began.
+    network.enrol(2)
+    network.owner.study().save(folder / "risk.study")
+    later = read_config(folder)
+    assert (later.n_sites, len(later.neighbours)) == (3, 2)
+    first = founding(later)
+    assert (first.n_sites, first.neighbours) == (2, config.neighbours)
+    third = read_config(tmp_path / "study" / "site-2")
+    assert founding(third) == third

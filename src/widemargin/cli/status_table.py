@@ -18,6 +18,7 @@ FIGURES = ("rows", "rounds", "gap", "apart", "accuracy", "links", "mass")
 STYLES = {
     DOWN: "bold red",
     "starting": "dim",
+    "gathering": "dim",
     "preparing": "dim",
     "learning": "yellow",
     "content": "cyan",
@@ -31,8 +32,9 @@ def progress_of(status: Mapping[str, Any] | None) -> str:
         return DOWN
     if not status:
         return "starting"
-    if status.get("preparing"):
-        return "preparing"
+    for phase in ("gathering", "preparing"):
+        if status.get(phase):
+            return phase
     if status.get("agreed"):
         return "agreed"
     return "content" if status.get("content") else "learning"
