@@ -31,6 +31,8 @@ SETTLED = 2e-3
 EXACT = 1e-5
 # Windows after which settled scores count even if a problem is far from its optimum.
 LONG = 10
+# Largest counter, as in the native core.
+MOST_COUNTED = 2**30
 
 
 def held_out_rows(n_rows: int, share: float, seed: int) -> NDArray[np.bool_]:
@@ -142,8 +144,8 @@ class Scores:
             self._seen.append(known.tolist())
         self.settled_rounds = self.settled_rounds + 1 if self.settled else 0
         ready = ready or self.settled_rounds >= LONG * self._window
-        lowest = int(self.heard[is_open].min(initial=2**30 - 1))
-        self.counter = lowest + 1 if ready and self.settled else 0
+        lowest = int(self.heard[is_open].min(initial=MOST_COUNTED))
+        self.counter = min(lowest + 1, MOST_COUNTED) if ready and self.settled else 0
 
     @property
     def settled(self) -> bool:
