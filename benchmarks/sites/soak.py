@@ -5,8 +5,9 @@
 Every site is a process as ``widemargin site run`` runs it, with keys of its own, talking over CURVE
 on 127.0.0.1. One of them, drawn at random, is killed (SIGKILL) at every interval and started again
 after some seconds. The last ``--spare`` sites are never killed, so that a slow leak has the whole
-time to show. In the end all are left alone until they agree, every model is compared with the
-optimum of all rows, all are stopped, and the mass in their states is added up.
+time to show. ``--idle-connections`` are held to the sites by an outsider. In the end all are left
+alone until they agree, every model is compared with the optimum of all rows, all are stopped, and
+the mass in their states is added up.
 
 Rows are generated, or those of ``--data NAME`` (see benchmarks/race/data.py). Writes a report as
 JSON, prints a summary, and ends with exit code 1 if a criterion is not met.
@@ -27,9 +28,12 @@ from typing import Any
 import numpy as np
 
 from widemargin.gossip import graph_of
+from widemargin.sites.addresses import parse_address
+from widemargin.sites.config import read_config
 from widemargin.sites.demo import PooledProblem, dealt_out, generated
 from widemargin.sites.fleet import LocalFleet, SiteProcess
 
+from .outsiders import IdleConnections
 from .soak_report import Samples, judged
 
 LAM = 1e-3
@@ -57,6 +61,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--kill-every", type=float, default=30.0, help="seconds")
     parser.add_argument("--spare", type=int, default=2, help="sites that are never killed")
+    parser.add_argument("--idle-connections", type=int, default=0, help="held by an outsider")
     parser.add_argument("--rows", type=int, default=20_000, help="of all sites, if generated")
     parser.add_argument("--data", help="name of a data set in WIDEMARGIN_DATA")
     parser.add_argument("--round-interval", type=float, default=0.1, help="seconds")
@@ -90,7 +95,9 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         samples = Samples(fleet)
         for site in fleet.sites:
             fleet.start(site)
-        kills = disturbed(fleet, samples, options)
+        ports = [parse_address(read_config(site.folder).listen).port for site in fleet.sites]
+        with IdleConnections(ports, options.idle_connections) as outsider:
+            kills = disturbed(fleet, samples, options)
         agreed_after = left_in_peace(fleet, samples)
         models = [fleet.model(site) for site in fleet.sites]
         final = {
@@ -106,6 +113,7 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "rows": len(y),
         "features": X.shape[1],
         "kills": kills,
+        "idle_connections_opened": outsider.opened,
         "final": final,
         **samples.report(),
     }

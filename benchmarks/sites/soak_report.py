@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ class Observed:
 
     seconds: list[float] = field(default_factory=list)
     resident_bytes: list[int | None] = field(default_factory=list)
+    descriptors: list[int | None] = field(default_factory=list)
     rounds: list[int | None] = field(default_factory=list)
     estimated_gap: list[float | None] = field(default_factory=list)
 
@@ -67,6 +69,7 @@ class Samples:
             status, course = self._last[site.name], self._courses[site.name]
             course.seconds.append(round(self.seconds, 1))
             course.resident_bytes.append(_resident_bytes(site))
+            course.descriptors.append(_descriptors(site))
             course.rounds.append(int(status["rounds"]) if status else None)
             course.estimated_gap.append(status["estimated_gap"] if status else None)
             self._check_state(site)
@@ -161,6 +164,14 @@ def _resident_bytes(site: SiteProcess) -> int | None:
     return None
 
 
+def _descriptors(site: SiteProcess) -> int | None:
+    """Return the number of open descriptors of a process, None if it is gone."""
+    try:
+        return None if site.process is None else len(os.listdir(f"/proc/{site.process.pid}/fd"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 # ----------------------------------------------------------------------------------- criteria
 
 WITHIN = 0.01
@@ -168,6 +179,8 @@ WITHIN = 0.01
 GROWTH = 0.05
 GROWTH_BYTES = 4e6
 LONGEST_STALL = 30.0
+# Those of 512 connections from outside, and what a site has beside.
+MOST_DESCRIPTORS = 1800
 # What rounding may add up to in an hour of running sums; a message that is lost is some tenths.
 ROUNDING = 1e-7
 
@@ -176,6 +189,7 @@ def judged(report: dict[str, Any]) -> dict[str, Any]:
     """Return the criteria, what was measured of each, and whether all are met."""
     criteria = {
         "no leak": no_leak(report),
+        "descriptors bounded": descriptors_bounded(report),
         "no deadlock": no_deadlock(report),
         "no site ended by itself": none_ended(report),
         "all agreed in the end": agreed(report),
@@ -203,6 +217,12 @@ def no_leak(report: dict[str, Any]) -> dict[str, Any]:
     )
     shown = ", ".join(f"{n} {a / 1e6:.1f} to {b / 1e6:.1f} MB" for n, (a, b) in growth.items())
     return {"passed": passed, "measured": shown or "too short a run, or no site was spared"}
+
+
+def descriptors_bounded(report: dict[str, Any]) -> dict[str, Any]:
+    """Compare the descriptors of all processes with the bound."""
+    most = max(n or 0 for each in report["courses"].values() for n in each["descriptors"])
+    return {"passed": most <= MOST_DESCRIPTORS, "measured": f"{most} at most"}
 
 
 def no_deadlock(report: dict[str, Any]) -> dict[str, Any]:
