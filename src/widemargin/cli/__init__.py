@@ -17,6 +17,7 @@ from .gossip import gossip
 from .grouped_help import GroupedCommand
 from .info import info
 from .predict import evaluate, predict
+from .relay import relay as _relay  # noqa: F401
 from .site import site
 from .site_membership import join as _join  # noqa: F401
 from .study import study

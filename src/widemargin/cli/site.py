@@ -257,7 +257,13 @@ def stop(folder: FolderOption = Path()) -> None:
 @site.command("add-neighbour")
 def add(
     name: Annotated[str, typer.Argument(help="Name of the neighbour.", show_default=False)],
-    address: Annotated[str, typer.Argument(help="tcp://HOST:PORT.", show_default=False)],
+    address: Annotated[
+        str,
+        typer.Argument(
+            help="tcp://HOST:PORT, relay://HOST:PORT, or '' if it dials this site.",
+            show_default=False,
+        ),
+    ],
     # An option, not an argument: it may begin with a hyphen.
     public_key: Annotated[str, typer.Option("--key", help="Its public key, 40 characters.")],
     folder: FolderOption = Path(),

@@ -15,6 +15,7 @@ import numpy as np
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
+from .addresses import RELAY
 from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
 from .enrolment import DeskClient, EnrolmentError
@@ -22,6 +23,7 @@ from .keys import read_public_key, read_secret_key
 from .local_site import read_rows
 from .settings import Neighbour
 from .site_folder import check_folder
+from .streams import listening_at
 
 __all__ = ["Finding", "examine"]
 
@@ -133,18 +135,13 @@ def _listening(config: SiteConfig, status: dict[str, Any] | None) -> Finding:
         return Finding(
             "process", False, "it runs, but does not answer", "Look at its log; stop it by signal."
         )
-    context = zmq.Context()
+    if not config.listen:
+        return Finding("process", True, "it does not run, and listens nowhere: it dials")
     try:
-        context.socket(zmq.ROUTER).bind(config.listen)
-    except zmq.ZMQError as error:
-        return Finding(
-            "process",
-            False,
-            f"it does not run, and cannot listen at {config.listen}: {error}",
-            "Set `listen` to an address of this machine and a free port.",
-        )
-    finally:
-        context.destroy(0)
+        for listening in listening_at(config.listen):
+            listening.close()
+    except OSError as error:
+        return Finding("process", False, f"it does not run, and {error}")
     return Finding("process", True, f"it does not run; {config.listen} is free")
 
 
@@ -159,6 +156,8 @@ def _neighbours(config: SiteConfig, status: dict[str, Any] | None) -> Iterator[F
             yield Finding(check, True, f"heard {ago:.1f} s ago")
         elif not each.address:
             yield Finding(check, None, "it cannot be dialled: it must dial this site")
+        elif each.address.startswith(f"{RELAY}:"):
+            yield Finding(check, None, f"this site meets it at {each.address}, while both run")
         else:
             yield _dialled(check, each, config)
 

@@ -19,18 +19,21 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "crowded",
     "features_unscaled",
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",
     "neighbour_out_of_limits",
     "refused",
+    "relay_failed",
     "removed_from_study",
     "row_square_unlike",
     "settings_differ",
     "state_behind",
     "state_not_saved",
     "state_set_aside",
+    "transport_failed",
     "study_refused",
     "table_note",
     "unreachable",

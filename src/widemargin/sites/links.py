@@ -44,13 +44,13 @@ class Link:
     their_epoch: int = 0  # 0 if not known, like the next
     degree: int = 0  # number of the neighbour's neighbours, as it claims
     study_version: int | None = None  # of the study that the neighbour has, as it claims
-    sent: int = 0  # frames since the process started, like the next two
-    received: int = 0
+    received: int = 0  # frames since the process started, like the next
     rejected: int = 0
     out_of_limits: int = 0  # of those rejected, frames that no sound neighbour sends
     reasons: dict[str, int] = field(default_factory=dict)
     last_heard: float | None = None  # by the monotonic clock
     journeys: Journeys | None = None  # of the neighbour's vectors, where methods limit it
+    last_answered: float | None = None  # the same, of a message that shows that it hears this end
     # Limits the events that are reported for the link.
     news: TokenBucket = field(default_factory=lambda: TokenBucket(0.1, 5.0), repr=False)
 
@@ -114,6 +114,8 @@ class Links:
             link.their_epoch = frame.sender_epoch
         link.degree = frame.degree
         link.last_heard = time.monotonic()
+        if frame.receiver_epoch == link.epoch:
+            link.last_answered = link.last_heard
         if frame.kind is Kind.GREETING or frame.receiver_epoch != link.epoch:
             return False  # the neighbour does not know yet that this end restarted
         written, read = (int(x) for x in self.site.links()[link.slot, 3:5])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..persistence.atomic_write import write_atomically
+from .addresses import is_neighbour_address
 from .agreement import canonical
 from .keys import check_public_key
 from .schema import Schema
@@ -287,9 +288,12 @@ def checked_settings(values: Any) -> dict[str, Any]:
 def _desk(values: Any) -> Neighbour:
     right = isinstance(values, dict) and values.keys() == {"address", "public_key"}
     _demand(right, "desk", "an object of `address` and `public_key`", values)
+    address = values["address"]
+    fits = is_neighbour_address(address) and str(address).startswith("tcp:")
+    _demand(fits, "desk.address", "tcp://HOST:PORT of one machine", address)
     return Neighbour(
         "desk",
-        checked_value(_KINDS["listen"], values["address"]),
+        address,
         _key("desk.public_key", values["public_key"]),
     )
 
@@ -309,7 +313,9 @@ def checked_member(values: Any) -> Member:
     _demand(right, "members", "objects of `name`, `public_key` and `address`", values)
     checked_value(_KINDS["name"], values["name"])
     if values["address"] is not None:
-        checked_value(_KINDS["listen"], values["address"])
+        fits = values["address"] != "" and is_neighbour_address(values["address"])
+        required = "tcp://HOST:PORT or relay://HOST:PORT of one machine, or null"
+        _demand(fits, "members.address", required, values["address"])
     return Member(
         values["name"], _key("members.public_key", values["public_key"]), values["address"]
     )
