@@ -315,9 +315,9 @@ private:
     // moved, for so many steps in a row.
     static constexpr double stuck = 3.0;
     static constexpr std::int64_t steps_apart = 3;
-    // The bound of pulls. `times` must be below the number of other links of a site: a pull on it
-    // alone spreads over these, and must not raise its own bound.
-    static constexpr double floor = 0.5, times = 1.5;
+    // The bound of pulls. A liar's pull shows in those of the honest, which must not raise its own
+    // bound more than it pulled: with 1.5 and a large rho, bounds grew without end.
+    static constexpr double floor = 0.5, times = 1.1;
     // Of the weight of its rows, what a site that judges has of either class.
     static constexpr double fewest = 0.01;
     // A site's own gap may be so many times the tolerated one where it does not trust others'.

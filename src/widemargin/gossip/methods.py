@@ -81,6 +81,10 @@ class GossipMethod(Protocol):
         """Return the sites, ready to run."""
         ...
 
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        ...
+
 
 class SiteMethod(GossipMethod, Protocol):
     """Training method that runs on real networks as well."""
@@ -166,6 +170,11 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
             "liars": self._liars(),
         }
 
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        liars = self._liars()
+        return liars == 0 or int(topology.degree.min()) <= 2 * liars
+
     def _liars(self) -> int:
         """Return the number of lying neighbours that a site tolerates."""
         if self.robust is None:
@@ -240,6 +249,10 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
             **options,
         )
 
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        return self.robust is None
+
     def site(self, setting: SiteSetting) -> NativeSite:
         """Return one site, all of whose links are closed."""
         options = self._options()
@@ -296,6 +309,10 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
         problem = setting.problem
         steepest = _largest_curvature(problem) if problem.constants.smooth else None
         return setting.kind.gradient(*setting.arguments, **self._options(steepest))
+
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        return True
 
     def site(self, setting: SiteSetting) -> NativeSite:
         """Return one site, all of whose links are closed."""

@@ -201,7 +201,7 @@ def _figures(site: _native._GossipSite, n_sites: int) -> dict[str, Any]:
 
 
 def _link(part: Participant, link: Link, dropped: int) -> dict[str, Any]:
-    _, _, silent, _, _, distance = part.site.links()[link.slot]
+    _, _, silent, _, _, distance, suspicion = part.site.links()[link.slot]
     ago = None if link.last_heard is None else time.monotonic() - link.last_heard
     norm = float(np.linalg.norm(part.site.model()))
     return {
@@ -214,6 +214,7 @@ def _link(part: Participant, link: Link, dropped: int) -> dict[str, Any]:
         "rejected": link.rejected + dropped,
         "reasons": {**link.reasons, **({"rate": dropped} if dropped else {})},
         "distance": finite(distance / norm) if norm > 0 else None,
+        "suspicion": finite(suspicion),
         "epoch": link.epoch,
         "last_heard_seconds_ago": ago,
     }
@@ -259,6 +260,7 @@ LINK = (
     _Metric("link_received_total", "received", "counter", "Messages taken from the neighbour."),
     _Metric("link_rejected_total", "rejected", "counter", "Messages of the neighbour thrown away."),
     _Metric("link_distance", "distance", "gauge", "How far the neighbour's model is, relatively."),
+    _Metric("link_suspicion", "suspicion", "gauge", "How hard it pulls; more than 1 is much."),
     _Metric(
         "link_last_heard_seconds", "last_heard_seconds_ago", "gauge", "Seconds since it was heard."
     ),
