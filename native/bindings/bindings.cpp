@@ -202,7 +202,12 @@ NB_MODULE(_native, m) {
     m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert(), "diagonal"_a,
           "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
           "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(), "relative_gap"_a,
-          "last_digits"_a, "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a, "stop"_a);
+          "last_digits"_a, "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a,
+          "stop"_a);
+    m.def("decide_small_folds", &py_decide_small_folds, "kernel"_a.noconvert(), "diagonal"_a,
+          "code"_a, "out"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
+          "positive"_a, "negative"_a, "coef"_a, nb::kw_only(), "relative_gap"_a, "sets"_a,
+          "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a, "stop"_a);
     bind_linear<float>(m, "LinearProblem32");
     bind_linear<double>(m, "LinearProblem64");
     bind_bundle(m);

@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -35,24 +37,30 @@ inline ConsensusOptions consensus_options(double rho, std::int64_t levels, doubl
 }
 inline GradientOptions gradient_options(bool tracking, std::int64_t batch, double offset,
                                         double decay, double radius, bool averaging,
-                                        const std::string& exchange, double clip,
-                                        std::int64_t trim) {
+                                        const std::string& exchange, double clip, std::int64_t trim,
+                                        double total = 0.0) {
     require(batch >= 0 && offset >= 0.0 && offset + decay > 0.0 && radius > 0.0 && clip > 0.0 &&
-                trim >= 0,
+                trim >= 0 && total >= 0.0,
             "gradient options out of range.");
     return {tracking, batch, offset, decay, radius, averaging, exchange_named(exchange),
-            clip,     trim};
+            clip,     trim,  total};
 }
 
 // Who is where and who talks to whom: checked once, then kept alive.
 struct NetworkArrays {
     Vector<const std::int64_t> site_start, link_start, link_other, link_reverse;
-    Vector<const double> fraction;
+    Matrix<const double> fraction;  // one row per round of a period
 
     std::int64_t sites() const { return std::int64_t(site_start.shape(0)) - 1; }
     NetworkLinks links() const {
-        return {link_start.data(), link_other.data(), link_reverse.data(), fraction.data(),
-                sites()};
+        return {link_start.data(), link_other.data(), link_reverse.data(),
+                fraction.data(),   sites(),           std::int64_t(fraction.shape(0))};
+    }
+    // Whether anything is ever sent over a link.
+    bool used(std::int64_t link) const {
+        for (std::size_t round = 0; round < fraction.shape(0); ++round)
+            if (fraction.data()[round * fraction.shape(1) + std::size_t(link)] > 0.0) return true;
+        return false;
     }
     void check(std::int64_t rows) const {
         const std::int64_t n = sites();
@@ -65,8 +73,9 @@ struct NetworkArrays {
         require(link_start.data()[0] == 0 && std::size_t(link_start.data()[n]) == count &&
                     std::is_sorted(link_start.data(), link_start.data() + n + 1),
                 "`link_start` must lead from 0 to the number of links.");
-        require(link_reverse.shape(0) == count && fraction.shape(0) == count,
-                "`link_reverse` and `fraction` need one entry per link.");
+        require(
+            link_reverse.shape(0) == count && fraction.shape(1) == count && fraction.shape(0) > 0,
+            "`link_reverse` and rows of `fraction` need one entry per link.");
         for (std::int64_t s = 0; s < n; ++s)
             for (std::int64_t e = link_start.data()[s]; e < link_start.data()[s + 1]; ++e) {
                 const std::int64_t r = link_reverse.data()[e], t = link_other.data()[e];
@@ -85,14 +94,28 @@ public:
         std::function<std::unique_ptr<GossipSite<T>>(const LinearProblem<T>&, const SiteSettings&)>;
 
     NetworkSet(nb::object problem, NetworkArrays arrays, Matrix<const std::int64_t> events,
-               Vector<const std::uint8_t> faulty, const StoppingRule& stopping,
-               const NetworkOptions& options, const Maker& make)
+               Vector<const std::uint8_t> faulty, Matrix<const double> pace,
+               const StoppingRule& stopping, const NetworkOptions& options, const Maker& make)
         : problem_(problem), arrays_(std::move(arrays)) {
         const LinearProblem<T>& whole = set().problem();
         arrays_.check(whole.rows.count);
         const std::int64_t n = arrays_.sites();
         require(events.shape(0) == 0 || events.shape(1) == 3, "`events` needs three columns.");
         require(std::int64_t(faulty.shape(0)) == n, "`faulty` needs one entry per site.");
+        require(std::int64_t(pace.shape(0)) == n && pace.shape(1) == 2,
+                "`pace` needs a speed and a mass per site.");
+        std::vector<double> speed;
+        for (std::size_t s = 0; s < pace.shape(0); ++s) {
+            const double* each = pace.data() + 2 * s;
+            require(each[0] > 0.0 && each[0] <= 1.0 && each[1] > 0.0 && each[1] <= 1.0,
+                    "speeds and masses must be in (0, 1].");
+            speed.push_back(each[0]);
+        }
+        // So many exchanges may pass between two messages of a link, where nothing fails.
+        const double slowest = *std::min_element(speed.begin(), speed.end());
+        const std::int64_t rounds =
+            std::int64_t(std::ceil(double(arrays_.fraction.shape(0)) / slowest));
+        const std::int64_t pauses = rounds > 1 ? rounds * options.exchanges : 1;
         std::vector<ScheduledEvent> scheduled;
         std::vector<std::uint8_t> founder(std::size_t(n), 1);
         for (std::size_t k = 0; k < events.shape(0); ++k) {
@@ -127,15 +150,19 @@ public:
             settings.sites = founders;
             settings.seed = options.seed;
             const std::int64_t partners = options.talk == Talk::one ? settings.links : 1;
-            settings.silence =
-                6 * std::max<std::int64_t>(1, partners) + options.exchanges * options.faults.delay;
+            settings.silence = 6 * std::max<std::int64_t>(1, partners) * pauses +
+                               options.exchanges * options.faults.delay;
+            settings.mass = pace.data()[2 * s + 1];
+            for (std::int64_t e = arrays_.link_start.data()[s];
+                 e < arrays_.link_start.data()[s + 1]; ++e)
+                settings.hears.push_back(arrays_.used(arrays_.link_reverse.data()[e]));
             settings.founder = founder[std::size_t(s)] != 0;
             settings.stopping = stopping;
             sites.push_back(make(part, settings));
         }
         network_ = std::make_unique<GossipNetwork<T>>(std::move(sites), arrays_.links(),
                                                       std::move(weights), std::move(scheduled),
-                                                      std::move(faults), options);
+                                                      std::move(faults), std::move(speed), options);
     }
 
     std::int64_t run(std::int64_t rounds, nb::object stopping) {
@@ -216,61 +243,64 @@ void bind_gossip(nb::module_& m, const char* name) {
     // One factory per method: the common settings, then the method's own.
     const auto arrays = [](Vector<const std::int64_t> a, Vector<const std::int64_t> b,
                            Vector<const std::int64_t> c, Vector<const std::int64_t> d,
-                           Vector<const double> e) { return NetworkArrays{a, b, c, d, e}; };
+                           Matrix<const double> e) { return NetworkArrays{a, b, c, d, e}; };
     network.def_static(
         "consensus",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,
                  Vector<const std::int64_t> link_start, Vector<const std::int64_t> link_other,
-                 Vector<const std::int64_t> link_reverse, Vector<const double> fraction,
+                 Vector<const std::int64_t> link_reverse, Matrix<const double> fraction,
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
-                 const StoppingRule& stopping, const NetworkOptions& options, double rho,
-                 std::int64_t levels, double relaxation, std::int64_t epochs, std::int64_t liars) {
+                 Matrix<const double> pace, const StoppingRule& stopping,
+                 const NetworkOptions& options, double rho, std::int64_t levels, double relaxation,
+                 std::int64_t epochs, std::int64_t liars) {
             const ConsensusOptions own = consensus_options(rho, levels, relaxation, epochs, liars);
             return new Set(problem,
                            arrays(site_start, link_start, link_other, link_reverse, fraction),
-                           events, faulty, stopping, options,
+                           events, faulty, pace, stopping, options,
                            [&](const LinearProblem<T>& part, const SiteSettings& settings) {
                                return make_consensus_site(part, settings, own);
                            });
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
-        "events"_a, "faulty"_a, "stopping"_a, "options"_a, nb::kw_only(), "rho"_a, "levels"_a,
-        "relaxation"_a, "epochs"_a, "liars"_a);
+        "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "rho"_a,
+        "levels"_a, "relaxation"_a, "epochs"_a, "liars"_a);
     network.def_static(
         "gradient",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,
                  Vector<const std::int64_t> link_start, Vector<const std::int64_t> link_other,
-                 Vector<const std::int64_t> link_reverse, Vector<const double> fraction,
+                 Vector<const std::int64_t> link_reverse, Matrix<const double> fraction,
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
-                 const StoppingRule& stopping, const NetworkOptions& options, bool tracking,
-                 std::int64_t batch, double offset, double decay, double radius, bool averaging,
-                 const std::string& exchange, double clip, std::int64_t trim) {
+                 Matrix<const double> pace, const StoppingRule& stopping,
+                 const NetworkOptions& options, bool tracking, std::int64_t batch, double offset,
+                 double decay, double radius, bool averaging, const std::string& exchange,
+                 double clip, std::int64_t trim, double total) {
             const GradientOptions own = gradient_options(tracking, batch, offset, decay, radius,
-                                                         averaging, exchange, clip, trim);
+                                                         averaging, exchange, clip, trim, total);
             return new Set(problem,
                            arrays(site_start, link_start, link_other, link_reverse, fraction),
-                           events, faulty, stopping, options,
+                           events, faulty, pace, stopping, options,
                            [&](const LinearProblem<T>& part, const SiteSettings& settings) {
                                return make_gradient_site(part, settings, own);
                            });
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
-        "events"_a, "faulty"_a, "stopping"_a, "options"_a, nb::kw_only(), "tracking"_a, "batch"_a,
-        "offset"_a, "decay"_a, "radius"_a, "averaging"_a, "exchange"_a, "clip"_a, "trim"_a);
+        "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "tracking"_a,
+        "batch"_a, "offset"_a, "decay"_a, "radius"_a, "averaging"_a, "exchange"_a, "clip"_a,
+        "trim"_a, "total"_a = 0.0);
     network.def_static(
         "average",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,
                  Vector<const std::int64_t> link_start, Vector<const std::int64_t> link_other,
-                 Vector<const std::int64_t> link_reverse, Vector<const double> fraction,
+                 Vector<const std::int64_t> link_reverse, Matrix<const double> fraction,
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
-                 const StoppingRule& stopping, const NetworkOptions& options,
-                 Matrix<const double> values) {
+                 Matrix<const double> pace, const StoppingRule& stopping,
+                 const NetworkOptions& options, Matrix<const double> values) {
             const auto& set = nb::cast<const LinearSet<T>&>(problem);
             require(values.shape(0) + 1 == site_start.shape(0) && values.shape(1) == set.size(),
                     "`values` needs one row per site and one entry per feature.");
             return new Set(problem,
                            arrays(site_start, link_start, link_other, link_reverse, fraction),
-                           events, faulty, stopping, options,
+                           events, faulty, pace, stopping, options,
                            [&](const LinearProblem<T>& part, const SiteSettings& settings) {
                                return std::make_unique<AverageSite<T>>(
                                    part, settings,
@@ -278,7 +308,7 @@ void bind_gossip(nb::module_& m, const char* name) {
                            });
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
-        "events"_a, "faulty"_a, "stopping"_a, "options"_a, nb::kw_only(), "values"_a);
+        "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "values"_a);
 }
 
 inline void bind_gossip_settings(nb::module_& m) {

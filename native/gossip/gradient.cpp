@@ -77,6 +77,7 @@ protected:
         const double late = 4.0 / (t + 3.0);
         for (std::size_t f = 0; f < w_.size(); ++f) average_[f] += late * (w_[f] - average_[f]);
         if (t >= next_check_) look_back(t);
+        if (options_.total > 0.0) begin_anew();
         if (options_.tracking)
             track(1.0 / (options_.offset + options_.decay * t));
         else
@@ -157,6 +158,10 @@ private:
     void read_model() {
         for (std::size_t f = 0; f < w_.size(); ++f) w_[f] = push_.mean(std::int64_t(f));
     }
+    void begin_anew() {
+        std::copy(w_.begin(), w_.end(), push_.value());
+        push_.value()[push_.size()] = 1.0;  // the mass
+    }
     void descend(double step) {
         double* value = push_.value();
         for (std::size_t f = 0; f < w_.size(); ++f) value[f] *= 1.0 - step;
@@ -168,8 +173,9 @@ private:
         Slopes<T> task{this->problem_, all ? nullptr : drawn_.data(), all ? n : options_.batch,
                        w_.data(), slope_.data()};
         slopes_version<T>(task);
-        const double length =
-            sound() * step * this->settings_.sites * double(n) / double(task.count);
+        const double rows =
+            options_.total > 0.0 ? options_.total : this->settings_.sites * double(n);
+        const double length = sound() * step * rows / double(task.count);
         for (std::size_t f = 0; f < w_.size(); ++f) value[f] += length * slope_[f];
     }
     void track(double step) {
@@ -185,7 +191,7 @@ private:
         }
     }
     // Steps do not depend on the mass, unless most of it is away: w is the value over what is left.
-    double sound() const { return std::fmin(1.0, 3.0 * push_.mass()); }
+    double sound() const { return std::fmin(1.0, 3.0 * push_.mass() / this->settings_.mass); }
     void draw(std::int64_t count) {
         RandomNumbers random(this->settings_.seed, std::uint64_t(this->settings_.number),
                              std::uint64_t(this->steps()));

@@ -11,6 +11,11 @@
 // mean of the iterates in which late ones weigh more (Shamir and Zhang, 2013). Departure: printed
 // equation 4 has the sign of its loss turned.
 //
+// GADGET as printed (`total` > 0, the weight of all rows): Push-Sum begins anew in every step, from
+// the models with masses of one, and every site counts alike, however many rows it has:
+//
+//     w <- (1 - step) w + step * (total / b) sum over a batch of g_i(w) y_i x_i,   step = 1 / t
+//
 // Gradient tracking (Push-DIGing: Nedic, Olshevsky and Shi, 2017): beside the model, sites average
 // their gradients; every site descends along the mean gradient even where its own rows differ from
 // the others'. All of its rows, every step, whose length is 1 / (offset + decay * t).
@@ -44,6 +49,7 @@ struct GradientOptions {
     Exchange exchange = Exchange::push_sum;
     double clip = 1.0;
     std::int64_t trim = 1;
+    double total = 0.0;  // as printed, if positive: the weight of all rows of all sites
 };
 
 template <class T>

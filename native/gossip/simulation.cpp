@@ -11,11 +11,11 @@ namespace widemargin {
 template <class T>
 GossipNetwork<T>::GossipNetwork(Sites sites, const NetworkLinks& links, std::vector<double> weights,
                                 std::vector<ScheduledEvent> events, std::vector<Fault> faulty,
-                                const NetworkOptions& options)
+                                std::vector<double> speed, const NetworkOptions& options)
     : sites_(std::move(sites)), links_(links), weights_(std::move(weights)),
-      events_(std::move(events)), faulty_(std::move(faulty)), options_(options),
-      state_(std::size_t(links.sites), State::up), link_(std::size_t(links.count())),
-      sent_(std::size_t(links.sites), 0) {
+      events_(std::move(events)), faulty_(std::move(faulty)), speed_(std::move(speed)),
+      options_(options), state_(std::size_t(links.sites), State::up),
+      link_(std::size_t(links.count())), sent_(std::size_t(links.sites), 0) {
     for (const ScheduledEvent& e : events_)
         if (e.event == Event::join) state_[std::size_t(e.site)] = State::absent;
     for (std::int64_t s = 0; s < links_.sites; ++s)
@@ -62,6 +62,7 @@ void GossipNetwork<T>::round_apart(Interrupt& interrupt) {
     for (std::int64_t k = 0; k < links_.sites; ++k) {
         const std::int64_t s = random.below(links_.sites);
         if (!present(s)) continue;
+        if (speed_[std::size_t(s)] < 1.0 && random.uniform() >= speed_[std::size_t(s)]) continue;
         if ((k & 63) == 0 && interrupt.stop()) return;
         const std::int64_t now = round_ * links_.sites + k;
         read_all(s, now);
@@ -75,12 +76,15 @@ void GossipNetwork<T>::write_all(std::int64_t s, std::int64_t now) {
     const std::int64_t first = links_.start[s], count = links_.start[s + 1] - first;
     GossipSite<T>& site = *sites_[std::size_t(s)];
     std::vector<double> fraction(std::size_t(count), 0.0);
+    const double* share = links_.fraction_in(round_) + first;
     if (options_.talk == Talk::all) {
         for (std::int64_t l = 0; l < count; ++l)
-            if (site.is_open(l)) fraction[std::size_t(l)] = links_.fraction[first + l];
-    } else if (count > 0) {
+            if (site.is_open(l)) fraction[std::size_t(l)] = share[l];
+    } else if (const std::int64_t partners = count - std::count(share, share + count, 0.0)) {
         RandomNumbers random(options_.seed ^ 0x6f6e65, std::uint64_t(s), std::uint64_t(exchange_));
-        const std::int64_t l = random.below(count);
+        std::int64_t l = 0;
+        for (std::int64_t left = random.below(partners); left > 0 || share[l] == 0.0; ++l)
+            if (share[l] != 0.0) --left;
         if (site.is_open(l)) fraction[std::size_t(l)] = 0.5;
     }
     site.prepare(fraction.data());
@@ -170,7 +174,7 @@ template <class Work>
 void GossipNetwork<T>::for_sites(Work&& work, Interrupt& interrupt) {
     auto range = [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t s = begin; s < end; ++s)
-            if (present(s)) work(s);
+            if (acts(s)) work(s);
     };
     if (options_.threads == 1) return range(0, links_.sites);
     const std::int64_t pieces = std::min<std::int64_t>(links_.sites, 8 * options_.threads);
@@ -236,6 +240,16 @@ void GossipNetwork<T>::share_out() {
         if (state_[std::size_t(s)] != State::absent) total += weights_[std::size_t(s)];
     for (std::int64_t s = 0; s < links_.sites; ++s)
         sites_[std::size_t(s)]->set_share(total > 0.0 ? weights_[std::size_t(s)] / total : 0.0);
+}
+
+// A slow site takes part in evenly spaced rounds, which are other ones for other sites.
+template <class T>
+bool GossipNetwork<T>::acts(std::int64_t s) const {
+    const double speed = speed_[std::size_t(s)];
+    if (!present(s) || speed >= 1.0) return present(s);
+    const double phase = RandomNumbers(options_.seed, 0x736c6f77, std::uint64_t(s)).uniform();
+    return std::floor(phase + double(round_ + 1) * speed) >
+           std::floor(phase + double(round_) * speed);
 }
 
 template <class T>

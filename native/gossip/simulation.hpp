@@ -4,6 +4,10 @@
 // and, unless delayed, read. Asynchronous: a round is as many wake-ups as there are sites, of sites
 // drawn at random; one that wakes reads what has arrived, steps, and writes.
 //
+// A slow site takes part in some rounds only: it neither steps nor writes nor reads in the others,
+// and finds what was sent to it meanwhile. Links may carry messages in one direction only, or in
+// some rounds of a period only.
+//
 // What happens to a message depends on the seed, the link and the message's number alone, so that a
 // run is the same on any number of threads.
 #pragma once
@@ -22,10 +26,14 @@ namespace widemargin {
 // start[s] <= e < start[s + 1] and leads to other[e]; reverse[e] is the same link seen from there.
 struct NetworkLinks {
     const std::int64_t *start, *other, *reverse;
-    const double* fraction;  // per link: of what is held, how much goes through it
-    std::int64_t sites;
+    // Per round of a period and link: of what is held, how much goes through it; 0: no message.
+    const double* fraction;
+    std::int64_t sites, period = 1;
 
     std::int64_t count() const { return start[sites]; }
+    const double* fraction_in(std::int64_t round) const {
+        return fraction + (round % period) * count();
+    }
 };
 
 enum class Talk : int { all, one };  // to every neighbour, or to one drawn at random
@@ -63,10 +71,11 @@ class GossipNetwork {
 public:
     using Sites = std::vector<std::unique_ptr<GossipSite<T>>>;
 
-    // `weights` are the sites' sums of row weights; `events` are sorted by round.
+    // `weights` are the sites' sums of row weights; `events` are sorted by round; `speed` is the
+    // share of the rounds that a site takes part in.
     GossipNetwork(Sites sites, const NetworkLinks& links, std::vector<double> weights,
                   std::vector<ScheduledEvent> events, std::vector<Fault> faulty,
-                  const NetworkOptions& options);
+                  std::vector<double> speed, const NetworkOptions& options);
 
     // Goes on for so many rounds, or until the sites stop; returns the rounds done.
     std::int64_t run(std::int64_t rounds, Interrupt& interrupt);
@@ -104,6 +113,7 @@ private:
     void send(std::int64_t link, std::int64_t s, std::int64_t now);
     void falsify(std::int64_t s, Message& message, RandomNumbers& fate) const;
     void read_all(std::int64_t s, std::int64_t now);
+    bool acts(std::int64_t s) const;
     bool all_stopped() const;
 
     Sites sites_;
@@ -111,6 +121,7 @@ private:
     std::vector<double> weights_;
     std::vector<ScheduledEvent> events_;
     std::vector<Fault> faulty_;
+    std::vector<double> speed_;
     NetworkOptions options_;
     std::vector<State> state_;
     std::vector<Link> link_;

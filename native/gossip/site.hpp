@@ -46,7 +46,10 @@ struct SiteSettings {
     double share = 0.0;       // of all rows' weight that is here
     std::uint64_t seed = 0;
     bool founder = true;       // not one that joins later
+    double mass = 1.0;         // of Push-Sum here when all is well, if less than 1
     std::int64_t silence = 6;  // exchanges without a word after which a neighbour gets no share
+    // Per link, whether the neighbour ever sends over it; empty: over all.
+    std::vector<std::uint8_t> hears{};
     StoppingRule stopping{};
 };
 
@@ -69,6 +72,7 @@ public:
     void prepare(const double* fraction) {
         std::vector<double> given(fraction, fraction + settings_.links);
         for (std::int64_t l = 0; l < settings_.links; ++l) {
+            if (!hears(l)) continue;
             const std::int64_t silent = ++silent_[std::size_t(l)];
             if (silent <= settings_.silence) continue;
             given[std::size_t(l)] = 0.0;
@@ -90,6 +94,10 @@ public:
         rest[0] = double(counter_);
         rest[1] = double(number);
         rest[2] = double(read_[std::size_t(link)]);
+        if (hears(link)) return;
+        // Nobody can acknowledge it: what goes one way is never taken back.
+        acknowledge(link, number);
+        figures_.acknowledge(link, number);
     }
     // Messages that are not newer than what was read before change nothing.
     void read(std::int64_t link, const double* message) {
@@ -108,7 +116,8 @@ public:
         mix();
         std::int64_t lowest = most_counted;
         for (std::int64_t l = 0; l < settings_.links; ++l)
-            if (open_[std::size_t(l)]) lowest = std::min(lowest, heard_[std::size_t(l)]);
+            if (open_[std::size_t(l)] && hears(l))
+                lowest = std::min(lowest, heard_[std::size_t(l)]);
         counter_ = content() ? std::min(lowest + 1, most_counted) : 0;
     }
 
@@ -216,6 +225,9 @@ protected:
     virtual void body_state(SiteState&) = 0;
     virtual double estimated_gap() const { return figures_.mean(gap_part); }
 
+    bool hears(std::int64_t link) const {
+        return settings_.hears.empty() || settings_.hears[std::size_t(link)] != 0;
+    }
     std::int64_t size() const { return problem_.size(); }
     std::int64_t rows() const { return problem_.rows.count; }
     std::int64_t open_links() const {

@@ -38,57 +38,108 @@ public:
           interrupt_(interrupt) {}
 
     SmallResult solve(Index problem, double* coef) {
-        choose_rows(problem, coef);
-        SmallResult result;
-        result.rows = Index(block_.size());
-        if (result.rows <= limits_.whole_set)
-            descend_whole(result);
-        else
-            descend_by_sets(result);
+        choose_rows(problem);
+        take_matrix();
+        const SmallResult result =
+            descend({problems_.below, problems_.above, problems_.bound}, coef);
         std::fill(coef, coef + problems_.rows, 0.0);
         for (const Coordinate& c : block_) coef[c.row] = c.label * c.dual;
         return result;
     }
 
+    void decide(Index problem, const SmallFolds& folds, const double* coef, double* decisions,
+                SmallResult* results) {
+        choose_rows(problem);
+        take_matrix();
+        for (Index f = 0; f < folds.count; ++f) {
+            const Index begin = f * problems_.rows;
+            results[f] =
+                descend({folds.below + begin, folds.above + begin, folds.bound + begin}, coef);
+            for (const Coordinate& c : block_)
+                if (folds.out[c.row] == f)
+                    decisions[c.row * problems_.count + problem] = c.label * c.margin;
+        }
+    }
+
 private:
-    // The rows that take part, with their duals moved into the loss's domain.
-    void choose_rows(Index problem, const double* coef) {
+    struct Terms {
+        const double *below, *above, *bound;  // per row of the training set
+    };
+
+    // Rows that follow each other in the training set and in the problem.
+    struct Run {
+        Index place, row, length;  // the first in the problem and in the training set
+    };
+
+    // The rows that take part.
+    void choose_rows(Index problem) {
         const SmallProblems& all = problems_;
         const Index positive = all.positive[problem], negative = all.negative[problem];
-        const double lowest = std::isfinite(loss_.b) ? -HUGE_VAL : 0.0;
         block_.clear();
-        rows_.clear();
+        runs_.clear();
         labels_.clear();
         for (Index i = 0; i < all.rows; ++i) {
             const bool up = all.code[i] == positive;
             if (!up && negative != SmallProblems::rest && all.code[i] != negative) continue;
             const double label = up ? 1.0 : -1.0;
-            rows_.push_back(i);
+            const Index place = Index(labels_.size());
+            if (runs_.empty() || runs_.back().row + runs_.back().length != i)
+                runs_.push_back({place, i, 0});
+            ++runs_.back().length;
             labels_.push_back(label);
-            const double dual = std::fmin(std::fmax(label * coef[i], lowest), all.bound[i]);
-            block_.push_back({dual,
-                              0.0,
-                              all.diagonal[i],
-                              label,
-                              {all.below[i], all.above[i], all.bound[i]},
-                              i});
+            block_.push_back({0.0, 0.0, all.diagonal[i], label, {}, i});
         }
+    }
+
+    bool whole() const { return Index(block_.size()) <= limits_.whole_set; }
+
+    void take_matrix() {
+        if (whole())
+            copy_set();
+        else
+            find_lines();
+    }
+
+    // From the coefficients of all rows, the duals moved into the losses' domain.
+    SmallResult descend(const Terms& terms, const double* coef) {
+        const double lowest = std::isfinite(loss_.b) ? -HUGE_VAL : 0.0;
+        for (Coordinate& c : block_) {
+            c.loss = {terms.below[c.row], terms.above[c.row], terms.bound[c.row]};
+            c.dual = std::fmin(std::fmax(c.label * coef[c.row], lowest), c.loss.bound);
+            c.margin = 0.0;
+        }
+        SmallResult result;
+        result.rows = Index(block_.size());
+        if (whole())
+            descend_whole(result);
+        else
+            descend_by_sets(result);
+        return result;
     }
 
     const double* shared_line(const Coordinate& c) const {
         return problems_.kernel + c.row * problems_.rows;
     }
 
-    // One working set of all rows.
-    void descend_whole(SmallResult& result) {
-        const Index n = result.rows;
+    void copy_set() {
+        const Index n = Index(block_.size());
         set_.resize(n);
         for (Index i = 0; i < n; ++i) {
             const Coordinate& c = block_[i];
             const double* line = shared_line(c);
             double* q = &set_.block[i * set_.padded];
-            for (Index j = 0; j < n; ++j) q[j] = c.label * labels_[j] * line[rows_[j]];
+            for (const Run& run : runs_)
+                for (Index j = 0; j < run.length; ++j)
+                    q[run.place + j] = c.label * labels_[run.place + j] * line[run.row + j];
             q[i] = c.diagonal;
+        }
+    }
+
+    // One working set of all rows.
+    void descend_whole(SmallResult& result) {
+        const Index n = result.rows;
+        for (Index i = 0; i < n; ++i) {
+            const Coordinate& c = block_[i];
             set_.set(i, c.dual, c.margin, c.diagonal, c.loss);
         }
         compute_set_margins();
@@ -131,14 +182,13 @@ private:
 
     // Working sets of some rows.
     void descend_by_sets(SmallResult& result) {
-        find_lines();
         compute_margins();
         while (!(result.solved = small_gap(result))) {
             if (result.sets >= limits_.sets || interrupt_.stop()) return;
             const double gap = result.primal - result.dual;
             const double target = safety * limits_.relative_gap * result.primal;
-            const BlockLimits limits{std::fmax(target, reduction * gap),
-                                     limits_.sets - result.sets, limits_.working_set, 1};
+            const BlockLimits limits{std::fmax(target, reduction * gap), limits_.sets - result.sets,
+                                     limits_.working_set, 1};
             const Index taken =
                 solve_block(block_, lines_.data(), loss_, limits, tie_breaker_, interrupt_);
             result.sets += taken;
@@ -159,7 +209,8 @@ private:
             lines_[i] = shared_line(block_[i]);
             if (all) continue;
             double* own = &values_[i * n];
-            for (std::size_t j = 0; j < n; ++j) own[j] = lines_[i][rows_[j]];
+            for (const Run& run : runs_)
+                std::copy_n(lines_[i] + run.row, run.length, own + run.place);
             lines_[i] = own;
         }
     }
@@ -208,10 +259,11 @@ private:
     const SmallLimits& limits_;
     const std::vector<std::uint32_t>& tie_breaker_;  // by row
     Interrupt& interrupt_;
-    // Invariant between descents: margin = label * (sum_j label_j g_j k_ij) over the problem's rows.
+    // Invariant between descents: margin = label * (sum_j label_j g_j k_ij) over the problem's
+    // rows.
     std::vector<Coordinate> block_;
-    std::vector<Index> rows_;      // block_[k].row, and
-    std::vector<double> labels_;  // block_[k].label, side by side
+    std::vector<Run> runs_;             // block_[k].row: few, if the rows are sorted by class,
+    std::vector<double> labels_;        // and block_[k].label, side by side
     WorkingSet set_{0};                 // all of the block, if that is small
     std::vector<const double*> lines_;  // of the problem's kernel matrix
     std::vector<double> coef_;
@@ -221,8 +273,10 @@ private:
 
 }  // namespace
 
-void solve_small_problems(const SmallProblems& problems, const SmallLimits& limits, double* coef,
-                          SmallResult* results, Interrupt& interrupt) {
+// Calls `work(solver, p)` for every problem p, on all threads.
+template <class Work>
+static void for_each_problem(const SmallProblems& problems, const SmallLimits& limits,
+                             Interrupt& interrupt, const Work& work) {
     std::mt19937_64 random(limits.seed);
     std::vector<std::uint32_t> tie_breaker(static_cast<std::size_t>(problems.rows));
     for (auto& t : tie_breaker) t = std::uint32_t(random());
@@ -232,7 +286,22 @@ void solve_small_problems(const SmallProblems& problems, const SmallLimits& limi
     parallel_for(workers, limits.threads, interrupt, [&](Index) {
         SmallSolver solver(problems, limits, tie_breaker, interrupt);
         for (Index p; (p = next.fetch_add(1)) < problems.count && !interrupt.stop();)
-            results[p] = solver.solve(p, coef + p * problems.rows);
+            work(solver, p);
+    });
+}
+
+void solve_small_problems(const SmallProblems& problems, const SmallLimits& limits, double* coef,
+                          SmallResult* results, Interrupt& interrupt) {
+    for_each_problem(problems, limits, interrupt, [&](SmallSolver& solver, Index p) {
+        results[p] = solver.solve(p, coef + p * problems.rows);
+    });
+}
+
+void decide_small_folds(const SmallProblems& problems, const SmallFolds& folds,
+                        const SmallLimits& limits, const double* coef, double* decisions,
+                        SmallResult* results, Interrupt& interrupt) {
+    for_each_problem(problems, limits, interrupt, [&](SmallSolver& solver, Index p) {
+        solver.decide(p, folds, coef + p * problems.rows, decisions, results + p * folds.count);
     });
 }
 

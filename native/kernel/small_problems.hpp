@@ -2,12 +2,13 @@
 //
 //     minimise  1/2 g'Qg + sum_i phi_i(g_i),   Q_ij = y_i y_j k_ij         (phi: loss_terms.hpp)
 //
-// over the rows of two classes, or of one class against all others, by coordinate descent. A problem
-// of few rows is one working set (working_set.hpp), a larger one a block (block_solver.hpp). What
-// small problems add to that:
+// over the rows of two classes, or of one class against all others, by coordinate descent. A
+// problem of few rows is one working set (working_set.hpp), a larger one a block
+// (block_solver.hpp). What small problems add to that:
 //
 //  1. Every kernel value is computed once, by the caller. A problem on some of the rows copies its
-//     own matrix out of the shared one, so that its lines are contiguous.
+//     own matrix out of the shared one, so that its lines are contiguous. That is faster if the
+//     rows of a class follow each other.
 //  2. A descent aims at the gap that is asked for, relative to the primal of the moment. That falls
 //     on the way, so the descent is repeated until the gap is small relative to the last primal.
 //  3. Kernel values, duals and margins are float64 throughout: the margins that the descent keeps
@@ -59,9 +60,26 @@ struct SmallResult {
     bool solved = false;              // as far as the limits ask
 };
 
+// Folds of the rows: each leaves some out, whose margins are wanted. Rows that are left out have
+// losses that keep their duals at 0.
+struct SmallFolds {
+    std::int64_t count;
+    const std::int64_t* out;  // per row: the fold that leaves it out, or a number that none has
+    const double* below;      // count x rows: p_i, n_i, bound_i of the problems in each fold
+    const double* above;
+    const double* bound;
+};
+
 // Improves the coefficients y_i g_i of every problem in place: `coef` has a line of all rows per
 // problem, in the end zero where a row takes no part. An interrupt leaves them as they are by then.
 void solve_small_problems(const SmallProblems& problems, const SmallLimits& limits, double* coef,
                           SmallResult* results, Interrupt& interrupt);
+
+// Solves every problem once for each fold, from the coefficients given, and writes the decisions on
+// the rows left out: a line of all problems per row, 0 where a row takes no part in a problem.
+// `results` has a line of all folds per problem.
+void decide_small_folds(const SmallProblems& problems, const SmallFolds& folds,
+                        const SmallLimits& limits, const double* coef, double* decisions,
+                        SmallResult* results, Interrupt& interrupt);
 
 }  // namespace widemargin

@@ -19,6 +19,7 @@ _PUBLIC = {
     "MulticlassSVMClassifier": "estimators",
     "ODMClassifier": "estimators",
     "ODMClassifierCV": "estimators",
+    "RandomFeatures": "estimators",
     "SVMClassifier": "estimators",
     "SVMClassifierCV": "estimators",
     "Cascade": "kernel.divide.strategies",
@@ -60,6 +61,7 @@ __all__ = [
     "PartitionDisplay",
     "PerformanceProfileDisplay",
     "Preserving",
+    "RandomFeatures",
     "SVMClassifier",
     "SVMClassifierCV",
     "SearchDisplay",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
         MulticlassSVMClassifier,
         ODMClassifier,
         ODMClassifierCV,
+        RandomFeatures,
         SVMClassifier,
         SVMClassifierCV,
     )

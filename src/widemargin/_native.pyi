@@ -152,6 +152,28 @@ def solve_small_problems(
     seed: int,
     stop: Callable[[], bool],
 ) -> tuple[_Floats, _Floats, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]: ...
+def decide_small_folds(
+    kernel: _Floats,
+    diagonal: _Floats,
+    code: NDArray[np.int64],
+    out: NDArray[np.int64],
+    lower_margin: float,
+    upper_margin: float,
+    below: _Floats,
+    above: _Floats,
+    bound: _Floats,
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+    coef: _Floats,
+    *,
+    relative_gap: float,
+    sets: int,
+    working_set: int,
+    whole_set: int,
+    threads: int,
+    seed: int,
+    stop: Callable[[], bool],
+) -> tuple[_Floats, _Floats]: ...
 
 class _LinearProblem:
     def __init__(
@@ -337,6 +359,7 @@ class _GossipMethods:
         exchange: str,
         clip: float,
         trim: int,
+        total: float = 0.0,
     ) -> Self: ...
 
 class _GossipNetwork(_GossipMethods):

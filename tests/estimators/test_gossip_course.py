@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import GossipClassifier
 from widemargin.core.progress import FitProgress
-from widemargin.gossip import Consensus, Gadget, NetworkFaults, Topology, Tracking
+from widemargin.estimators.gossip_sites import NetworkRules
+from widemargin.gossip import Consensus, Gadget, NetworkFaults, Tracking
 
 
 def test_the_budget_of_rounds():
@@ -187,7 +188,7 @@ def test_an_interrupt_at_the_very_end_leaves_no_half_of_a_model(monkeypatch):
 
     model = gossip(tol=0.1).fit(X[:, :5], Y)
     before = dict(vars(model))
-    monkeypatch.setattr(Topology, "mixing_time", interrupt)
+    monkeypatch.setattr(NetworkRules, "mixing_time", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*rows(4))
     assert vars(model) == before

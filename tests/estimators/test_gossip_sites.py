@@ -8,6 +8,7 @@ from scipy import sparse
 
 from widemargin import GossipClassifier
 from widemargin.gossip import Gadget, NetworkFaults, Tracking
+from widemargin.gossip.mixing import consensus_time
 
 NAMES = np.array(["plant " + letter for letter in "abcdefgh"])
 
@@ -83,7 +84,10 @@ def test_a_matrix_of_links(as_matrix):
     model = quick(n_sites=None, topology=as_matrix(line)).fit(X, Y)
     assert model.sites_.tolist() == [0, 1, 2, 3, 4]
     assert model.topology_.n_links == 8
-    assert model.mixing_time_ == model.topology_.mixing_time()
+    assert model.mixing_time_ == consensus_time(model.topology_, 0.7)
+    settings = {"solver": "tracking", "stopping": "never", "max_iter": 2, "tol": 10.0}
+    averaged = quick(n_sites=None, topology=as_matrix(line), **settings).fit(X, Y)
+    assert averaged.mixing_time_ == model.topology_.mixing_time()
 
 
 def test_nodes_of_a_graph_name_sites(networkx):
@@ -191,3 +195,41 @@ def test_networks_beyond_the_memory_limit_are_refused_at_once():
     with pytest.raises(ValueError, match="more than `memory_limit`"):
         late.fit(X, Y)
     assert gossip(memory_limit="100kB", tol=0.1).fit(X, Y).converged_
+
+
+def test_links_that_lead_one_way(networkx):
+    graph = networkx.DiGraph([("a", "b"), ("b", "c"), ("c", "a"), ("a", "c")])
+    settings = {"solver": "tracking", "loss": "odm", "stopping": "never", "topology": graph}
+    model = quick(n_sites=None, **settings).fit(X, Y)
+    assert model.converged_
+    assert model.topology_.directed
+    assert model.sites_.tolist() == ["a", "b", "c"]
+    assert model.mixing_time_ == model.topology_.mixing_time()
+    with pytest.raises(ValueError, match=r"`solver`='consensus' must have an undirected graph"):
+        quick(n_sites=None, topology=graph).fit(X, Y)
+
+
+def test_a_graph_for_every_round(networkx):
+    rounds = [networkx.Graph([(0, 1), (2, 3)]), networkx.Graph([(1, 2), (3, 0)])]
+    model = quick(n_sites=None, topology=rounds).fit(X, Y)
+    assert model.converged_
+    assert model.topology_.period == 2
+    ring = quick(n_sites=4, topology="ring").fit(X, Y)
+    assert model.n_messages_ / model.n_iter_ == ring.n_messages_ / ring.n_iter_ / 2
+
+
+def test_slow_sites_delay_the_others():
+    quickly = quick().fit(X, Y, sites=SKEWED)
+    slowly = quick(faults=NetworkFaults(speeds={3: 0.1})).fit(X, Y, sites=SKEWED)
+    assert quickly.converged_
+    assert slowly.converged_
+    assert slowly.n_iter_ > quickly.n_iter_
+    with pytest.raises(ValueError, match="A site of `speeds` must be a number from 0 to 7"):
+        quick(faults=NetworkFaults(speeds={8: 0.1})).fit(X, Y)
+
+
+def test_gadget_as_printed_by_name():
+    settings = {"solver": "gadget_printed", "partners": "one", "stopping": "norm", "tol": 10.0}
+    model = quick(**settings, epsilon=0.1).fit(X, Y, sites=EVEN)
+    assert model.solver_ == "gadget_printed"
+    assert model.n_messages_ == model.n_iter_ * N_SITES

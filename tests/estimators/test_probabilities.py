@@ -267,7 +267,8 @@ def test_it_is_the_same_for_any_number_of_threads_and_every_time() -> None:
         np.testing.assert_array_equal(first.calibration_[name], second.calibration_[name])
 
 
-def test_folds_on_shared_blocks_agree_with_fits_of_their_own() -> None:
+@pytest.mark.parametrize("most_rows", [0, 10_000], ids=["blocks", "one matrix"])
+def test_folds_agree_with_fits_of_their_own(most_rows) -> None:
     from widemargin.core.budget import Budget
     from widemargin.estimators import kernel_held_out
     from widemargin.estimators.held_out import FoldedRows, decisions_by_refits
@@ -283,12 +284,11 @@ def test_folds_on_shared_blocks_agree_with_fits_of_their_own() -> None:
         coef[:, model.support_] = model.dual_coef_
         budget = Budget.of(model, 0)
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernel_held_out, "MOST_SHARED_ROWS", most_rows)
             for first in (0, 10_000):  # from the solution of the whole set, from zero
                 patch.setattr(kernel_held_out, "WARM_ROWS", first)
                 patch.setattr(kernel_held_out, "FOLD_GAP", 1e-7)
-                shared = kernel_held_out.decisions_on_shared_blocks(
-                    model, folded, problems, coef, budget
-                )
+                shared = kernel_held_out.held_out_decisions(model, folded, problems, coef, budget)
                 alone = decisions_by_refits(model, folded, budget, gamma=model.gamma_)
                 order = np.argsort(np.concatenate([out for _, out in folded.splits()]))
                 expected = alone.decisions[order]

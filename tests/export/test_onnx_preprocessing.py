@@ -17,7 +17,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from widemargin import LinearSVMClassifier, ODMClassifier, SVMClassifier, to_onnx
+from widemargin import (
+    LinearSVMClassifier,
+    ODMClassifier,
+    RandomFeatures,
+    SVMClassifier,
+    to_onnx,
+)
 
 pandas = pytest.importorskip("pandas")
 X, Y = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
@@ -50,6 +56,21 @@ def with_holes(X, seed=0):
 def test_scalers(step, dtype):
     model = make_pipeline(step, SVMClassifier(multi_class="ovr")).fit(100.0 + 7.0 * X, Y)
     assert_same_predictions(model, 100.0 + 7.0 * QUERIES, dtype)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("n_components", [64, 101])
+def test_random_features(kernel, n_components):
+    features = RandomFeatures(kernel, n_components=n_components)
+    model = make_pipeline(StandardScaler(), features, LinearSVMClassifier()).fit(X, Y)
+    # In double: a scaler that rounds to single moves the phases of large frequencies.
+    assert_same_predictions(model, QUERIES, "float64")
+
+
+def test_a_tensor_sketch_is_not_exported():
+    model = make_pipeline(RandomFeatures("poly"), LinearSVMClassifier(tol=0.1)).fit(X, Y)
+    with pytest.raises(ValueError, match="tensor sketch"):
+        to_onnx(model)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widemargin.gossip import mixing
 from widemargin.gossip import topology as topology_module
 from widemargin.gossip.graphs import FAMILIES, RANDOM_FAMILIES
 from widemargin.gossip.topology import Topology, graph_of
@@ -208,7 +209,7 @@ def test_mixing_time_by_dense_eigenvalues(named, kind, monkeypatch):
     graph = graph_of(named, 150, seed=2)
     wanted = expected_mixing_time(graph, kind)
     assert graph.mixing_time(kind) == pytest.approx(wanted, rel=1e-9)
-    monkeypatch.setattr(topology_module, "DENSE_SITES", 100)
+    monkeypatch.setattr(mixing, "DENSE_SITES", 100)
     assert graph.mixing_time(kind) == pytest.approx(wanted, rel=1e-7)
 
 
@@ -335,15 +336,21 @@ REFUSED = {
         "The matrix of links must be finite, with 0 where two sites are no neighbours; got NaN or "
         "infinity.",
     ),
-    "one way": (
+    "no way back": (
         np.array([[0, 1, 0], [1, 0, 0], [0, 1, 0]]),
         3,
-        "The matrix links 1 pairs one way only, such as 2 to 1; use `A + A.T`",
+        "The graph must be strongly connected, or sites never hear of each other; it has 2 "
+        "components: [0, 1], [2]. Add links between them, there and back.",
     ),
-    "directed": (
-        networkx.DiGraph([(0, 1), (1, 0)]),
-        2,
-        "Got a directed graph of networkx; use `graph.to_undirected()`",
+    "rounds that never meet": (
+        [networkx.path_graph([0, 1, 2]), networkx.path_graph([1, 0, 3])],
+        3,
+        "The graphs of a list must have the same nodes; the first has no node 3.",
+    ),
+    "matchings that do not connect": (
+        [np.eye(4)[[1, 0, 3, 2]], np.eye(4)[[1, 0, 3, 2]]],
+        4,
+        "it has 2 components: [0, 1], [2, 3].",
     ),
     "other number": (
         networkx.cycle_graph(5),
@@ -374,7 +381,7 @@ def test_refusals(case):
 
 
 def test_unknown_weights_are_refused():
-    with pytest.raises(ValueError, match=r"'metropolis' or 'random_walk'; got 'uniform'\."):
+    with pytest.raises(ValueError, match=r"'random_walk' or 'given'; got 'uniform'\."):
         graph_of("ring", 5).weights("uniform")
     with pytest.raises(ValueError, match="`kind` must be"):
         graph_of("ring", 5).mixing_time("uniform")

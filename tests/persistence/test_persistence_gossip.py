@@ -41,6 +41,11 @@ def models():
     links = np.ones((4, 4))
     yield "matrix", model(topology=links, solver=Consensus(epochs=2)).fit(X, Y > 1)
     yield "sparse", model(topology=sparse.csr_matrix(links)).fit(X.astype(np.float32), Y > 1)
+    one_way = np.roll(np.eye(4), 1, axis=1)
+    yield "one way", model(topology=one_way, solver="gadget_printed").fit(X, Y > 1)
+    yield "shares", model(topology=0.3 * one_way, solver="gadget", weights="given").fit(X, Y > 1)
+    slow = NetworkFaults(speeds={1: 0.5})
+    yield "rounds", model(topology=["ring", "star", links], faults=slow).fit(X, Y > 1)
 
 
 @pytest.mark.parametrize("fitted", [pytest.param(m, id=name) for name, m in models()])
@@ -53,6 +58,18 @@ def test_a_loaded_model_is_the_saved_one(fitted, tmp_path):
     np.testing.assert_array_equal(loaded.score_sites(X, y), fitted.score_sites(X, y))
     again, expected = loaded.fit(X, y), fitted.fit(X, y)
     np.testing.assert_array_equal(again.site_coef_, expected.site_coef_)
+
+
+def test_graphs_of_rounds_become_the_matrices_of_their_links():
+    networkx = pytest.importorskip("networkx")
+    rounds = [networkx.path_graph(4), "ring", networkx.DiGraph([(0, 2), (2, 0), (1, 3), (3, 1)])]
+    fitted = model(topology=rounds).fit(X, Y > 0)
+    loaded = loads(dumps(fitted))
+    assert loaded.topology[1] == "ring"
+    path = networkx.to_numpy_array(rounds[0])
+    np.testing.assert_array_equal(loaded.topology[0].toarray(), path)
+    again = loaded.fit(X, Y > 0)
+    np.testing.assert_array_equal(again.site_coef_, fitted.site_coef_)
 
 
 def test_a_graph_becomes_the_matrix_of_its_links():

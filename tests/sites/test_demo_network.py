@@ -68,13 +68,13 @@ def test_interrupted_it_leaves_nothing_behind(environment, tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_two_classes(tmp_path):
+def test_labels_must_be_classes(tmp_path):
     X, _ = generated(200, 0)
-    np.savez(tmp_path / "many.npz", X=X, y=np.arange(200) % 3)
+    np.savez(tmp_path / "many.npz", X=X, y=np.arange(200))
     command = [*DEMO, str(tmp_path / "many.npz")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "takes two classes; there are 3" in done.stderr
+    assert "takes two to 20 classes; there are 200" in done.stderr
 
 
 def test_sites_see_different_rows_and_alone_learn_something_else():
@@ -86,6 +86,17 @@ def test_sites_see_different_rows_and_alone_learn_something_else():
     assert abs(problem.excess(optimum, optimum)) < 1e-12
     alone = [problem.excess(problem.solved(here), optimum) for here in rows]
     assert max(alone) > 0.2  # what the network has to make up for
+
+
+def test_the_worst_of_several_classes_counts():
+    X, y = generated(600, 0, 3)
+    problem = PooledProblem(X, y, 1e-3)
+    optimum = problem.solved()
+    other = problem.solved()
+    other.coef_ = optimum.coef_.copy()
+    assert abs(problem.excess(optimum, optimum)) < 1e-12
+    other.coef_[2] *= 1.5
+    assert problem.excess(other, optimum) > 0.01
 
 
 def test_a_fleet_ends_its_processes_whatever_happens(tmp_path):

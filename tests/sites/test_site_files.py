@@ -86,7 +86,9 @@ def test_a_template_says_all_there_is(tmp_path: Path) -> None:
     plain = "\n".join(
         line[2:] if line.startswith("# ") and "Left out" not in line and " = " in line else line
         for line in text.splitlines()
-        if not line.startswith(("# lam", "# robust", "# max_norm", "# zero_based", "# label"))
+        if not line.startswith(
+            ("# lam", "# robust", "# max_norm", "# zero_based", "# label", "# study")
+        )
     )
     path.write_text(plain)
     assert read_config(path) == config
@@ -102,11 +104,11 @@ def test_a_template_must_be_completed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("name = 3", "`name` must be a text; got 3"),
+        ("name = 3", "`name` must be a name of at most 64"),
         ('listen = "nowhere"', "`listen` must be an address"),
         ("metrics_port = 70000", "`metrics_port` must be a whole number from 0 to 65535"),
         ("colour = 1", "no setting `colour`"),
-        ("[model]\nC = -1", "`model.C` must be a positive number; got -1"),
+        ("[model]\nC = -1", "`model.C` must be a positive number, or a list"),
         ("[model]\nC = inf", "`model.C` must be"),
         ("[model]\ntol = true", "`model.tol` must be"),
         ("[model]\nupsilon = 2.0", "upsilon"),
@@ -115,7 +117,7 @@ def test_a_template_must_be_completed(tmp_path: Path) -> None:
         ('[model]\nrobust = "clip"', "`model.robust` = 'clip' is not for"),
         ('[model]\nsolver = "gadget"\nloss = "odm"', "needs `model.loss` = 'hinge'"),
         ('[model]\nsolver = "gadget"\nrobust = "trim"', "`model.trim` = 1 leaves out 2"),
-        ("[network]\nclasses = [1, 1]", "`network.classes` must be two labels"),
+        ("[network]\nclasses = [1, 1]", "`network.classes` must be two to 1000 different labels"),
         ('[running]\nmax_memory = "much"', "memory_limit"),
         ("neighbours = 3", "`neighbours` must be tables"),
         ('[[neighbours]]\nname = "b"', "neighbour 1 must have"),
@@ -186,12 +188,12 @@ def rows_of(tmp_path: Path, text: str, **changes: Any) -> Any:
 
 def test_rows_are_read(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, "p,q,label\n1,2,0\n3,4,1\n", classes=[0, 1])
-    assert rows.label.tolist() == [-1, 1]
+    assert rows.codes.tolist() == [0, 1]
     assert rows.feature_names == ("p", "q")
     again = rows_of(tmp_path, "p,q,label\n1,2,0\n3,4,1\n", classes=[0, 1])
     other = rows_of(tmp_path, "p,q,label\n1,2,0\n3,5,1\n", classes=[0, 1])
     assert rows.fingerprint == again.fingerprint != other.fingerprint
-    assert rows_of(tmp_path, "1,2,01\n3,4,1\n", classes=["01", "1"]).label.tolist() == [-1, 1]
+    assert rows_of(tmp_path, "1,2,01\n3,4,1\n", classes=["01", "1"]).codes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

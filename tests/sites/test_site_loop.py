@@ -91,7 +91,7 @@ def test_history_stays_short(tmp_path: Path) -> None:
     site, history = local.native(1), SiteHistory()
     site.step()
     for _ in range(3 * MOST_POINTS):
-        history.note(site, local.problem)
+        history.note(site, local)
     assert MOST_POINTS / 2 <= len(history.points) <= MOST_POINTS
     times = [point[0] for point in history.points]
     assert times == sorted(times)

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from widemargin.sites.wire import HEADER_BYTES, Frame, FrameError, Kind, decode, encode
+from widemargin.sites.wire import (
+    HEADER_BYTES,
+    MOST_STUDY_BYTES,
+    Frame,
+    FrameError,
+    Kind,
+    bytes_frame,
+    decode,
+    encode,
+)
 
 AGREED, DIMENSION, COUNT = 12345, 4, 12
 
@@ -36,7 +45,7 @@ def read(data: bytes) -> Frame:
 def test_layout_is_fixed() -> None:
     data = encode(frame())
     assert HEADER_BYTES == 64
-    assert data[:8] == b"WMGS\x01\x00\x01\x00"
+    assert data[:8] == b"WMGS\x02\x00\x01\x00"
     assert struct.unpack("<QQQQQ", data[8:48]) == (AGREED, 10, 20, 7, 5)
     assert struct.unpack("<IIII", data[48:64]) == (3, DIMENSION, COUNT, 0)
     assert struct.unpack(f"<{COUNT}d", data[64:]) == (*range(COUNT - 3), 2.0, 7.0, 5.0)
@@ -117,7 +126,7 @@ def test_what_is_wrong_is_refused(changes: dict[str, object], reason: str) -> No
 
 @pytest.mark.parametrize(
     ("position", "value", "reason"),
-    [(0, b"X", "magic"), (4, b"\x02", "version"), (6, b"\x03", "kind"), (60, b"\x01", "kind")],
+    [(0, b"X", "magic"), (4, b"\x01", "version"), (6, b"\x09", "kind"), (6, b"\x04", "length")],
 )
 def test_a_wrong_header_is_refused(position: int, value: bytes, reason: str) -> None:
     data = encode(frame())
@@ -147,5 +156,25 @@ def test_altered_frames_are_refused_or_sound(flips: list[tuple[int, int]]) -> No
     except FrameError:
         return
     assert np.isfinite(got.numbers).all()
+    if got.kind in (Kind.STUDY, Kind.DIFFERENCE):
+        assert len(got.payload) > 0
+        return
     assert len(got.numbers) == COUNT
     assert 0 < got.sender_epoch < 2**62
+
+
+@pytest.mark.parametrize("kind", [Kind.STUDY, Kind.DIFFERENCE])
+def test_bytes_are_read_whatever_the_settings(kind: Kind) -> None:
+    got = decode(bytes_frame(kind, b"{}", study_version=7), agreement=1, dimension=2, count=3)
+    assert (got.kind, got.payload, got.study_version) == (kind, b"{}", 7)
+
+
+@pytest.mark.parametrize("size", [0, MOST_STUDY_BYTES + 1])
+def test_bytes_are_bounded(size: int) -> None:
+    with pytest.raises(FrameError) as caught:
+        read(bytes_frame(Kind.STUDY, b"x" * size))
+    assert caught.value.reason == "length"
+
+
+def test_the_version_of_the_study_travels_with_every_frame() -> None:
+    assert read(encode(frame(study_version=9))).study_version == 9

@@ -1,4 +1,4 @@
-"""The ``widemargin`` command: train, predict, evaluate, info, export, gossip, site.
+"""The ``widemargin`` command: train, predict, evaluate, info, export, gossip, site, study.
 
 Only typer and the standard library are imported here and at the top of the command modules, so
 that ``--help`` and mistyped options answer at once; each command imports what it needs.
@@ -18,6 +18,8 @@ from .grouped_help import GroupedCommand
 from .info import info
 from .predict import evaluate, predict
 from .site import site
+from .site_membership import join as _join  # noqa: F401
+from .study import study
 from .train import train
 
 __all__ = ["app", "main"]
@@ -71,6 +73,7 @@ app.command(cls=GroupedCommand)(info)
 app.command(cls=GroupedCommand)(export)
 app.add_typer(gossip)
 app.add_typer(site)
+app.add_typer(study)
 
 
 def main() -> None:

@@ -26,16 +26,20 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 2.0
 WIDTH_OF_A_PIPE = 160  # it has none of its own; lines must not be folded
 LINES_OF_NEWS = 8
+MOST_CLASSES = 20
 
 
 def demo(
     data: Annotated[
-        Path | None, typer.Argument(help="Data file of two classes; drawn at random if left out.")
+        Path | None, typer.Argument(help="Data file with labels; drawn at random if left out.")
     ] = None,
     sites: Annotated[int, typer.Option("--sites", help="Processes.", min=2, max=16)] = 4,
     rows: Annotated[
         int, typer.Option("--rows", help="Rows of all sites together, if drawn.", min=100)
     ] = 8000,
+    classes: Annotated[
+        int, typer.Option("--classes", help="Classes of the rows, if drawn.", min=2, max=8)
+    ] = 2,
     seconds: Annotated[
         float, typer.Option("--seconds", help="Time allowed for the sites to agree.", min=5.0)
     ] = 60.0,
@@ -64,7 +68,7 @@ def demo(
 
         width = None if Console(stderr=as_json).is_terminal else WIDTH_OF_A_PIPE
         console = Console(stderr=as_json, highlight=False, width=width)
-        X, y = generated(rows, seed) if data is None else _two_classes(data, format, label)
+        X, y = generated(rows, seed, classes) if data is None else _labelled(data, format, label)
         with _folder(keep) as folder, _Screen(console) as screen:
             try:
                 pace = ROUND_INTERVAL if data is None else SHORT_ROUND_INTERVAL
@@ -80,15 +84,15 @@ def demo(
         raise typer.Exit(BAD_FILE)
 
 
-def _two_classes(data: Path, format: str | None, label: str | None) -> tuple[Any, Any]:
+def _labelled(data: Path, format: str | None, label: str | None) -> tuple[Any, Any]:
     import numpy as np
 
     table = read_file(data, format=format, label=label, zero_based=None)
     classes = np.unique(np.asarray(table.y))
-    if len(classes) != 2:
+    if not 2 <= len(classes) <= MOST_CLASSES:
         raise ValueError(
-            f"{data}: the demonstration takes two classes; there are {len(classes)}. Use another "
-            "file, or leave it out."
+            f"{data}: the demonstration takes two to {MOST_CLASSES} classes; there are "
+            f"{len(classes)}. Use another file, or leave it out."
         )
     X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
     return np.asarray(X, dtype=np.float64), table.y

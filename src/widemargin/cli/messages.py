@@ -31,7 +31,7 @@ def usage_error(message: str) -> typer.Exit:
     """Print what is wrong with the command line, and return the exception that ends it."""
     say(f"error: {message}")
     # Options come after the command, whose name is one argument or, for groups, two.
-    command = sys.argv[1 : 3 if sys.argv[1:2] in (["gossip"], ["site"]) else 2]
+    command = sys.argv[1 : 3 if sys.argv[1:2] in (["gossip"], ["site"], ["study"]) else 2]
     say(f"Try '{' '.join(['widemargin', *command])} --help'.")
     return typer.Exit(USAGE)
 

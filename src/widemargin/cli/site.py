@@ -13,6 +13,7 @@ import typer
 from . import options
 from .files import check_output
 from .messages import BAD_FILE, aligned, faults_reported, print_json, say, usage_error
+from .setting_options import SettingsCommand, given_settings
 
 site = typer.Typer(
     name="site",
@@ -34,8 +35,9 @@ SECONDS_BETWEEN_REFRESHES = 1.0
 SECONDS_TO_STOP = 30.0
 
 
-@site.command()
+@site.command(cls=SettingsCommand)
 def init(
+    ctx: typer.Context,
     name: Annotated[str, typer.Option("--name", help="Name of the site, as neighbours call it.")],
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Folder to make; that of the name if left out.")
@@ -46,11 +48,13 @@ def init(
     data: Annotated[
         Path | None, typer.Option("--data", help="Data file of this site; read here, never sent.")
     ] = None,
-    lam: Annotated[float | None, typer.Option("--lam", help="λ; the same at all sites.")] = None,
-    sites: Annotated[int | None, typer.Option("--sites", help="Sites of the network.")] = None,
-    total_rows: Annotated[
-        int | None, typer.Option("--total-rows", help="Rows of all sites together.")
+    label: Annotated[
+        str | None, typer.Option("--label", help="Label column, by name or position.")
     ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Of the data; left out: found from its name.")
+    ] = None,
+    sites: Annotated[int | None, typer.Option("--sites", help="Sites of the network.")] = None,
     features: Annotated[int | None, typer.Option("--features", help="Features of a row.")] = None,
     metrics_port: Annotated[
         int | None, typer.Option("--metrics-port", help="Port of Prometheus metrics; 0 for none.")
@@ -70,20 +74,22 @@ def init(
         from ..persistence.atomic_write import write_atomically
         from ..sites.config import check_settings, write_template
         from ..sites.keys import make_keys
+        from ..sites.site_folder import make_folder
         from ..sites.template import UNIT_NAME, unit_text
 
         settings: dict[str, Any] = {
             "listen": listen,
             "data": None if data is None else str(data.resolve()),
-            "lam": lam,
+            "label": label,
+            "format": format,
             "n_sites": sites,
-            "total_rows": total_rows,
             "n_features": features,
             "metrics_port": metrics_port,
+            **given_settings(ctx),
         }
         given = {key: value for key, value in settings.items() if value is not None}
         check_settings({"name": name, **given})
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         if (folder / "site.toml").exists():
             raise usage_error(
                 f"--folder {folder}: there is a site already. Name another folder, or edit its "
@@ -133,22 +139,30 @@ def run(
     """
     check_transport()
     with faults_reported():
-        from contextlib import ExitStack, closing
-
         from ..sites.config import read_config
-        from ..sites.events import EventLog
-        from ..sites.site import run_site
-        from ..sites.status import served_metrics
 
-        settings = read_config(config)
-        with ExitStack() as stack:
-            listener = stack.enter_context(closing(EventLog(settings.name, log, as_json=json_log)))
-            if settings.metrics_port:
-                stack.enter_context(
-                    served_metrics(Path(settings.folder), settings.name, settings.metrics_port)
-                )
-                listener("metrics_served", url=f"http://127.0.0.1:{settings.metrics_port}/metrics")
-            run_site(settings, listener=listener)
+        run_configured(read_config(config), log, json_log)
+
+
+def run_configured(config: Any, log: Path | None, json_log: bool | None) -> None:
+    """Run a site until it is stopped, with its log and its metrics."""
+    from contextlib import ExitStack, closing
+
+    from ..sites.control import check_not_running
+    from ..sites.events import EventLog
+    from ..sites.site import run_site
+    from ..sites.status import served_metrics
+
+    # Before a second process fails over the port of the metrics.
+    check_not_running(config.folder)
+    with ExitStack() as stack:
+        listener = stack.enter_context(closing(EventLog(config.name, log, as_json=json_log)))
+        if config.metrics_port:
+            stack.enter_context(
+                served_metrics(Path(config.folder), config.name, config.metrics_port)
+            )
+            listener("metrics_served", url=f"http://127.0.0.1:{config.metrics_port}/metrics")
+        run_site(config, listener=listener)
 
 
 @site.command()

@@ -87,7 +87,37 @@ def site_view(status: Mapping[str, Any]) -> RenderableType:
             f"{link['rejected']:,}",
             number(link.get("distance"), ".1e"),
         )
-    return Group(facts, "", links)
+    more = [part for table in (_classes(status), _scores(status)) if table for part in (table, "")]
+    return Group(facts, "", *more, links)
+
+
+def _classes(status: Mapping[str, Any]) -> Table | None:
+    """Return a line for every class, if there are more than two."""
+    if not status.get("classes"):
+        return None
+    table = plain_table("class", "state", right=("rows", "gap", "apart"))
+    for each in status["classes"]:
+        state = "content" if each["content"] else "learning"
+        table.add_row(
+            escape(str(each["label"])),
+            Text(state, style=STYLES[state]),
+            f"{each['n_rows']:,}",
+            number(each.get("estimated_gap"), ".1e"),
+            number(each.get("distance"), ".1e"),
+        )
+    return table
+
+
+def _scores(status: Mapping[str, Any]) -> Table | None:
+    """Return a line for every value of C, if the sites choose one."""
+    if not status.get("scores"):
+        return None
+    table = plain_table("C", "", right=("held-out accuracy",))
+    for each in status["scores"]:
+        chosen = "chosen" if each["C"] == status.get("C") else ""
+        accuracy = number(each.get("held_out_accuracy"), ".4f")
+        table.add_row(f"{each['C']:g}", Text(chosen, style="green"), accuracy)
+    return table
 
 
 def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
@@ -108,9 +138,19 @@ def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
         ("traffic", transferred),
         ("state saved", f"{age(status.get('state_saved_seconds_ago'))} ago"),
     ]
+    if "scores" in status:
+        facts.insert(-3, ("scores", _state_of_scores(status)))
     if refused := status.get("refused_keys"):
         facts.append(("refused", Text(f"{refused:,} connections of unknown keys", style="yellow")))
     return facts
+
+
+def _state_of_scores(status: Mapping[str, Any]) -> str:
+    if status.get("C") is not None:
+        return f"C = {status['C']:g} was chosen by the held-out rows of all sites"
+    if status.get("scores_settled"):
+        return "have stopped changing here; waiting for the other sites"
+    return "are still changing"
 
 
 def plain_table(*left: str, right: Sequence[str]) -> Table:

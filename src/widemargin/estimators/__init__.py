@@ -5,6 +5,7 @@ from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .multiclass_svm import MulticlassSVMClassifier
+from .random_features import RandomFeatures
 from .search import (
     LinearODMClassifierCV,
     LinearSVMClassifierCV,
@@ -22,6 +23,7 @@ __all__ = [
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",
+    "RandomFeatures",
     "SVMClassifier",
     "SVMClassifierCV",
 ]

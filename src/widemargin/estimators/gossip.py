@@ -28,7 +28,7 @@ from ..core.training_set import (
 )
 from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import LocalEngine
-from ..gossip import Consensus, Gadget, NetworkFaults, Stopping, Talking, Topology, Tracking
+from ..gossip import NetworkFaults, Stopping, Talking, Topology
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
@@ -60,10 +60,11 @@ class GossipClassifier(
     n_sites : int, default=None
         Number of sites. None uses that of the graph given as ``topology``, or that of the labels
         passed as ``sites``, or 10.
-    topology : str, tuple, networkx graph or matrix, default='ring'
+    topology : str, tuple, networkx graph, matrix or list, default='ring'
         Who talks to whom: 'complete', 'ring', 'grid', 'torus', 'star', 'random_regular',
         'erdos_renyi' or 'small_world'; a name with options, such as
-        ``("random_regular", {"degree": 4})``; or a graph. See
+        ``("random_regular", {"degree": 4})``; or a graph, whose links may lead one way except with
+        'consensus'. A list has the graph of every round, and begins again at its end. See
         :func:`widemargin.gossip.graph_of`.
     loss : {'hinge', 'squared_hinge', 'odm'}, default='hinge'
         Loss of a margin: those of :class:`LinearSVMClassifier`, or that of
@@ -76,22 +77,26 @@ class GossipClassifier(
         small.
     theta : float in [0, 1), default=0.2
         With 'odm', θ: margins that deviate from 1 by at most this cost nothing.
-    solver : {'consensus', 'gadget', 'tracking'} or object, default='consensus'
+    solver : {'consensus', 'gadget', 'gadget_printed', 'tracking'} or object, default='consensus'
         'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
-        published method, Pegasos steps averaged by Push-Sum. 'tracking': gradients tracked by
-        Push-Sum. :class:`~widemargin.gossip.Consensus`, :class:`~widemargin.gossip.Gadget` and
-        :class:`~widemargin.gossip.Tracking` have their settings.
+        published method, Pegasos steps averaged by Push-Sum, made to converge; 'gadget_printed':
+        exactly as printed. 'tracking': gradients tracked by Push-Sum.
+        :class:`~widemargin.gossip.Consensus`, :class:`~widemargin.gossip.Gadget`,
+        :class:`~widemargin.gossip.PrintedGadget` and :class:`~widemargin.gossip.Tracking` have
+        their settings.
     partners : {'all', 'one'}, default='all'
         Whether a site talks to every neighbour, or to one drawn at random.
     exchanges : int, default=1
         Number of exchanges between two steps.
-    weights : {'metropolis', 'random_walk'}, default='metropolis'
+    weights : {'metropolis', 'random_walk', 'given'}, default='metropolis'
         Weights of the neighbours in averages; 'consensus' uses them for its estimates only.
+        'given': those of the matrix that ``topology`` is, where the entry in row i and column j is
+        the share that site i sends to j, or of the edges of a networkx graph.
     asynchronous : bool, default=False
         Whether sites wake at random instead of all together.
     faults : NetworkFaults, default=None
-        Simulated faults: lost, late and repeated messages, sites that come and go or send wrong
-        values.
+        Simulated faults: lost, late and repeated messages, sites that are slow, come and go or
+        send wrong values.
     stopping : {'gap', 'norm', 'never'}, default='gap'
         'gap': when every site finds that the network agrees and that the relative gap, as far as
         sites can tell, is at most ``tol``. 'norm': GADGET's rule, when at every site ‖w‖ changed
@@ -125,7 +130,8 @@ class GossipClassifier(
     topology_ : Topology
         Who talked to whom.
     mixing_time_ : float
-        Rounds of averaging in which disagreement shrinks e-fold.
+        Rounds in which disagreement shrinks e-fold, by the graph alone: of consensus, where links
+        outweigh a site's rows, or of averaging with ``weights``; for ``partners='all'``.
     label_skew_ : float
         Unevenness of the classes: the largest total-variation distance between a
         site's class shares and those of all rows, from 0 to 1.
@@ -205,10 +211,10 @@ class GossipClassifier(
         "n_sites": [None, AT_LEAST_ONE],
         "topology": "no_validation",
         "loss": [StrOptions({"hinge", "squared_hinge", "odm"})],
-        "solver": [StrOptions(set(METHODS)), Consensus, Gadget, Tracking],
+        "solver": [StrOptions(set(METHODS)), *METHODS.values()],
         "partners": [StrOptions({"all", "one"})],
         "exchanges": [AT_LEAST_ONE],
-        "weights": [StrOptions({"metropolis", "random_walk"})],
+        "weights": [StrOptions({"metropolis", "random_walk", "given"})],
         "asynchronous": ["boolean"],
         "faults": [None, NetworkFaults],
         "stopping": [StrOptions({"gap", "norm", "never"})],

@@ -248,7 +248,6 @@ class GossipFit(Fit[NetworkOutcome]):
         site_coef, site_intercept = split_weights(
             np.stack([each.models for each in outcomes]), constant
         )
-        talking = self.rules.talking
         return {
             "coef_": coef,
             "intercept_": intercept,
@@ -256,7 +255,7 @@ class GossipFit(Fit[NetworkOutcome]):
             "site_intercept_": site_intercept,
             "sites_": placement.labels,
             "topology_": placement.topology,
-            "mixing_time_": float(placement.topology.mixing_time(talking.weights)),
+            "mixing_time_": self.rules.mixing_time(placement.topology),
             "label_skew_": placement.label_skew,
             "dual_gap_": float(sum(each.gap for each in certificates)),
             "relative_gap_": float(gap),

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from ..core.fit import warn
 from ..core.training_set import TrainingSet, in_own_order
 from ..gossip import NetworkFaults, Stopping, Talking
-from ..gossip.graphs import GivenGraph, check_size, read_graph
+from ..gossip.graphs import GivenGraph, check_size, first_graph
 from ..gossip.methods import GossipMethod
+from ..gossip.mixing import consensus_time
+from ..gossip.simulation import check_directions
 from ..gossip.topology import Topology, graph_of, listed
 
 # Where neither the user nor the data say how many sites there are.
@@ -22,7 +24,7 @@ SKEWED = 0.2
 # Vectors of a model's length, for every one that a message carries: on a link, beside messages that
 # are late; at a site; and for a site's models of all binary problems as they become attributes.
 # Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
-PER_LINK = {"consensus": 2, "gadget": 6, "tracking": 6}
+PER_LINK = {"consensus": 2, "gadget": 6, "gadget_printed": 6, "tracking": 6}
 PER_SITE = 10
 PER_PROBLEM = 3
 
@@ -68,6 +70,7 @@ class NetworkRules:
         """Raise if the network does not fit into memory; warn if it will converge poorly."""
         topology = placement.topology
         self.faults.check(topology.n_sites)
+        check_directions(self.method, topology)
         self._check_memory(topology, size, n_problems, memory)
         # Components that a later site joins do no harm: no site stops before the last event.
         members = self.faults.members(topology.n_sites, rounds)
@@ -81,12 +84,20 @@ class NetworkRules:
                 "topology with more links, or let other sites leave."
             )
         skew = placement.label_skew
-        if self.method.name == "gadget" and self.talking.exchanges == 1 and skew > SKEWED:
+        gadget = self.method.name in ("gadget", "gadget_printed")
+        if gadget and self.talking.exchanges == 1 and skew > SKEWED:
             warn(
                 f"Classes are spread unevenly over the sites (label skew {skew:.2g}), where GADGET "
                 "converges poorly with one exchange a step. Take solver='consensus', or "
                 "exchanges=20."
             )
+
+    def mixing_time(self, topology: Topology) -> float:
+        """Return the rounds in which disagreement shrinks by a factor of e."""
+        relaxation = getattr(self.method, "relaxation", None)
+        if relaxation is not None:  # consensus, which does not average by weights
+            return consensus_time(topology, float(relaxation))
+        return topology.mixing_time(self.talking.weights)
 
     def _check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
         """Raise if sites and links would need more bytes than allowed, before they are built."""
@@ -94,11 +105,14 @@ class NetworkRules:
         if self.method.name != "consensus":
             late *= 2  # remembered at the sender, too
         per_link = PER_LINK[self.method.name] + late
-        vectors = self.method.vectors * (per_link * topology.n_links + PER_SITE * topology.n_sites)
+        # What is sent to a slow site waits for it.
+        per_link += 1.0 / min(self.faults.speeds.values(), default=1.0) - 1.0
+        links = len(topology.other)
+        vectors = self.method.vectors * (per_link * links + PER_SITE * topology.n_sites)
         needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
         if needed > limit:
             raise ValueError(
-                f"{topology.n_sites:,} sites and their {topology.n_links // 2:,} links need about "
+                f"{topology.n_sites:,} sites and their {links // 2:,} links need about "
                 f"{needed / 2**30:.2g} GiB for models of {size:,} weights, more than "
                 f"`memory_limit`, {limit / 2**30:.2g} GiB. Take a topology with fewer links, such "
                 "as 'ring' or ('random_regular', {'degree': 4}), or fewer sites, or raise "
@@ -114,7 +128,7 @@ def placed(
     ``sites`` has the site of every row that was given; None deals the rows out at random. If
     ``n_sites`` is None, the graph or ``sites`` determine it, or else it is 10.
     """
-    graph = None if _is_named(topology) else read_graph(topology)
+    graph = first_graph(topology)
     if graph is not None:
         if n_sites is not None:
             check_size(graph, n_sites)
@@ -140,12 +154,6 @@ def placed(
     network = graph_of(topology, len(labels), seed)
     start = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(labels)))])
     return Placement(_sorted_by(number, training), start.astype(np.int64), labels, network)
-
-
-def _is_named(topology: Any) -> bool:
-    if isinstance(topology, tuple):
-        return bool(topology) and isinstance(topology[0], str)
-    return isinstance(topology, str)
 
 
 def _node_names(graph: GivenGraph | None, n_sites: int) -> NDArray[Any]:

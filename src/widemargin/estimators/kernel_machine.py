@@ -49,7 +49,7 @@ from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.small_fit import SmallFit, is_small
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
-from .kernel_held_out import can_share, decisions_on_shared_blocks, scheme_of
+from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
@@ -142,12 +142,16 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         # that ray lie the last duals as they are and the last duals grown with C, which is where
         # those at their bound go. Margins are multiples too: a start costs no kernel value.
         neighbours: list[Duals] | None = None
+        problems = first._pose(training, kernel, rows)
         for label, model in path.labelled():
-            problems = model._pose(training, kernel, rows)
+            problems = replace(problems, weights=model._loss_weights(training))
             budget = Budget.of(model, seed)
             with FitProgress(label, model.tol) as progress:
                 fit = model._fit_exactly(training, problems, budget, progress, neighbours)
-            neighbours = [each.iterate for each in fit.solved]
+            if isinstance(fit, SmallFit):  # which takes starting points as they are
+                problems = replace(problems, previous=fit.coefficients())
+            else:
+                neighbours = [each.iterate for each in fit.solved]
         return path.models
 
     def _check_parameters(self) -> None:
@@ -208,7 +212,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         """Calibrate a model of the whole training set by folds of it."""
         folded = FoldedRows.of(training, pairwise=self._pairwise)
         if can_share(problems, budget):
-            held = decisions_on_shared_blocks(self, folded, problems, coef, budget)
+            held = held_out_decisions(self, folded, problems, coef, budget)
         else:
             held = decisions_by_refits(self, folded, budget, **self._chosen)
         self._set_calibration(scheme_of(problems), held, training)

@@ -1,4 +1,4 @@
-"""Fitted preprocessing steps of scikit-learn, as operators of a graph.
+"""Fitted preprocessing steps of scikit-learn and of this library, as operators of a graph.
 
 A step is known by its class alone: a class derived from it may do anything. Results are those of
 the steps' ``transform`` in float64, but for an encoder that raises an error at an unknown category:
@@ -23,10 +23,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ..estimators.random_features import RandomFeatures
 from ..tables import TablePreprocessor
 from .columns import NUMBER, TEXT, Columns, GraphTable, joined
 from .encoding import encode, is_text_category
 from .graph import Graph
+from .random_features import map_to_features
 from .scaling import (
     SingleFeatures,
     by_largest,
@@ -137,6 +139,7 @@ STEPS: dict[type[Any], Step] = {
     RobustScaler: by_quantiles,
     SimpleImputer: impute,
     OneHotEncoder: encode,
+    RandomFeatures: map_to_features,
 }
 
 

@@ -2,7 +2,7 @@
 
 from .averaging import average
 from .faults import NetworkFaults
-from .methods import Consensus, Gadget, Tracking
+from .methods import Consensus, Gadget, PrintedGadget, Tracking
 from .simulation import Simulation, Stopping, Talking
 from .topology import Topology, graph_of
 
@@ -10,6 +10,7 @@ __all__ = [
     "Consensus",
     "Gadget",
     "NetworkFaults",
+    "PrintedGadget",
     "Simulation",
     "Stopping",
     "Talking",

@@ -13,7 +13,7 @@ from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
 from .methods import NativeNetwork, NetworkSetting
 from .simulation import Simulation, Stopping, Talking
-from .topology import graph_of
+from .topology import Topology, graph_of
 
 
 class Averaging:
@@ -21,9 +21,14 @@ class Averaging:
 
     name: ClassVar[str] = "average"
     vectors: ClassVar[int] = 1
+    one_way_links: ClassVar[bool] = True
 
     def __init__(self, values: Array) -> None:
         self.values = values
+
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        return True
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
@@ -75,8 +80,9 @@ def average(
     ----------
     values : array-like of shape (n_sites, size)
         The vector of each site.
-    topology : str, tuple, networkx graph, array or sparse matrix, default='ring'
-        Graph of the sites; see :func:`widemargin.gossip.topology.graph_of`.
+    topology : str, tuple, networkx graph, array, sparse matrix or list, default='ring'
+        Graph of the sites, whose links may lead one way, or the graphs of the rounds; see
+        :func:`widemargin.gossip.topology.graph_of`.
     rounds : int, default=100
         Number of rounds. The error falls by a factor of e in a mixing time of the topology.
     talking : Talking, optional

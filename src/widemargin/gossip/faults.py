@@ -27,7 +27,7 @@ GONE = "A site that left is gone for good: drop one of the two, or let it 'crash
 
 @dataclass(frozen=True)
 class NetworkFaults:
-    """Lost, repeated and late messages, sites that come and go, sites that send false models.
+    """Lost and late messages, sites that are slow, come and go, or send false models.
 
     Parameters
     ----------
@@ -48,13 +48,17 @@ class NetworkFaults:
         Faulty sites, which send the opposite of their model, or noise.
     scale : float, default=10
         Length of what faulty sites send, relative to their model.
+    speeds : mapping from site to float in (0, 1], default={}
+        Share of the rounds that slow sites take part in, others in all: a site of speed 0.25 steps,
+        reads and sends in every fourth round. With ``asynchronous=True`` it wakes a quarter as
+        often, at random.
 
     Examples
     --------
     >>> from widemargin.gossip import NetworkFaults
     >>> NetworkFaults(loss=0.3, schedule=[(100, "crash", 3), (200, "return", 3)])
     NetworkFaults(loss=0.3, duplication=0.0, delay=0, schedule=[(100, 'crash', 3), \
-(200, 'return', 3)], lies={}, scale=10.0)
+(200, 'return', 3)], lies={}, scale=10.0, speeds={})
     """
 
     loss: float = 0.0
@@ -63,6 +67,7 @@ class NetworkFaults:
     schedule: Sequence[tuple[int, str, int]] = ()
     lies: Mapping[int, str] = field(default_factory=dict)
     scale: float = 10.0
+    speeds: Mapping[int, float] = field(default_factory=dict)
 
     def check(self, n_sites: int) -> None:
         """Raise if a parameter is out of range."""
@@ -85,11 +90,26 @@ class NetworkFaults:
                 raise ValueError(
                     f"A site of `lies` must be one of {sorted(LIES)}; got {lie!r} for site {site}."
                 )
+        self._check_speeds(n_sites)
         for rounds in (0, *(1 + np.unique(self.events[:, 0])).tolist()):
             if not self.members(n_sites, rounds).any():
                 raise ValueError(
                     "One site at least must be there all the time, from the beginning; by "
                     f"`schedule` there is none after {rounds} rounds."
+                )
+
+    def _check_speeds(self, n_sites: int) -> None:
+        if not isinstance(self.speeds, Mapping):
+            raise ValueError(
+                f"`speeds` must have the speed of each slow site, such as {{3: 0.25}}; got "
+                f"{self.speeds!r}."
+            )
+        for site, speed in self.speeds.items():
+            _check_site(site, n_sites, "speeds")
+            if not isinstance(speed, Real) or not 0 < float(speed) <= 1:
+                raise ValueError(
+                    f"A speed must be in (0, 1], a share of the rounds; got {speed!r} for site "
+                    f"{site}."
                 )
 
     def _check_order(self) -> None:
@@ -112,6 +132,19 @@ class NetworkFaults:
         """The schedule as (round, site, number of the event), sorted by round."""
         rows = sorted((int(r), int(s), EVENTS[e]) for r, e, s in self.schedule)
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    @property
+    def disturbing(self) -> bool:
+        """Whether messages or sites may be missing from a round."""
+        slow = any(speed < 1 for speed in self.speeds.values())
+        return bool(self.loss or self.duplication or self.delay or len(self.schedule) or slow)
+
+    def speed_of_sites(self, n_sites: int) -> NDArray[np.float64]:
+        """Return the speed of every site."""
+        speed = np.ones(n_sites)
+        for site, value in self.speeds.items():
+            speed[int(site)] = value
+        return speed
 
     def members(self, n_sites: int, rounds: int) -> NDArray[np.bool_]:
         """Return which sites are members after some rounds, up or crashed."""

@@ -13,6 +13,7 @@ from .. import _native
 from ..core.arrays import Array
 from ..core.losses import LossConstants
 from ..linear.problem import LinearProblem
+from .faults import NetworkFaults
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
@@ -32,6 +33,8 @@ class NetworkSetting:
 
     problem: LinearProblem
     topology: Topology
+    faults: NetworkFaults
+    asynchronous: bool
     arguments: tuple[Any, ...]
 
     @property
@@ -77,6 +80,11 @@ class GossipMethod(Protocol):
     name: ClassVar[str]
     vectors: ClassVar[int]
 
+    @property
+    def one_way_links(self) -> bool:
+        """Whether links of the graph may lead one way only."""
+        ...
+
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
         ...
@@ -117,6 +125,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     name: ClassVar[str] = "consensus"
     vectors: ClassVar[int] = 1  # of a message
+    one_way_links: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -179,15 +188,13 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         """Return the number of lying neighbours that a site tolerates."""
         if self.robust is None:
             return 0
-        if isinstance(self.robust, str):
-            if self.robust == "auto":
-                return 1
-        elif isinstance(self.robust, Integral) and not isinstance(self.robust, bool):
-            if self.robust >= 1:
-                return int(self.robust)
+        if isinstance(self.robust, str) and self.robust == "auto":
+            return 1
+        counted = isinstance(self.robust, Integral) and not isinstance(self.robust, bool)
+        if counted and int(self.robust) >= 1:
+            return int(self.robust)
         raise ValueError(
-            "`robust` must be 'auto', a number of neighbours from 1, or None; got "
-            f"{self.robust!r}."
+            f"`robust` must be 'auto', a number of neighbours from 1, or None; got {self.robust!r}."
         )
 
 
@@ -233,9 +240,19 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
         self.clip = clip
         self.trim = trim
 
+    @property
+    def one_way_links(self) -> bool:
+        """Whether links of the graph may lead one way only: Push-Sum allows it."""
+        return self.robust is None
+
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
         options = self._options()
+        if self.robust is not None and setting.topology.period > 1:
+            raise ValueError(
+                f"`robust`={self.robust!r} compares the models of all neighbours in every round "
+                "and must have one graph; got a list of graphs. Take robust=None, or one graph."
+            )
         fewest = int(setting.topology.degree.min())
         if self.robust == "trim" and not 0 <= 2 * self.trim <= fewest:
             raise ValueError(
@@ -288,6 +305,68 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
         }
 
 
+class PrintedGadget(BaseEstimator):  # type: ignore[misc]
+    r"""GADGET SVM exactly as printed: Algorithm 3 of [GADGET].
+
+    Every site steps on rows of its own, :math:`w \leftarrow (1 - 1/t)\, w + \frac{1}{\lambda t}
+    \cdot \frac1b \sum [y_i w^\top x_i < 1]\, y_i x_i`, and Push-Sum begins anew with the models of
+    that step and weights of one. The number of rows at a site does not count, and the model is the
+    last iterate. The paper talks to one neighbour drawn at random and stops by ‖w‖: set
+    ``partners="one"``, ``stopping="norm"``. ``partners="all"`` is its matrix B.
+
+    Equation 4 of the paper has the sign of its loss turned; this is Equation 5. The projection
+    after the exchange, line (h), has nothing left to do: a mean of models in a ball is in it.
+
+    Parameters
+    ----------
+    batch_size : int or None, default=1
+        Rows per step, b: 1 is the paper's SGD, a number its mini-batch, None its gradient descent
+        on all rows of the site.
+    project : bool, default=False
+        Whether to project models onto the ball of radius :math:`1/\sqrt\lambda`, the optional
+        line (f).
+
+    See Also
+    --------
+    Gadget : Converges to the optimum of all rows, and stands lost messages.
+    """
+
+    name: ClassVar[str] = "gadget_printed"
+    vectors: ClassVar[int] = 1
+    one_way_links: ClassVar[bool] = True
+
+    def __init__(self, *, batch_size: int | None = 1, project: bool = False) -> None:
+        self.batch_size = batch_size
+        self.project = project
+
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        return True
+
+    def network(self, setting: NetworkSetting) -> NativeNetwork:
+        """Return the sites, ready to run."""
+        problem = setting.problem
+        options = Gadget(batch_size=self.batch_size, project=self.project, average=False)._options()
+        if problem.constants.smooth:
+            raise ValueError(
+                "`solver`='gadget_printed' must have `loss`='hinge', the paper's; take 'gadget'."
+            )
+        if setting.asynchronous or setting.faults.disturbing:
+            raise ValueError(
+                "`solver`='gadget_printed' must have `asynchronous`=False and no faults but "
+                "`lies`; printed is what sites do when all messages of a round arrive. "
+                "Take 'gadget'."
+            )
+        total = problem.n_rows if problem.weight is None else float(problem.weight.sum())
+        return setting.kind.gradient(
+            *setting.arguments,
+            offset=0.0,
+            radius=_radius(problem) if self.project else np.inf,
+            total=float(total),
+            **options,
+        )
+
+
 class Tracking(BaseEstimator):  # type: ignore[misc]
     """Gradient tracking (Push-DIGing): sites average models and gradients by Push-Sum.
 
@@ -300,6 +379,7 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
 
     name: ClassVar[str] = "tracking"
     vectors: ClassVar[int] = 2
+    one_way_links: ClassVar[bool] = True
 
     def __init__(self, *, step: float = 1.0) -> None:
         self.step = step
@@ -352,7 +432,7 @@ def _require_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"`{name}` must be a whole number from {least}; got {value!r}.")
 
 
-METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, Tracking)}
+METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, PrintedGadget, Tracking)}
 
 
 def _offset(problem: LinearProblem, batch_size: int | None) -> float:

@@ -16,6 +16,7 @@ from ..core.outcome import Certificate
 from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
 from .methods import GossipMethod, NativeNetwork, NetworkSetting
+from .mixing import settled_mass
 from .topology import Topology
 
 # Rounds between checkpoints grow by this factor.
@@ -57,7 +58,7 @@ class Talking:
         Whether a site sends to every neighbour, or to one drawn at random.
     exchanges : int
         Number of exchanges between two steps.
-    weights : {'metropolis', 'random_walk'}
+    weights : {'metropolis', 'random_walk', 'given'}
         Weights of the neighbours, where methods average.
     asynchronous : bool
         Whether sites act at random times instead of all together.
@@ -103,6 +104,17 @@ class Checkpoint:
     judged: NDArray[np.int64]
     objective: Array
     accuracy: Array
+
+
+def check_directions(method: GossipMethod, topology: Topology) -> None:
+    """Raise if links lead one way and the method needs answers."""
+    if topology.directed and not method.one_way_links:
+        raise ValueError(
+            f"`solver`={method.name!r} must have an undirected graph: neighbours answer each "
+            "other. Got a graph with links that lead one way. Take 'gadget' or 'tracking', whose "
+            "Push-Sum does without answers (`robust`=None), or add the opposite links "
+            "(`graph.to_undirected()`, `A + A.T`)."
+        )
 
 
 @dataclass
@@ -159,6 +171,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self.faults.check(self.topology.n_sites)
+        check_directions(self.method, self.topology)
         self.network = self.method.network(self._setting())
         self._started = time.perf_counter()
         self._bound = -np.inf
@@ -287,14 +300,27 @@ class Simulation:
             )
         )
 
+    def _pace(self) -> Array:
+        """Return the speed of every site, and its usual mass of Push-Sum, at most 1."""
+        n_sites, talking = self.topology.n_sites, self.talking
+        even = talking.weights == "metropolis" and talking.partners == "all"
+        mass = np.ones(n_sites)
+        if self.topology.directed or not even:
+            mass = settled_mass(self.topology, talking.weights, talking.partners == "one")
+        usual = np.clip(mass, np.finfo(float).tiny, 1.0)
+        return np.stack([self.faults.speed_of_sites(n_sites), usual], axis=1)
+
     def _setting(self) -> NetworkSetting:
         topology, talking, stopping = self.topology, self.talking, self.stopping
-        link, _ = topology.weights(talking.weights)
+        rounds = range(topology.period)
+        link = np.stack([topology.weights(talking.weights, number).link for number in rounds])
         threads = self.problem.threads if self.problem.stored > THREADED_WORK else 1
         never = stopping.rule == "never"
         return NetworkSetting(
             self.problem,
             topology,
+            self.faults,
+            talking.asynchronous,
             (
                 self.problem.native,
                 self.site_start,
@@ -304,6 +330,7 @@ class Simulation:
                 link,
                 self.faults.events,
                 self.faults.kinds_of_lies(topology.n_sites),
+                self._pace(),
                 _native.StoppingRule(
                     tol=-1.0 if never else stopping.tol,
                     diameter=float(topology.diameter),

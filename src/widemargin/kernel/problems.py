@@ -16,7 +16,7 @@ from ..core.fit import FEWEST_AT_ONCE, Fit, warn
 from ..core.history import History
 from ..core.losses import Loss
 from ..core.outcome import Solution
-from ..core.rows import take_rows
+from ..core.rows import as_rows, take_rows
 from ..engines import LocalEngine
 from .divide.starts import best_multiple
 from .kernels import Kernel
@@ -60,6 +60,19 @@ class BinaryTasks:
     def __iter__(self) -> Iterator[BinaryTask]:
         return (self[k] for k in range(len(self)))
 
+    @property
+    def by_class(self) -> NDArray[np.int64]:
+        """The rows, those of a class side by side."""
+        return np.argsort(self.codes, kind="stable")
+
+    @property
+    def most_rows(self) -> int:
+        """Number of rows of the largest problem."""
+        if (self.negative == REST).any():
+            return len(self.codes)
+        of_class = np.bincount(self.codes)
+        return int((of_class[self.positive] + of_class[self.negative]).max())
+
 
 def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> BinaryTasks:
     """Split a classification into binary problems.
@@ -85,7 +98,9 @@ class KernelProblems:
     weights: Array  # (n_rows,): weight of each row's loss
     loss: Loss
     previous: Array | None = None  # (n_problems, n_rows): coefficients to start from
+    # What problems of other weights share: clusters of rows, and the kernel matrix of a small set.
     _clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
+    _matrix: list[Array] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -99,6 +114,13 @@ class KernelProblems:
         """Return the training rows that take part in a problem."""
         rows = self.tasks[k].rows
         return np.arange(self.n_rows) if rows is None else rows
+
+    def matrix(self, threads: int) -> Array:
+        """Return the kernel matrix of all rows in float64, the rows of a class side by side."""
+        if not self._matrix:
+            rows, order = as_rows(self.rows, np.float64), self.tasks.by_class
+            self._matrix.append(self.kernel.block(rows, rows, order, order, threads))
+        return self._matrix[0]
 
     def samples(self, k: int) -> Samples:
         """Return the training set of a problem."""

@@ -15,22 +15,32 @@ from ..core.outcome import Solution
 from ..core.rows import as_rows
 from .problem import Duals, KernelProblem
 from .problems import ExactFit, KernelProblems
-from .solvers.small_problems import LEAST_GAP, MOST_ROWS, SmallProblems, least_memory
+from .solvers.small_problems import (
+    LEAST_GAP,
+    MOST_ROWS,
+    MOST_SHARED_ROWS,
+    SmallProblems,
+    least_memory,
+    threads_for,
+)
 
 
-def is_small(problems: KernelProblems, solver: str, budget: Budget) -> bool:
+def is_small(
+    problems: KernelProblems, solver: str, budget: Budget, most_rows: int = MOST_ROWS
+) -> bool:
     """Whether :class:`SmallFit` is for these problems.
 
-    Their kernel must be positive semi-definite, its matrix fit into memory, and ``tol`` be larger
-    than rounding.
+    None may have more than ``most_rows`` rows, their kernel must be positive semi-definite, its
+    matrix fit into memory, and ``tol`` be larger than rounding.
     """
-    n, kernel = problems.n_rows, problems.kernel
+    if solver != "auto" or problems.n_rows > MOST_SHARED_ROWS:
+        return False
+    largest = problems.tasks.most_rows
     return (
-        solver == "auto"
-        and n <= MOST_ROWS
-        and kernel.positive_semidefinite
+        largest <= most_rows
+        and problems.kernel.positive_semidefinite
         and budget.tol >= LEAST_GAP
-        and least_memory(n, budget.threads) <= budget.memory
+        and least_memory(problems.n_rows, largest, budget.threads) <= budget.memory
     )
 
 
@@ -52,9 +62,8 @@ class SmallFit(ExactFit):
         super().__init__(name, problems, solver, budget, history, neighbours)
         tasks = problems.tasks
         self.small = SmallProblems(
-            as_rows(problems.rows, np.float64),
-            problems.kernel,
             tasks.codes,
+            tasks.by_class,
             problems.loss.terms(problems.weights),
             tasks.positive,
             tasks.negative,
@@ -72,7 +81,9 @@ class SmallFit(ExactFit):
 
     def run_all(self) -> None:
         """Solve all problems."""
-        self.small.solve(self.budget)
+        problems, threads = self.problems, threads_for(self.problems.n_rows, self.budget)
+        diagonal = problems.kernel.diagonal(as_rows(problems.rows, np.float64))
+        self.small.solve(problems.matrix(threads), diagonal, self.budget)
         self._finished = bool(self.small.finished.all())
         if self._finished:
             self._record()

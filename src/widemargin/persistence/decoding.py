@@ -262,6 +262,16 @@ def _check_topology(value: Topology) -> None:
         np.all(reverse[reverse] == np.arange(reverse.size))
     )
     demand(both_ways, "Topology.reverse", "the opposite link of every link")
+    for name, kind in (("active", np.bool_), ("given", np.float64)):
+        array = getattr(value, name)
+        period = 1 if value.active is None else len(value.active)
+        fits = array is None or (
+            isinstance(array, np.ndarray)
+            and array.dtype == kind
+            and array.shape == (period, other.size)
+            and period > 0
+        )
+        demand(fits, f"Topology.{name}", "None or a row of links for every round of a period")
     labels = value.labels
     named = labels is None or (isinstance(labels, tuple) and len(labels) == value.n_sites)
     demand(named, "Topology.labels", "None or a name for every site")

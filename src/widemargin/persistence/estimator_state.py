@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..gossip import Topology
+from ..gossip.graphs import is_sequence
 from . import known_steps, registry
 from .step_checks import check_step
 
@@ -148,9 +148,10 @@ def _without_locations(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _links_for_graph(topology: Any, fitted: Topology) -> Any:
-    """Return a graph of networkx, which a file cannot hold, as the matrix of its links."""
-    if not hasattr(topology, "is_directed"):
-        return topology
-    ones = np.ones(fitted.n_links, dtype=np.int8)
-    shape = (fitted.n_sites, fitted.n_sites)
-    return sparse.csr_array((ones, fitted.other, fitted.start), shape=shape)
+    """Return graphs of networkx, which a file cannot hold, as the matrices of their links."""
+    if hasattr(topology, "is_directed"):
+        return fitted.matrices()[0]
+    if is_sequence(topology):
+        pairs = zip(topology, fitted.matrices(), strict=True)
+        return [matrix if hasattr(each, "is_directed") else each for each, matrix in pairs]
+    return topology

@@ -17,6 +17,7 @@ from .checks import (
     required,
 )
 from .kernel_machine import check_kernel_machine
+from .random_features import check_random_features
 from .tables import check_automatic, check_preprocessor
 
 
@@ -92,6 +93,7 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "LinearSVMClassifierCV": _check_linear_search,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,
+    "RandomFeatures": check_random_features,
     "TablePreprocessor": check_preprocessor,
     "AutoClassifier": check_automatic,
 }

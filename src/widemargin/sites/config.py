@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import tomllib
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.resources import memory_bytes
+from .agreement import Agreement
 from .keys import check_public_key, read_public_key
 from .settings import (
     REQUIRED,
@@ -24,6 +23,7 @@ from .settings import (
     checked_value,
     unknown_setting,
 )
+from .study import Study, read_study
 from .template import toml_text, write_template
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "SiteConfig",
     "add_neighbour",
     "check_settings",
+    "member_config",
     "read_config",
     "write_template",
 ]
@@ -55,12 +56,19 @@ class SiteConfig:
     format: str | None
     label: str | int | None
     zero_based: bool | None
-    classes: tuple[Any, Any]
+    classes: tuple[Any, ...]
     diameter: int | None
     n_links: int | None
     row_square: float
     loss: str
-    C: float
+    C: float | tuple[float, ...]
+    holdout: float | None
+    kernel: str
+    gamma: float | None
+    degree: int
+    coef0: float
+    n_components: int
+    feature_seed: int
     lam: float | None
     upsilon: float
     theta: float
@@ -82,15 +90,24 @@ class SiteConfig:
     sync: bool
     rate_limit: float
     max_memory: str
+    study: Study | None
+    study_file: Path | None
+    study_interval: float
     neighbours: tuple[Neighbour, ...] = field(default=())
 
     @cached_property
+    def agreed(self) -> Agreement:
+        """Settings that all sites must share; those that follow from a study's members are not."""
+        values = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
+        if self.study is not None:
+            values = {k: v for k, v in values.items() if k not in ("n_sites", "diameter")}
+            return Agreement(values | self.study.agreed)
+        return Agreement(values | {"diameter": self.longest_path, "n_links": self.network_links})
+
+    @property
     def agreement(self) -> int:
         """Digest of the settings that all sites must share."""
-        agreed = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
-        agreed |= {"diameter": self.longest_path, "n_links": self.network_links}
-        text = json.dumps(agreed, sort_keys=True, default=str).encode()
-        return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
+        return self.agreed.digest
 
     @property
     def longest_path(self) -> int:
@@ -102,8 +119,21 @@ class SiteConfig:
         """Number of links of the network, counting both directions."""
         return self.n_links or max(1, 2 * self.n_sites)
 
-    def classifier(self) -> GossipClassifier:
-        """Return the estimator with these parameters; ValueError if one is out of range."""
+    @property
+    def values_of_C(self) -> tuple[float, ...]:
+        """The values of C, in ascending order."""
+        return self.C if isinstance(self.C, tuple) else (self.C,)
+
+    @property
+    def held_out_share(self) -> float:
+        """Share of the rows that scores are for; 0 if there is nothing to score."""
+        return self.holdout or (0.2 if isinstance(self.C, tuple) else 0.0)
+
+    def classifier(self, C: float | None = None) -> GossipClassifier:
+        """Return the estimator with these parameters; ValueError if one is out of range.
+
+        ``C`` is the value to take, the smallest if None.
+        """
         from ..estimators.gossip import GossipClassifier
         from ..gossip.methods import METHODS
 
@@ -113,8 +143,9 @@ class SiteConfig:
             off = "none" if self.solver == "consensus" else "auto"
             options["robust"] = None if self.robust in ("none", off) else self.robust
         solver = method(**{k: v for k, v in options.items() if v is not None or k == "robust"})
-        same = "loss", "C", "lam", "upsilon", "theta", "fit_intercept", "intercept_scaling", "tol"
+        same = "loss", "lam", "upsilon", "theta", "fit_intercept", "intercept_scaling", "tol"
         parameters: dict[str, Any] = {name: getattr(self, name) for name in same}
+        parameters["C"] = self.values_of_C[0] if C is None else C
         estimator = GossipClassifier(self.n_sites, solver=solver, **parameters)
         estimator._check_parameters()
         return estimator
@@ -155,12 +186,34 @@ def read_config(path: str | os.PathLike[str]) -> SiteConfig:
         raise ConfigError(f"{file}: {error}") from None
 
 
-def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
+def member_config(folder: Path, study: Study, **values: Any) -> SiteConfig:
+    """Return the configuration of a member of a study, before there is a file of it."""
+    text: dict[str, Any] = {"study": f"{study.name}.study"}
+    for setting in SETTINGS:
+        if values.get(setting.name) is not None:
+            table = text.setdefault(setting.section, {}) if setting.section else text
+            table[setting.key] = values[setting.name]
+    return _config(text, folder, study)
+
+
+def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> SiteConfig:
     _refuse_unknown(text)
+    study = _study(text, folder) if study is None else study
+    if study is not None:
+        text = {**text, **_of_study(study)}
     values: dict[str, Any] = {s.name: _value(s, text) for s in SETTINGS}
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
-    neighbours = _neighbours(text.get("neighbours", []))
+    if isinstance(values["C"], list):
+        values["C"] = tuple(sorted(map(float, values["C"])))
+    values["study"] = study
+    values["study_file"] = None if study is None else folder / text["study"]
+    if study is not None and values["label"] is None:
+        values["label"] = study.schema.label
+    if study is None:
+        neighbours = _neighbours(text.get("neighbours", []))
+    else:
+        neighbours = study.neighbours_of(read_public_key(folder))
     if (folder / "public.key").exists():
         mine = next((e for e in neighbours if e.public_key == read_public_key(folder)), None)
         if mine is not None:
@@ -173,6 +226,8 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
         memory_bytes(config.max_memory)
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    if isinstance(config.C, tuple) and config.lam is not None:
+        raise ConfigError("`model.lam` replaces `model.C`, which is a list. Leave one of them out.")
     if config.solver == "gadget" and config.loss != "hinge":
         raise ConfigError(
             f"`model.solver` = 'gadget' needs `model.loss` = 'hinge'; got {config.loss!r}. Take "
@@ -193,12 +248,43 @@ def _config(text: dict[str, Any], folder: Path) -> SiteConfig:
             f"`model.robust` = {config.robust} needs more than {2 * int(config.robust)} "
             f"neighbours; this site has {len(neighbours)}. Give it more, lower it, or take 'auto'."
         )
-    if config.robust == "trim" and 2 * config.trim > len(neighbours):
+    # The neighbours of a member come and go.
+    if study is None and config.robust == "trim" and 2 * config.trim > len(neighbours):
         raise ConfigError(
             f"`model.trim` = {config.trim} leaves out {2 * config.trim} neighbours; this site has "
             f"{len(neighbours)}. Give it more, or lower `model.trim`."
         )
     return config
+
+
+def _study(text: dict[str, Any], folder: Path) -> Study | None:
+    """Return the study that a site names, or None; it must not have settings of its own then."""
+    if "study" not in text:
+        return None
+    for key in ("network", "model", "neighbours"):
+        if key in text:
+            raise ConfigError(
+                f"`{key}` and `study` exclude each other: the study has the settings and the "
+                f"members. Remove `{key}`, or `study`."
+            )
+    name = checked_value(next(s for s in SETTINGS if s.name == "study"), text["study"])
+    return read_study(folder / name)
+
+
+def _of_study(study: Study) -> dict[str, Any]:
+    """Return the sections of a configuration that a study decides."""
+    sections: dict[str, dict[str, Any]] = {"network": {}, "model": {}}
+    for setting in SETTINGS:
+        if setting.name in study.settings:
+            sections[setting.section][setting.key] = study.settings[setting.name]
+    schema = study.schema
+    sections["network"] |= {
+        "n_sites": len(study.members),
+        "diameter": study.longest_path,
+        "classes": list(schema.classes),
+        "n_features": schema.n_features or len(schema.columns),
+    }
+    return sections
 
 
 def _refuse_unknown(text: dict[str, Any]) -> None:

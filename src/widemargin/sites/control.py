@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ControlError", "ControlServer", "ask", "socket_path"]
+__all__ = ["ControlError", "ControlServer", "ask", "check_not_running", "socket_path"]
 
 # Longest question in bytes.
 _LONGEST_QUESTION = 65536
@@ -40,7 +40,7 @@ def ask(
     ----------
     folder : path-like
         The folder of the site.
-    command : {'status', 'reload', 'stop', 'model'}
+    command : {'status', 'reload', 'stop', 'leave', 'model'}
         The command.
     timeout : float, default=10.0
         Seconds to wait for the answer.
@@ -85,6 +85,11 @@ def ask(
     if not answer.get("ok"):
         raise ControlError(str(answer.get("error", "no reason given")))
     return dict(answer)
+
+
+def check_not_running(folder: str | os.PathLike[str]) -> None:
+    """Raise ControlError if a site runs in a folder."""
+    os.close(_locked(Path(folder)))
 
 
 class ControlServer:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
+from ..core.arrays import Array
 from ..estimators import LinearSVMClassifier
 from ..gossip import graph_of
 from .fleet import LocalFleet, SiteProcess
@@ -75,7 +76,10 @@ class DemoResult:
 
 @dataclass(frozen=True)
 class PooledProblem:
-    r"""All rows of a network, with :math:`\tfrac\lambda2 |w|^2` plus the mean hinge loss."""
+    r"""All rows of a network, with :math:`\tfrac\lambda2 |w|^2` plus the mean hinge loss.
+
+    Of more than two classes, each has a model of its own against the rest.
+    """
 
     X: Any
     y: Any
@@ -90,23 +94,34 @@ class PooledProblem:
             warnings.simplefilter("error", ConvergenceWarning)  # or it would be no optimum
             return model.fit(X, y)
 
-    def objective(self, model: Any) -> float:
-        """Return λ/2 |w|² plus the mean loss of a model; the intercept is penalised."""
-        label = np.where(self.y == model.classes_[1], 1.0, -1.0)
-        decision = self.X @ model.coef_[0] + model.intercept_[0]
-        length = float(model.coef_[0] @ model.coef_[0] + model.intercept_[0] ** 2)
-        return 0.5 * self.lam * length + float(np.maximum(0.0, 1.0 - label * decision).mean())
+    def objectives(self, model: Any) -> Array:
+        """Return λ/2 |w|² plus the mean loss of every class; intercepts are penalised."""
+        classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+        label = np.where(self.y[:, np.newaxis] == classes, 1.0, -1.0)
+        decision = self.X @ model.coef_.T + model.intercept_
+        length = np.square(model.coef_).sum(axis=1) + np.square(model.intercept_)
+        losses = np.maximum(0.0, 1.0 - label * decision).mean(axis=0)
+        return np.asarray(0.5 * self.lam * length + losses)
 
     def excess(self, model: Any, optimum: Any) -> float:
-        """Return the relative excess of a model's objective over the optimum."""
-        least = self.objective(optimum)
-        return (self.objective(model) - least) / least
+        """Return the relative excess of a model's objective over the optimum, of the worst class.
+
+        Classes must be those of all rows.
+        """
+        least = self.objectives(optimum)
+        return float(((self.objectives(model) - least) / least).max())
 
 
-def generated(rows: int, seed: int) -> tuple[Any, Any]:
-    """Generate standardised rows of two classes."""
+def generated(rows: int, seed: int, n_classes: int = 2) -> tuple[Any, Any]:
+    """Generate standardised rows."""
     X, y = make_classification(
-        rows, 20, n_informative=8, flip_y=0.05, class_sep=0.8, random_state=seed
+        rows,
+        20,
+        n_informative=8,
+        n_classes=n_classes,
+        flip_y=0.05,
+        class_sep=0.8,
+        random_state=seed,
     )
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 

@@ -21,11 +21,15 @@ __all__ = ["EventLog"]
 WARNINGS = {
     "frame_rejected",
     "memory_exceeded",
+    "desk_unreachable",
     "refused",
+    "removed_from_study",
     "row_square_unlike",
+    "settings_differ",
     "state_behind",
     "state_not_saved",
     "state_set_aside",
+    "study_refused",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}

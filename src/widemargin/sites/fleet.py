@@ -67,6 +67,11 @@ class LocalFleet:
         topology: Topology,
         settings: Mapping[str, Any],
     ) -> None:
+        if topology.active is not None:
+            raise ValueError(
+                "Real sites must have one graph whose links lead both ways; got links that lead "
+                "one way, or a list of graphs, which only the simulation knows."
+            )
         self.sites = [SiteProcess(f"site-{k}", folder / f"site-{k}") for k in range(len(parts))]
         keys = []
         for site in self.sites:

@@ -66,7 +66,15 @@ def make_keys(folder: str | os.PathLike[str]) -> str:
         ) from None
     with os.fdopen(descriptor, "wb") as file:
         file.write(secret + b"\n")
-    (place / "public.key").write_bytes(public + b"\n")
+    # A link that somebody put there must not decide which file is overwritten.
+    if (place / "public.key").is_symlink() or (place / "public.key").exists():
+        path.unlink()
+        raise FileExistsError(
+            f"{place / 'public.key'} exists already, without a secret key beside it. Remove it."
+        )
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(place / "public.key", flags, 0o644), "wb") as file:
+        file.write(public + b"\n")
     return str(public.decode())
 
 

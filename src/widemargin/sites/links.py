@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _native
 from ..core.arrays import Array
+from .columns import AnySite, ColumnLimits, Columns
 from .config import Neighbour
 from .keys import TokenBucket
 from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
@@ -39,6 +39,7 @@ class Link:
     epoch: int
     their_epoch: int = 0  # 0 if not known, like the next
     degree: int = 0  # number of the neighbour's neighbours, as it claims
+    study_version: int | None = None  # of the study that the neighbour has, as it claims
     sent: int = 0  # frames since the process started, like the next two
     received: int = 0
     rejected: int = 0
@@ -53,15 +54,16 @@ class Links:
 
     def __init__(
         self,
-        site: _native._GossipSite,
+        site: AnySite,
         *,
         agreement: int,
         dimension: int,
-        limits: MessageLimits,
+        limits: MessageLimits | ColumnLimits,
         listener: Listener,
     ) -> None:
         self.site, self.limits = site, limits
         self._agreement, self._dimension, self._listener = agreement, dimension, listener
+        self.study_version = 0  # of the study that this site has
         self.by_key: dict[str, Link] = {}
 
     def add(self, neighbour: Neighbour, slot: int) -> Link:
@@ -109,7 +111,7 @@ class Links:
             return False
         if frame.number <= read:
             return False
-        self.limits.check(self.site, link.slot, frame.numbers)
+        self._check(link.slot, frame.numbers)
         self.site.read(link.slot, frame.numbers)
         link.received += 1
         return True
@@ -155,6 +157,20 @@ class Links:
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
 
+    def begin_anew(self) -> None:
+        """Restart all links, because the problems have changed."""
+        for link in self.by_key.values():
+            self._restart(link, link.epoch, "problems_changed")
+
+    def _check(self, slot: int, numbers: Array) -> None:
+        """Raise FrameError if a message exceeds the limits."""
+        if isinstance(self.limits, ColumnLimits):
+            assert isinstance(self.site, Columns)
+            self.limits.check(self.site, slot, numbers)
+        else:
+            assert not isinstance(self.site, Columns)
+            self.limits.check(self.site, slot, numbers)
+
     def _frame(self, link: Link) -> Frame:
         known = link.their_epoch != 0
         numbers: Array = self.site.write(link.slot) if known else np.empty(0)
@@ -169,6 +185,7 @@ class Links:
             self.degree,
             self._dimension,
             numbers,
+            self.study_version,
         )
 
     def _fractions(self) -> Array:

@@ -22,13 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _native
-from ..gossip.methods import NativeSite
 from ..persistence.atomic_write import TEMPORARY_SUFFIX, write_atomically
+from .agreement import Differences
+from .choice import Choice, followed
+from .columns import AnySite, Columns
 from .config import SiteConfig
 from .links import Links
 from .local_site import LocalSite
-from .wire import Frame, FrameError, decode, encode
+from .membership import Membership
+from .wire import Frame, FrameError, Kind, bytes_frame, decode, encode
 
 __all__ = ["Participant", "SavedState", "StateError", "StateStore", "masses_of", "read_state"]
 
@@ -56,7 +58,7 @@ class SavedState:
         return float(masses["held"] + sum(masses["sent"]) - sum(masses["received"]))
 
 
-def masses_of(site: _native._GossipSite, *, models: bool = False) -> dict[str, Any] | None:
+def masses_of(site: AnySite, *, models: bool = False) -> dict[str, Any] | None:
     """Return the mass that a site holds, and the mass sent and received through each link.
 
     The Push-Sum is that of figures, which every method has, or of models, which may be None.
@@ -141,6 +143,8 @@ class Participant:
         self.public_key, self._listener = public_key, listener
         self.rounds = 0
         self._fingerprint = local.rows.fingerprint
+        self._differences = Differences(local.agreed, listener)
+        self.membership = Membership(self.config.study, listener)
         self._store = StateStore(self.config.folder, sync=self.config.sync)
         self.site = self._restored() or self._linked(local.native(len(self.config.neighbours)))
         self._open_new_links()
@@ -153,18 +157,72 @@ class Participant:
         try:
             frame = decode(
                 data,
-                agreement=self.config.agreement,
+                agreement=self.local.agreed.digest,
                 dimension=self.local.problem.size,
-                count=self.site.message_size,
+                count=self.message_sizes,
             )
+            if frame.kind in (Kind.STUDY, Kind.DIFFERENCE):
+                self._be_told(key, frame)
+                return None
+            self.links.by_key[key].study_version = frame.study_version
+            frame = self._followed(key, frame)
             return frame, self.links.receive(key, frame)
         except FrameError as error:
             self.links.reject(key, error)
+            if error.reason == "agreement":
+                self._differences.refuse(key)
             return None
+
+    @property
+    def message_sizes(self) -> frozenset[int]:
+        """Sizes of messages that neighbours may send, in numbers."""
+        if isinstance(self.site, Columns):
+            return self.site.message_sizes
+        return frozenset({self.site.message_size})
+
+    def _followed(self, key: str, frame: Frame) -> Frame:
+        """Follow a neighbour's choice of C; return the frame as it is read here."""
+        if not isinstance(self.site, Choice):
+            return frame
+        frame, changed = followed(self.site, self.links, frame)
+        if changed:
+            self._report_choice(self.links.by_key[key].neighbour.name)
+        return frame
+
+    def _report_choice(self, heard_from: str | None) -> None:
+        assert isinstance(self.site, Choice)
+        chosen, table = self.site.chosen, self.site.table
+        assert chosen is not None
+        scores = None if table is None else [round(each, 5) for each in table]
+        self._listener(
+            "C_chosen", C=self.site.values[chosen], held_out_accuracy=scores, heard_from=heard_from
+        )
+
+    def answers(self) -> list[tuple[str, bytes]]:
+        """Return frames for neighbours with an older study or with other settings."""
+        told = [
+            (key, bytes_frame(Kind.DIFFERENCE, payload))
+            for key, payload in self._differences.answers().items()
+        ]
+        versions = {key: link.study_version for key, link in self.links.by_key.items()}
+        return told + [(key, self.membership.frame) for key in self.membership.behind(versions)]
+
+    def _be_told(self, key: str, frame: Frame) -> None:
+        """Read what does not concern the model."""
+        if frame.kind is Kind.STUDY:
+            self.membership.hear(key, frame.study_version, frame.payload)
+            return
+        try:
+            self._differences.hear(key, self.links.by_key[key].neighbour.name, frame.payload)
+        except ValueError as error:
+            raise FrameError("difference", str(error)) from None
 
     def round(self) -> dict[str, bytes]:
         """Take one step, save the state, and return the message to each neighbour."""
+        undecided = isinstance(self.site, Choice) and self.site.chosen is None
         self.site.combine()
+        if undecided and isinstance(self.site, Choice) and self.site.chosen is not None:
+            self._report_choice(None)
         self.site.step()
         frames = {key: encode(frame) for key, frame in self.links.frames().items()}
         self.rounds += 1
@@ -177,7 +235,7 @@ class Participant:
             {
                 "name": self.config.name,
                 "public_key": self.public_key,
-                "agreement": self.config.agreement,
+                "agreement": self.local.agreed.digest,
                 "fingerprint": self._fingerprint,
                 "rounds": self.rounds,
                 "steps": int(self.site.steps),
@@ -191,11 +249,13 @@ class Participant:
 
     def set_neighbours(self, config: SiteConfig) -> dict[str, list[str]]:
         """Change to the neighbours of a configuration; return the names added and removed."""
-        self.config = config
+        self._change_numbers(config)
         before = {key: link.neighbour for key, link in self.links.by_key.items()}
         listed = {each.public_key: each for each in config.neighbours}
         for key in before.keys() - listed.keys():
             self.links.drop(key)
+            self._differences.forget(key)
+            self.membership.forget(key)
         for key in before.keys() & listed.keys():
             self.links.by_key[key].neighbour = listed[key]
         self._open_new_links()
@@ -205,18 +265,37 @@ class Participant:
             "removed": [before[key].name for key in before.keys() - listed.keys()],
         }
 
-    def _linked(self, site: NativeSite) -> NativeSite:
+    def _change_numbers(self, config: SiteConfig) -> None:
+        """Change to a configuration whose study has more or fewer members; keep the state."""
+        changed = (config.n_sites, config.longest_path) != (
+            self.config.n_sites,
+            self.config.longest_path,
+        )
+        self.config = config
+        if config.study is not None:
+            self.membership.adopt(config.study)
+            self.links.study_version = config.study.version
+        if changed:
+            self.local = self.local.with_config(config)
+            site = self.local.native(len(self.site.links()))
+            site.restore(self.site.save())
+            self.site = self.links.site = site
+            self.links.limits = self.local.limits
+
+    def _linked(self, site: AnySite) -> AnySite:
         """Return a native site, after creating its links, which are closed."""
         self.links = Links(
             site,
-            agreement=self.config.agreement,
+            agreement=self.local.agreed.digest,
             dimension=self.local.problem.size,
             limits=self.local.limits,
             listener=self._listener,
         )
+        if self.config.study is not None:
+            self.links.study_version = self.config.study.version
         return site
 
-    def _restored(self) -> NativeSite | None:
+    def _restored(self) -> AnySite | None:
         """Return the saved site; set aside a state that cannot be trusted."""
         try:
             saved = self._store.load()
@@ -225,10 +304,10 @@ class Participant:
             self._listener("state_set_aside", reason=str(error), path=str(self._store.set_aside()))
             return None
 
-    def _from_saved(self, saved: SavedState) -> NativeSite:
+    def _from_saved(self, saved: SavedState) -> AnySite:
         header = saved.header
         for name, now, what in (
-            ("agreement", self.config.agreement, "[network] or [model] have changed"),
+            ("agreement", self.local.agreed.digest, "settings or columns have changed"),
             ("fingerprint", self._fingerprint, "the rows have changed"),
         ):
             if header[name] != now:

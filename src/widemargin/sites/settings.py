@@ -66,6 +66,9 @@ def _number(least: float, *, zero: bool = False) -> tuple[str, Check]:
     )
 
 
+_POSITIVE = _number(0)
+
+
 def _or(text: str, kind: tuple[str, Check]) -> tuple[str, Check]:
     return f"{text!r} or {kind[0]}", lambda v: (isinstance(v, str) and v == text) or kind[1](v)
 
@@ -74,20 +77,49 @@ def _one_of(*names: str) -> tuple[str, Check]:
     return "one of " + ", ".join(repr(n) for n in names), lambda v: v in names
 
 
+def _is_address(value: Any) -> bool:
+    if not isinstance(value, str) or not value.startswith("tcp://") or not value.isprintable():
+        return False
+    host, _, port = value.removeprefix("tcp://").rpartition(":")
+    return bool(host) and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535
+
+
+LONGEST_NAME = 64
+_NAME: tuple[str, Check] = (
+    f"a name of at most {LONGEST_NAME} printable characters, without spaces at its ends",
+    lambda v: (
+        isinstance(v, str) and 0 < len(v) <= LONGEST_NAME and v.isprintable() and v == v.strip()
+    ),
+)
 _TEXT: tuple[str, Check] = ("a text", lambda v: isinstance(v, str) and bool(v.strip()))
 _FLAG: tuple[str, Check] = ("true or false", lambda v: isinstance(v, bool))
 _ADDRESS: tuple[str, Check] = (
-    "an address such as 'tcp://127.0.0.1:7001'",
-    lambda v: isinstance(v, str) and v.startswith("tcp://") and v.rpartition(":")[2].isdigit(),
+    "an address such as 'tcp://127.0.0.1:7001', with a port from 1 to 65535",
+    _is_address,
 )
+MOST_CLASSES = 1000
 _CLASSES: tuple[str, Check] = (
-    "two labels, numbers or texts",
+    f"two to {MOST_CLASSES} different labels, all numbers or all texts",
     lambda v: (
         isinstance(v, list | tuple)
-        and len(v) == 2
-        and v[0] != v[1]
+        and 2 <= len(v) <= MOST_CLASSES
         and (all(isinstance(x, str) for x in v) or all(type(x) in (int, float) for x in v))
+        and len(set(v)) == len(v)
+        and all(isinstance(x, str) or isfinite(x) for x in v)
     ),
+)
+MOST_VALUES = 20
+_VALUES: tuple[str, Check] = (
+    f"a positive number, or a list of up to {MOST_VALUES} of them",
+    lambda v: (
+        all(map(_POSITIVE[1], v)) and 1 <= len(set(v)) == len(v) <= MOST_VALUES
+        if isinstance(v, list | tuple)
+        else _POSITIVE[1](v)
+    ),
+)
+_SHARE: tuple[str, Check] = (
+    "a number above 0 and below 1",
+    lambda v: _POSITIVE[1](v) and v < 1,
 )
 _LABEL: tuple[str, Check] = (
     "a name or a position",
@@ -132,10 +164,18 @@ SECTIONS = {
 }
 
 SETTINGS = (
-    Setting("name", "", _TEXT, None, "Name of this site, for logs and tables.", "plant-1"),
+    Setting("name", "", _NAME, None, "Name of this site, for logs and tables.", "plant-1"),
     Setting("listen", "", _ADDRESS, "tcp://127.0.0.1:7001", "Where neighbours reach this site."),
     Setting(
         "metrics_port", "", _whole(0, 65535), 0, "Prometheus metrics on localhost; 0 for none."
+    ),
+    Setting(
+        "study",
+        "",
+        _TEXT,
+        None,
+        "The study that this site is a member of: it has the settings and the neighbours.",
+        "risk.study",
     ),
     Setting("data", "data", _TEXT, None, "The file; relative to this one.", "rows.csv"),
     Setting(
@@ -151,7 +191,7 @@ SETTINGS = (
     Setting("n_sites", "network", _whole(1), None, "Sites in the whole network.", 4),
     Setting("total_rows", "network", _whole(1), None, "Rows of all sites together.", 10000),
     Setting("n_features", "network", _whole(1, 2**24), None, "Features of a row.", 20),
-    Setting("classes", "network", _CLASSES, (-1, 1), "The two labels."),
+    Setting("classes", "network", _CLASSES, (-1, 1), "All labels, two or more."),
     Setting(
         "diameter",
         "network",
@@ -173,15 +213,41 @@ SETTINGS = (
         "network",
         _number(0),
         1.0,
-        "Mean squared length of a row, roughly: it sets the pace of consensus, not the result.",
+        "linear, poly: mean squared length of a row, roughly. Sets the pace of consensus only.",
     ),
     Setting(
         "loss", "model", _one_of("hinge", "squared_hinge", "odm"), "hinge", "Loss of a margin."
     ),
-    Setting("C", "model", _number(0), 1.0, "Weight of a row's loss."),
+    Setting(
+        "C",
+        "model",
+        _VALUES,
+        1.0,
+        "Weight of a row's loss. Of a list, sites choose the best value together.",
+    ),
+    Setting(
+        "holdout",
+        "model",
+        _SHARE,
+        None,
+        "Share of rows for the choice of C. Left out: 0.2 if C is a list, else none.",
+        0.2,
+    ),
     Setting("lam", "model", _number(0), None, "Replaces C: λ on the papers' scale.", 1e-4),
     Setting("upsilon", "model", _number(0), 0.5, "odm: weight of margins that are too large."),
     Setting("theta", "model", _number(0, zero=True), 0.2, "odm: deviation that costs nothing."),
+    Setting(
+        "kernel",
+        "model",
+        _one_of("linear", "rbf", "laplacian", "poly"),
+        "linear",
+        "Other than linear: approximated by random features.",
+    ),
+    Setting("gamma", "model", _number(0), None, "Width. Left out: 1 / n_features.", 0.1),
+    Setting("degree", "model", _whole(1, 20), 3, "poly: degree."),
+    Setting("coef0", "model", _number(0, zero=True), 0.0, "poly: constant term."),
+    Setting("n_components", "model", _whole(2, 2**20), 1000, "Number of random features."),
+    Setting("feature_seed", "model", _whole(0, 2**32 - 1), 0, "Draws the random features."),
     Setting("fit_intercept", "model", _FLAG, True, "Penalised intercept."),
     Setting("intercept_scaling", "model", _number(0), 1.0, "Value of the constant feature."),
     Setting(
@@ -233,9 +299,22 @@ SETTINGS = (
         "Flush the state to the disk every round: needed to outlast a power cut, not a kill.",
     ),
     Setting(
+        "study_interval",
+        "running",
+        _number(0),
+        10.0,
+        "Seconds between questions to the desk of the study for new members.",
+    ),
+    Setting(
         "rate_limit", "running", _number(0), 200.0, "Frames a second that are read of a neighbour."
     ),
-    Setting("max_memory", "running", _TEXT, "1GiB", "For what is kept for all neighbours."),
+    Setting(
+        "max_memory",
+        "running",
+        _TEXT,
+        "1GiB",
+        "For what is kept for all neighbours, and for mapped rows.",
+    ),
 )
 
 

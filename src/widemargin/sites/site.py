@@ -15,14 +15,18 @@ from typing import Any
 import numpy as np
 
 from ..core.resources import memory_bytes
+from ..persistence.model_file import save
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
+from .desk_watch import DeskWatch
 from .keys import read_public_key, read_secret_key
-from .local_site import LocalSite, classifier_of, read_rows
+from .local_site import LocalSite, read_rows
 from .participant import Participant
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
+from .study import Study, read_study
 from .transport import Transport
+from .wire import HEADER_BYTES, MOST_STUDY_BYTES
 
 __all__ = ["Site", "run_site"]
 
@@ -30,6 +34,8 @@ Listener = Callable[..., None]
 
 # Bytes that CURVE adds to a frame.
 ENCRYPTION = 64
+# Settings that follow from the members of a study.
+OF_MEMBERS = ("study", "n_sites", "diameter")
 # Factor between the mean squared length of the rows and the agreed one that is reported.
 UNLIKE = 10.0
 
@@ -83,6 +89,7 @@ class Site:
             self._ended = True
             self._control.close()
             raise
+        self._desk = DeskWatch(self._taking_part, self._wake, listener)
         self._pace = Pace(self._taking_part)
         self._history = SiteHistory()
         self._report_start()
@@ -101,6 +108,7 @@ class Site:
                 self._wake.clear()
                 self._answer()
                 self._read()
+                self._follow_study()
                 if self._pace.until_next() <= 0.0:
                     self._round()
             part.save()
@@ -109,6 +117,7 @@ class Site:
                 self._ended = True
             self._answer()  # to questions that are still waiting
             self._control.close()
+            self._desk.close()
             self._transport.close()
             self._listener("stopped", steps=int(part.site.steps), rounds=part.rounds)
 
@@ -123,7 +132,7 @@ class Site:
             event = "awake" if was else "resting"
             self._listener(event, steps=int(part.site.steps), agreed=self._pace.agreed)
         if self._history.due:
-            self._history.note(part.site, part.local.problem)
+            self._history.note(part.site, part.local)
             if not np.isfinite(part.site.model()).all():
                 raise FloatingPointError(
                     "the model grew beyond all bounds: scale the features, or take "
@@ -150,14 +159,53 @@ class Site:
             if came is not None:
                 self._pace.hear(key, *came)
 
+    def _follow_study(self) -> None:
+        """Tell neighbours of the study, and change to a newer version that has arrived."""
+        part = self._taking_part
+        newer = part.membership.take()
+        if newer is not None:
+            self._adopt(newer)
+        for key, frame in part.answers():
+            self._transport.send(key, frame)
+
+    def _adopt(self, newer: Study) -> None:
+        part = self._taking_part
+        part.membership.adopt(newer)
+        # Also to those that are no neighbours any more: they may not know why.
+        for key in part.links.by_key:
+            self._transport.send(key, part.membership.frame)
+        if newer.member(part.public_key) is None:
+            self._listener("removed_from_study", version=newer.version)
+            self._stopping = True
+            return
+        try:
+            assert part.config.study_file is not None
+            newer.save(part.config.study_file)
+            config = read_config(part.config.folder)
+            fields = self._change_neighbours(config)
+        except (ConfigError, OSError) as error:
+            self._listener("study_refused", reason=str(error))
+            return
+        members = [member.name for member in newer.members]
+        self._listener("study_adopted", version=newer.version, members=members, **fields)
+
+    def _change_neighbours(self, config: SiteConfig) -> dict[str, list[str]]:
+        part = self._taking_part
+        part.local.check_memory(max(part.message_sizes), len(config.neighbours))
+        fields = part.set_neighbours(config)
+        self._transport.set_neighbours(config.neighbours)
+        self._pace.fresh &= part.links.by_key.keys()
+        self._pace.wake()
+        return fields
+
     def _connected(self) -> Transport:
         config, part = self._taking_part.config, self._taking_part
-        frame = part.local.check_memory(part.site.message_size, part.links.degree)
+        frame = part.local.check_memory(max(part.message_sizes), part.links.degree)
         return Transport(
             config.listen,
             public_key=part.public_key,
             secret_key=read_secret_key(config.folder),
-            frame_bytes=frame + ENCRYPTION,
+            frame_bytes=max(frame, HEADER_BYTES + MOST_STUDY_BYTES) + ENCRYPTION,
             rate_limit=config.rate_limit,
             max_memory=memory_bytes(config.max_memory),
             neighbours=config.neighbours,
@@ -194,37 +242,47 @@ class Site:
             return {}
         if command == "reload":
             return self._reload()
+        if command == "leave":
+            return self._leave()
         if command == "model":
             return self._export(question.get("path"))
         raise ValueError(
-            f"`command` must be 'status', 'reload', 'stop' or 'model'; got {command!r}."
+            f"`command` must be 'status', 'reload', 'stop', 'leave' or 'model'; got {command!r}."
         )
 
     def _reload(self) -> dict[str, Any]:
         """Change to the neighbours in the file."""
-        part, old = self._taking_part, self._taking_part.config
+        old = self._taking_part.config
         config = read_config(old.folder / "site.toml")
         changed = [s.name for s in SETTINGS if getattr(config, s.name) != getattr(old, s.name)]
+        if old.study is not None and config.study is not None and changed:
+            old.study.check_successor(config.study)
+            changed = [name for name in changed if name not in OF_MEMBERS]
         if changed:
             raise ConfigError(
                 f"only neighbours can change while a site runs; {', '.join(changed)} did, too. "
                 "Stop the site and start it again."
             )
-        part.local.check_memory(part.site.message_size, len(config.neighbours))
-        fields = part.set_neighbours(config)
-        self._transport.set_neighbours(config.neighbours)
-        self._pace.fresh &= part.links.by_key.keys()
-        self._pace.wake()
+        fields = self._change_neighbours(config)
         self._listener("reloaded", **fields)
         return fields
+
+    def _leave(self) -> dict[str, Any]:
+        """Act on the study in the folder, in which this site is no member any more."""
+        part = self._taking_part
+        study = part.membership.study
+        if study is None or part.config.study_file is None:
+            raise ValueError("this site is in no study.")
+        newer = read_study(part.config.study_file, owner=study.owner)
+        study.check_successor(newer)
+        self._adopt(newer)
+        return {}
 
     def _export(self, path: Any) -> dict[str, Any]:
         if not isinstance(path, str) or not Path(path).is_absolute():
             raise ValueError(f"`path` must be an absolute path; got {path!r}.")
         part, agreed = self._taking_part, self._pace.agreed
-        names = part.local.rows.feature_names
-        steps = int(part.site.steps)
-        classifier_of(part.config, part.site.model(), steps, agreed, names).save(path)
+        save(part.local.exported(part.site, agreed), path)
         return {"path": path, "agreed": agreed}
 
     def _status(self) -> dict[str, Any]:
@@ -248,7 +306,7 @@ class Site:
             neighbours=part.links.degree,
             steps=int(part.site.steps),
         )
-        here, agreed = part.local.mean_square, config.row_square
+        here, agreed = part.local.mean_square, part.local.row_square
         if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
             self._listener(
                 "row_square_unlike",

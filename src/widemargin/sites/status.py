@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _native
-from ..linear.problem import LinearProblem
+from .column_status import choice_figures, class_figures, finite, relative_distance
+from .columns import AnySite, models_of
 from .control import ControlError, ask
 from .links import Link
+from .local_site import LocalSite
 from .participant import Participant
 from .transport import Transport
 from .watch import LocalServer, Page
@@ -132,12 +133,9 @@ class SiteHistory:
         """Whether another point is due."""
         return time.monotonic() >= self._next
 
-    def note(self, site: _native._GossipSite, problem: LinearProblem) -> None:
+    def note(self, site: AnySite, local: LocalSite) -> None:
         """Add a point."""
-        model = site.model()
-        if problem.n_rows:
-            _, right = problem.native.score_models(model[np.newaxis], 1)
-            self.accuracy = float(right[0]) / problem.n_rows
+        self.accuracy = local.accuracy(models_of(site))
         self.points.append(
             [time.time(), finite(site.estimate), relative_distance(site), self.accuracy]
         )
@@ -145,17 +143,6 @@ class SiteHistory:
             self.points = self.points[::2]
             self._step *= 2.0
         self._next = time.monotonic() + self._step
-
-
-def finite(value: float) -> float | None:
-    """Return a number, or None if JSON cannot represent it."""
-    return float(value) if math.isfinite(value) else None
-
-
-def relative_distance(site: _native._GossipSite) -> float | None:
-    """Return the largest distance to a neighbour's model, relative to the norm of this one."""
-    norm = float(np.linalg.norm(site.model()))
-    return finite(site.apart / norm) if norm > 0 else None
 
 
 def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
@@ -180,10 +167,12 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
             _link(part, link, transport.dropped(key)) for key, link in part.links.by_key.items()
         ],
         "refused_keys": transport.refused,
+        **class_figures(part.local, part.site),
+        **choice_figures(part.site),
     }
 
 
-def _figures(site: _native._GossipSite, n_sites: int) -> dict[str, Any]:
+def _figures(site: AnySite, n_sites: int) -> dict[str, Any]:
     sums = site.sums()
     assert sums is not None
     held = sums[0]
@@ -267,6 +256,28 @@ LINK = (
 )
 
 
+CLASS = (
+    _Metric("class_rows", "n_rows", "gauge", "Rows of the class at the site."),
+    _Metric("class_estimated_gap", "estimated_gap", "gauge", "Relative gap of the class."),
+    _Metric("class_content", "content", "gauge", "1 if the class is within the tolerance."),
+    _Metric("class_distance", "distance", "gauge", "How far neighbours' models of it are."),
+)
+CHOICE = (
+    _Metric("chosen_C", "C", "gauge", "The value of C that the sites chose."),
+    _Metric("scores_settled", "scores_settled", "gauge", "1 if scores have stopped changing."),
+)
+SCORE = (
+    _Metric(
+        "held_out_accuracy",
+        "held_out_accuracy",
+        "gauge",
+        "Accuracy on the held-out rows of all sites, as the site sees it.",
+    ),
+)
+# Metrics of a list in the status, with the label that names an entry and its key.
+LISTS = ((CLASS, "classes", "class", "label"), (SCORE, "scores", "C", "C"))
+
+
 def metrics_text(status: Mapping[str, Any] | None, site: str) -> str:
     """Return a status in Prometheus' format; the status is None if the site did not answer.
 
@@ -276,7 +287,10 @@ def metrics_text(status: Mapping[str, Any] | None, site: str) -> str:
     text = [_family(UP, [({"site": site}, answers)])]
     if status is None:
         return text[0]
-    text += [_family(metric, [({"site": site}, status)]) for metric in SITE]
+    text += [_family(metric, [({"site": site}, status)]) for metric in (*SITE, *CHOICE)]
+    for metrics, entries, label, key in LISTS:
+        each = [({"site": site, label: str(one[key])}, one) for one in status.get(entries, ())]
+        text += [_family(metric, each) for metric in metrics]
     links = [({"site": site, "neighbour": link["name"]}, link) for link in status.get("links", ())]
     text += [_family(metric, links) for metric in LINK]
     return "".join(text)

@@ -116,9 +116,15 @@ def write_template(
         "# Configuration of a site. Lines that begin with # are comments; those that look like a",
         "# setting show its default. After a change of the neighbours: `widemargin site reload`.",
     ]
+    in_study = "study" in given
     for section, purpose in SECTIONS.items():
+        if in_study and section in ("network", "model"):
+            continue
         lines += ["", f"# {purpose}", f"[{section}]"] if section else [""]
         lines += [_line(s, given) for s in SETTINGS if s.section == section]
+    if in_study:
+        lines += ["", "# Settings and neighbours are those of the study."]
+        return _written(folder, lines)
     lines += ["", "# Those that this site talks to, in both directions: they must name it, too."]
     for each in neighbours:
         lines += ["[[neighbours]]"]
@@ -127,6 +133,10 @@ def write_template(
     if not neighbours:
         lines += ["# [[neighbours]]", '# name = "plant-2"', '# address = "tcp://10.0.0.2:7001"']
         lines += ['# public_key = "the 40 characters of its public.key"']
+    return _written(folder, lines)
+
+
+def _written(folder: str | os.PathLike[str], lines: list[str]) -> Path:
     path = Path(folder) / "site.toml"
     write_atomically(path, ("\n".join(lines).rstrip() + "\n").encode())
     return path

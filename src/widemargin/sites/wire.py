@@ -6,8 +6,9 @@ Nothing is ever unpickled. All of it is little endian:
 offset type    contents
 ====== ======= ===================================================================
 0      4 bytes ``WMGS``
-4      uint16  version of this layout, 1
-6      uint16  kind: 1 an exchange, 2 a greeting, which has no numbers
+4      uint16  version of this layout, 2
+6      uint16  kind: 1 an exchange, 2 a greeting, which has no numbers; 4 a study, 5
+               a difference, both of which have bytes in place of numbers
 8      uint64  agreement: a digest of the settings that sites must share
 16     uint64  epoch of the sender's end of the link
 24     uint64  epoch of the receiver's end as known to the sender; 0 if unknown
@@ -15,15 +16,19 @@ offset type    contents
 40     uint64  number of the last message read from the receiver
 48     uint32  number of neighbours of the sender
 52     uint32  dimension: number of weights, including the intercept
-56     uint32  count of the numbers that follow
-60     uint32  0
-64     float64 the numbers
+56     uint32  count of the numbers, or bytes, that follow
+60     uint32  version of the study that the sender has; 0 if it has none
+64     float64 the numbers, or bytes
 ====== ======= ===================================================================
+
+Studies and differences (see `membership` and `agreement`) are read whatever the sender's settings
+are: they are what lets sites agree.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Self
@@ -37,16 +42,18 @@ from ..gossip.methods import SiteSetting
 __all__ = [
     "HEADER_BYTES",
     "MOST_EPOCH",
+    "MOST_STUDY_BYTES",
     "Frame",
     "FrameError",
     "Kind",
     "MessageLimits",
+    "bytes_frame",
     "decode",
     "encode",
 ]
 
 MAGIC = b"WMGS"
-VERSION = 1
+VERSION = 2
 _HEADER = struct.Struct("<4sHHQQQQQIIII")
 HEADER_BYTES = _HEADER.size
 # Largest whole number that a double represents exactly. Epochs leave room for later ones.
@@ -54,6 +61,9 @@ MOST_NUMBER = 2**53
 MOST_EPOCH = 2**62
 # Factor above what the problem allows.
 ROOM = 10.0
+# Bytes of a study, and of the digests of settings, that are read of a neighbour.
+MOST_STUDY_BYTES = 2**18
+MOST_DIFFERENCE_BYTES = 2**14
 # Mass that one message may carry, in units of the mass of the whole network.
 SHARES = 100.0
 
@@ -63,6 +73,12 @@ class Kind(IntEnum):
 
     EXCHANGE = 1
     GREETING = 2
+    STUDY = 4
+    DIFFERENCE = 5
+
+
+# Kinds that carry bytes, and how many at most.
+_OF_BYTES = {Kind.STUDY: MOST_STUDY_BYTES, Kind.DIFFERENCE: MOST_DIFFERENCE_BYTES}
 
 
 class FrameError(ValueError):
@@ -86,42 +102,58 @@ class Frame:
     degree: int
     dimension: int
     numbers: Array
+    study_version: int = 0
+    payload: bytes = b""
 
 
 def encode(frame: Frame) -> bytes:
     """Return the bytes of a frame."""
-    *fields, numbers = vars(frame).values()
-    header = _HEADER.pack(MAGIC, VERSION, *fields, len(numbers), 0)
-    return header + np.ascontiguousarray(numbers, dtype="<f8").tobytes()
+    *fields, numbers, study_version, payload = vars(frame).values()
+    count = len(payload) if frame.kind in _OF_BYTES else len(numbers)
+    header = _HEADER.pack(MAGIC, VERSION, *fields, count, study_version)
+    return header + (payload or np.ascontiguousarray(numbers, dtype="<f8").tobytes())
 
 
-def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: int) -> Frame:
+def bytes_frame(kind: Kind, payload: bytes, *, study_version: int = 0) -> bytes:
+    """Return a frame of a kind that carries bytes, and belongs to no epoch of a link."""
+    return encode(Frame(kind, 0, 0, 0, 0, 0, 0, 0, np.empty(0), study_version, payload))
+
+
+def decode(
+    data: bytes | memoryview, *, agreement: int, dimension: int, count: int | Collection[int]
+) -> Frame:
     """Read a frame and check it as far as possible without the link.
 
     ``agreement`` and ``dimension`` are the values of this site, which the sender must share,
-    ``count`` the number of numbers in an exchange. FrameError if the frame is invalid.
+    ``count`` the number of numbers in an exchange, or those that are possible. FrameError if the
+    frame is invalid.
     """
     if len(data) < HEADER_BYTES:
         raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
-    magic, version, kind, theirs, sender, receiver, number, read, degree, size, given, rest = (
+    magic, version, kind, theirs, sender, receiver, number, read, degree, size, given, study = (
         _HEADER.unpack_from(data)
     )
     if magic != MAGIC:
         raise FrameError("magic", "this is no frame of a site.")
     if version != VERSION:
         raise FrameError("version", f"frames are of version {VERSION}; got {version}.")
-    if kind not in (Kind.EXCHANGE, Kind.GREETING) or rest != 0:
+    if kind not in set(Kind):
         raise FrameError("kind", f"there is no frame of kind {kind}.")
-    if size != dimension:
-        raise FrameError("dimension", f"models have {dimension} weights here; got {size}.")
+    if kind in _OF_BYTES:
+        return _decoded_bytes(Kind(kind), data[HEADER_BYTES:], given, study)
     if theirs != agreement:
         raise FrameError(
             "agreement",
             "the sections [network] and [model] of the configuration must be the same at all "
             "sites; the sender's differ.",
         )
-    if given != (count if kind == Kind.EXCHANGE else 0) or len(data) != HEADER_BYTES + 8 * given:
-        raise FrameError("length", f"an exchange has {count} numbers; got {given}.")
+    if size != dimension:
+        raise FrameError("dimension", f"models have {dimension} weights here; got {size}.")
+    counts = (count,) if isinstance(count, int) else count
+    allowed = counts if kind == Kind.EXCHANGE else (0,)
+    if given not in allowed or len(data) != HEADER_BYTES + 8 * given:
+        shown = " or ".join(map(str, sorted(counts)))
+        raise FrameError("length", f"an exchange has {shown} numbers; got {given}.")
     if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
         raise FrameError("epoch", "epochs must be positive and below 2**62.")
     if number > MOST_NUMBER or read > MOST_NUMBER or (number == 0) != (kind == Kind.GREETING):
@@ -135,7 +167,15 @@ def decode(data: bytes | memoryview, *, agreement: int, dimension: int, count: i
             raise FrameError("number", "the counter must be a whole number from 0 to 2**30.")
         if again != number or last != read:
             raise FrameError("number", "the header and the message must have the same numbers.")
-    return Frame(Kind(kind), theirs, sender, receiver, number, read, degree, size, numbers)
+    return Frame(Kind(kind), theirs, sender, receiver, number, read, degree, size, numbers, study)
+
+
+def _decoded_bytes(kind: Kind, payload: bytes | memoryview, given: int, study: int) -> Frame:
+    if given != len(payload) or not 0 < given <= _OF_BYTES[kind]:
+        raise FrameError(
+            "length", f"a frame of kind {kind} has 1 to {_OF_BYTES[kind]} bytes; got {given}."
+        )
+    return Frame(kind, 0, 0, 0, 0, 0, 0, 0, np.empty(0), study, bytes(payload))
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,24 @@ def test_which_sets_are_small() -> None:
     assert not is_small(small, "auto", Budget(tol=1e-10))
     assert not is_small(small, "auto", Budget(memory=100_000))
     assert not is_small(problems_of(MOST_ROWS + 1, Hinge(), "ovr"), "auto", budget)
+    # Pairs have rows of two classes each.
+    assert is_small(problems_of(MOST_ROWS + 1, Hinge(), "ovo"), "auto", budget)
+    assert not is_small(problems_of(3 * MOST_ROWS, Hinge(), "ovo"), "auto", budget)
+
+
+@classes
+def test_a_path_shares_the_matrix(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = four_classes(200)
+    blocks = []
+    block = Kernel.block
+    monkeypatch.setattr(Kernel, "block", lambda *a, **k: blocks.append(1) or block(*a, **k))
+    models = kind(tol=1e-6).fit_path(X, y, [0.1, 1.0, 10.0])
+    assert len(blocks) == 1
+    for model in models:
+        alone = kind(**model.get_params()).fit(X, y)
+        np.testing.assert_allclose(
+            model.decision_function(X), alone.decision_function(X), rtol=0, atol=2e-3
+        )
 
 
 def test_the_call_refuses_other_shapes() -> None:

@@ -31,6 +31,7 @@ from sklearn.preprocessing import (
 )
 
 from widemargin import (
+    AutoClassifier,
     Clustered,
     GossipClassifier,
     LinearODMClassifier,
@@ -42,6 +43,7 @@ from widemargin import (
     Stratified,
     SVMClassifier,
     SVMClassifierCV,
+    TablePreprocessor,
 )
 from widemargin.gossip import Gadget, NetworkFaults
 from widemargin.persistence import dumps, save
@@ -175,6 +177,11 @@ def golden_pipelines():
     )
     model.steps.append(("model", LinearODMClassifier()))
     yield "pipeline_gaps", model.fit(gaps, y), gaps
+    words = np.array(["no", "perhaps", "yes"])[y]
+    model = make_pipeline(TablePreprocessor(), ODMClassifier(calibrate="sigmoid"))
+    yield "pipeline_preprocessor", model.fit(frame, words), frame
+    model = AutoClassifier(cv=2, families=["SVM, rbf", "linear ODM"], n_jobs=1, random_state=0)
+    yield "auto", model.fit(frame, words), frame
 
 
 def strategy_of(model):
@@ -218,6 +225,8 @@ def main() -> None:
             "predict": model.predict(rows).tolist(),
             "decision_function": model.decision_function(rows).tolist(),
         }
+        if hasattr(model, "predict_proba"):
+            expected["predict_proba"] = model.predict_proba(rows).tolist()
         if expected["strategy"] is None:
             del expected["strategy"]
         save(model, path)

@@ -65,6 +65,8 @@ class Table:
     zero_based : bool or None
         Whether the feature indices of a LIBSVM file were taken to count from 0; None for other
         formats.
+    label_name : str or None
+        Name of the column of labels, from `read_frame`.
     """
 
     X: Any
@@ -72,6 +74,7 @@ class Table:
     feature_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     zero_based: bool | None = None
+    label_name: str | None = None
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _read_delimited(request: Request, delimiter: str | None, drop: Sequence[str]
     if columns.label is not None:
         labels = np.array([row[columns.label].strip() for row in rows], dtype=object)
     cells = {names[i]: _objects([row[i] for row in rows]) for i in columns.features}
-    return _table(request, cells, labels, columns)
+    return _table(request, cells, labels, columns, names)
 
 
 def _read_parquet(request: Request, drop: Sequence[str]) -> Table:
@@ -117,7 +117,7 @@ def _read_parquet(request: Request, drop: Sequence[str]) -> Table:
         else:
             labels = _objects(["" if blank else str(x).strip() for x, blank in _cells(found)])
     cells = {names[i]: frame[names[i]] for i in columns.features}
-    return _table(request, cells, labels, columns)
+    return _table(request, cells, labels, columns, names)
 
 
 def _cells(column: Any) -> Any:
@@ -145,7 +145,13 @@ def _chosen(
     )
 
 
-def _table(request: Request, cells: dict[str, Any], labels: Any, columns: ChosenColumns) -> Table:
+def _table(
+    request: Request,
+    cells: dict[str, Any],
+    labels: Any,
+    columns: ChosenColumns,
+    names: Sequence[str],
+) -> Table:
     import pandas
 
     frame = pandas.DataFrame(cells)
@@ -154,7 +160,8 @@ def _table(request: Request, cells: dict[str, Any], labels: Any, columns: Chosen
     notes = list(columns.notes)
     if labels is not None and labels.dtype == object:
         frame, labels = _labelled_rows(request, frame, labels, notes)
-    return Table(frame, labels, tuple(frame.columns), tuple(notes))
+    label_name = None if columns.label is None else names[columns.label]
+    return Table(frame, labels, tuple(frame.columns), tuple(notes), label_name=label_name)
 
 
 def _labelled_rows(request: Request, frame: Any, labels: Any, notes: list[str]) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...core.random_draws import scrambled
 from ...engines import Engine
 from ..kernels import Kernel
 from ..samples import Part, join
@@ -228,8 +229,5 @@ def _values_among(part: Part, rows: Any) -> Any:
 
 
 def _key(rows: Numbers, seed: int) -> NDArray[np.uint64]:
-    """Scramble row numbers (the finaliser of SplitMix64): equal seeds, equal keys."""
-    x = rows.astype(np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    """Scramble row numbers: equal seeds, equal keys."""
+    return scrambled(rows.astype(np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))

@@ -1,7 +1,7 @@
 r"""Small problems that share their rows: one kernel matrix, one call for all of them.
 
 The binary problems of a small training set are solved faster than Python can pose them one by one.
-So the kernel matrix of all rows is computed once, in float64, and
+So the kernel matrix of all rows is computed once, in float64, for all values of ``C``, and
 ``native/kernel/small_problems.hpp`` solves every problem on it by the coordinate descent of
 :mod:`.block_descent`, each problem as one block. Problems are solved to ``tol`` and no further,
 but for sets of at most ``EXACT_ROWS`` rows, which are solved to rounding.
@@ -11,9 +11,9 @@ duals and margins are float64, and margins are kept up to date by adding the cha
 rounding of about 1e-14. Problems whose gap is still larger after ``SETS`` working sets (a large
 ``C``, an ill-conditioned kernel) are for the solvers of single problems to finish.
 
-Memory is :math:`8 M^2` bytes, and as much again for each thread where problems have rows of their
-own. For :math:`M = 1000` rows of 20 features the matrix takes 0.9 ms, a problem on all rows 0.9
-(hinge) to 1.1 ms (ODM).
+Memory is :math:`8 M^2` bytes, and for each thread the same of a problem's rows where problems have
+rows of their own. For :math:`M = 1000` rows of 20 features the matrix takes 0.9 ms, a problem on
+all rows 0.9 (hinge) to 1.1 ms (ODM).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.losses import LossTerms
 from ...core.outcome import Certificate, Outcome
-from ...core.rows import Rows
-from ..kernels import Kernel
 from .block_descent import WORKING_SET_OF_FEW_ROWS
 
-# Beyond this many rows the matrix no longer fits into the processor's cache, and a hinge needs few
-# of its rows.
+# Beyond this many rows of a problem its matrix no longer fits into the processor's cache, and a
+# hinge needs few of its rows.
 MOST_ROWS = 2048
+# Pairs of classes need the values between all rows of different classes, each once.
+MOST_SHARED_ROWS = 6144
 # Training sets of at most this many rows are solved to rounding, so that equal problems written
 # differently (a weight of two, or the row twice) give equal models. That takes four to five times
 # as long as a gap of 1e-3: nothing beside the rest of a fit of so few rows.
@@ -54,18 +54,82 @@ TIE_BREAKS = 0
 FEWEST_ROWS_FOR_THREADS = 1000
 
 
-def least_memory(n_rows: int, threads: int) -> int:
-    """Return the bytes that kernel matrices take at most: the shared one and one per thread."""
-    return 8 * n_rows**2 * (1 + threads)
+def least_memory(n_rows: int, largest: int, threads: int) -> int:
+    """Return the bytes that kernel matrices take at most.
+
+    These are that of all rows, and one per thread of as many rows as the largest problem.
+    """
+    return 8 * (n_rows**2 + threads * largest**2)
+
+
+def threads_for(n_rows: int, budget: Budget) -> int:
+    """Return the number of threads that are worth their cost."""
+    return budget.threads if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
+
+
+def decide_folds(
+    matrix: Array,
+    diagonal: Array,
+    codes: NDArray[np.int64],
+    out: NDArray[np.int64],
+    folds: list[LossTerms],
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+    coef: Array,
+    relative_gap: float,
+    budget: Budget,
+) -> tuple[Array, Array]:
+    """Solve all problems once for each fold that is left out.
+
+    Parameters
+    ----------
+    matrix, diagonal : array of shape (n_rows, n_rows) and (n_rows,)
+        Kernel values.
+    codes, out : array of shape (n_rows,)
+        The class of each row, and the fold that leaves it out, or a number that none has.
+    folds : list of LossTerms
+        Losses of all rows in each fold, those left out without weight.
+    positive, negative : array of shape (n_problems,)
+        Classes, as of :class:`SmallProblems`.
+    coef : array of shape (n_problems, n_rows)
+        Coefficients to start from.
+
+    Returns
+    -------
+    decisions : array of shape (n_rows, n_problems)
+        Those on each row by the models that left it out; 0 for rows of other classes.
+    gaps : array of shape (n_problems, n_folds)
+        Relative gaps, NaN where time ran out.
+    """
+    return _native.decide_small_folds(
+        matrix,
+        diagonal,
+        codes,
+        out,
+        folds[0].lower_margin,
+        folds[0].upper_margin,
+        np.array([each.below for each in folds]),
+        np.array([each.above for each in folds]),
+        np.array([each.bound for each in folds]),
+        positive,
+        negative,
+        coef,
+        relative_gap=relative_gap,
+        sets=min(SETS, budget.max_iter),
+        working_set=WORKING_SET_OF_FEW_ROWS,
+        whole_set=WHOLE_SET,
+        threads=threads_for(len(codes), budget),
+        seed=TIE_BREAKS,
+        stop=lambda: budget.out_of_time,
+    )
 
 
 @dataclass
 class SmallProblems:
     """Binary problems on some of the same rows, and their solutions."""
 
-    rows: Rows  # of all problems, in float64
-    kernel: Kernel  # positive semi-definite
     codes: NDArray[np.int64]  # (n_rows,): class of each row
+    order: NDArray[np.int64]  # (n_rows,): the rows as they are in the kernel matrix
     terms: LossTerms  # of all rows
     positive: NDArray[np.int64]  # (n_problems,): class of label +1
     negative: NDArray[np.int64]  # (n_problems,): class of label −1; −1 is all others
@@ -84,31 +148,39 @@ class SmallProblems:
         self.sets = self.sizes = np.zeros(count, dtype=np.int64)
         self.finished = np.zeros(count, dtype=np.bool_)
 
-    def solve(self, budget: Budget) -> None:
-        """Solve all problems; an interrupt leaves in ``coef`` what was found by then."""
-        threads = budget.threads if len(self.codes) >= FEWEST_ROWS_FOR_THREADS else 1
-        terms = self.terms
-        self.primal, self.dual, self.sets, self.sizes, self.finished = _native.solve_small_problems(
-            self.kernel.block(self.rows, self.rows, threads=threads),
-            self.kernel.diagonal(self.rows),
-            self.codes,
-            terms.lower_margin,
-            terms.upper_margin,
-            terms.below,
-            terms.above,
-            terms.bound,
-            self.positive,
-            self.negative,
-            self.coef,
-            relative_gap=budget.tol,
-            last_digits=len(self.codes) <= EXACT_ROWS,
-            sets=min(SETS, budget.max_iter),
-            working_set=WORKING_SET_OF_FEW_ROWS,
-            whole_set=WHOLE_SET,
-            threads=threads,
-            seed=TIE_BREAKS,
-            stop=lambda: budget.out_of_time,
-        )
+    def solve(self, matrix: Array, diagonal: Array, budget: Budget) -> None:
+        """Solve all problems; an interrupt leaves in ``coef`` what was found by then.
+
+        ``matrix`` has the rows in ``order``, ``diagonal`` in their own order.
+        """
+        order = self.order
+        terms = self.terms.at(order)
+        coef = np.ascontiguousarray(self.coef[:, order])
+        try:
+            results = _native.solve_small_problems(
+                matrix,
+                diagonal[order],
+                self.codes[order],
+                terms.lower_margin,
+                terms.upper_margin,
+                terms.below,
+                terms.above,
+                terms.bound,
+                self.positive,
+                self.negative,
+                coef,
+                relative_gap=budget.tol,
+                last_digits=len(self.codes) <= EXACT_ROWS,
+                sets=min(SETS, budget.max_iter),
+                working_set=WORKING_SET_OF_FEW_ROWS,
+                whole_set=WHOLE_SET,
+                threads=threads_for(len(self.codes), budget),
+                seed=TIE_BREAKS,
+                stop=lambda: budget.out_of_time,
+            )
+        finally:
+            self.coef[:, order] = coef
+        self.primal, self.dual, self.sets, self.sizes, self.finished = results
 
     @property
     def gap(self) -> Array:

@@ -1,0 +1,260 @@
+"""``widemargin study``: describe what sites learn together, sign it, and let sites enrol."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .messages import aligned, faults_reported, print_json, usage_error
+from .setting_options import SettingsCommand, given_settings
+from .site import check_transport
+
+study = typer.Typer(
+    name="study",
+    help="Describe what sites learn together, and let them enrol.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+StudyPath = Annotated[Path, typer.Argument(help="The file NAME.study.", show_default=False)]
+# Guesses that set the pace of consensus, not its result.
+USUAL_SITES, USUAL_ROWS = 5, 1000
+
+
+@study.command(cls=SettingsCommand)
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the study.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Example of a site's table: its columns become the schema."),
+    ] = None,
+    label: options.Label = None,
+    format: options.FileFormat = None,
+    n_features: Annotated[
+        int | None,
+        typer.Option("--features", help="Features of a row, if there is no example."),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option("--classes", help="Labels, by commas. Left out: those of the example."),
+    ] = None,
+    folder: Annotated[Path, typer.Option("--folder", help="Where the files are written.")] = Path(),
+    desk: Annotated[
+        str, typer.Option("--desk", help="Where sites will enrol, tcp://HOST:PORT.")
+    ] = "tcp://127.0.0.1:7000",
+    topology: Annotated[
+        str,
+        typer.Option(
+            "--topology",
+            help="Who are neighbours: the members next to each other (ring), two on either side "
+            "(nearest), or all (complete).",
+        ),
+    ] = "nearest",
+    sites: Annotated[
+        int, typer.Option("--sites", min=1, help="Sites to expect, roughly: sets the pace only.")
+    ] = USUAL_SITES,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write a signed description, NAME.study, the keys of its owner and an invitation.
+
+    Every setting that sites share is an option. Run `widemargin study host` next, and give
+    NAME.study and NAME.invitation to the operators of the sites.
+    """
+    check_transport()
+    if Path(name).name != name or name.startswith("."):
+        raise usage_error(f"{name}: the study needs a name that a file can have.")
+    with faults_reported():
+        from ..sites.site_folder import make_folder
+        from ..sites.study_owner import create_study
+
+        settings = given_settings(ctx)
+        schema, rows, square = _schema(data, label, format, n_features, classes)
+        degree = {"ring": 2, "nearest": 4}.get(topology, sites - 1)
+        settings.setdefault("total_rows", (rows or USUAL_ROWS) * sites)
+        settings.setdefault("n_links", max(1, sites * min(degree, sites - 1)))
+        if square is not None:
+            settings.setdefault("row_square", square)
+        make_folder(folder)
+        path = folder / f"{name}.study"
+        made = create_study(
+            path, name=name, desk=desk, topology=topology, settings=settings, schema=schema
+        )
+    if as_json:
+        print_json({"study": str(path), "owner": made.owner, "desk_key": made.desk.public_key})
+        return
+    files = path.with_suffix("")
+    described = f"{schema.n_features or len(schema.columns)} columns, classes " + ", ".join(
+        map(str, schema.classes)
+    )
+    typer.echo(
+        aligned(
+            [
+                ("study", f"{path}, signed; every site gets a copy"),
+                ("invitation", f"{files}.invitation, a secret; every site that may join gets it"),
+                ("keys", f"{files}.owner, secret: keep it here, and a backup elsewhere"),
+                ("data", described),
+            ]
+        )
+    )
+    typer.echo(
+        f"\nNext:\n  1. Here: widemargin study host {shlex.quote(str(path))}\n"
+        f"  2. At each site: widemargin site join {path.name} --name NAME --data rows.csv"
+    )
+
+
+def _schema(
+    data: Path | None,
+    label: str | None,
+    format: str | None,
+    n_features: int | None,
+    classes: str | None,
+) -> tuple[Any, int | None, float | None]:
+    """Return the schema, and of the example the number of rows and their mean squared length."""
+    from dataclasses import replace
+
+    from ..sites.schema import Schema, schema_of
+    from .setting_options import _scalar
+
+    given = None if classes is None else tuple(_scalar(each.strip()) for each in classes.split(","))
+    if data is None:
+        if n_features is None or given is None:
+            raise usage_error("give an example with --data, or --features and --classes.")
+        return Schema((), None, given, n_features=n_features), None, None
+    if n_features is not None:
+        raise usage_error("--features is for studies without an example: leave it out.")
+    schema = schema_of(data, label=label, format=format)
+    schema = schema if given is None else replace(schema, classes=given)
+    rows, square = _measured(data, schema, format)
+    return schema, rows, square
+
+
+def _measured(data: Path, schema: Any, format: str | None) -> tuple[int | None, float | None]:
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ..data import DataFileError, read
+
+    try:
+        table = read(data, format=format, label=schema.label, text_labels=True)
+    except DataFileError:  # not a table of numbers
+        return None, None
+    X = table.X
+    squares = X.multiply(X).sum() if sp.issparse(X) else np.square(X, dtype=np.float64).sum()
+    return int(X.shape[0]), float(f"{1.0 + squares / X.shape[0]:.2g}")
+
+
+@study.command()
+def host(
+    path: StudyPath,
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", help="Address to bind; left out: the desk's port, everywhere."),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", help="File to append the log to; standard error if left out."),
+    ] = None,
+    json_log: Annotated[
+        bool | None,
+        typer.Option(
+            "--json-log/--plain-log", help="Left out: JSON lines unless a terminal watches."
+        ),
+    ] = None,
+) -> None:
+    """Run the desk of a study, where sites enrol and leave, until Ctrl-C or SIGTERM.
+
+    It sees names, addresses and public keys of sites, neither rows nor models. Sites that are
+    members go on without it.
+    """
+    check_transport()
+    with faults_reported():
+        import signal
+        import threading
+        from contextlib import closing
+
+        from ..sites.enrolment import Desk, desk_listen
+        from ..sites.events import EventLog
+        from ..sites.study_owner import StudyOwner
+
+        owner = StudyOwner(path)
+        found = owner.study()
+        ended = threading.Event()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda *_: ended.set())
+        with closing(EventLog(found.name, log, as_json=json_log)) as listener:
+            where = listen or desk_listen(found.desk.address)
+            with closing(Desk(owner, where, listener)):
+                members = [member.name for member in found.members]
+                listener("desk_open", listen=where, version=found.version, members=members)
+                while not ended.wait(1.0):
+                    pass
+                listener("desk_closed")
+
+
+@study.command()
+def show(path: StudyPath, as_json: options.AsJson = False) -> None:
+    """Show a study, after its signature was checked."""
+    check_transport()
+    with faults_reported():
+        from ..sites.study import read_study
+
+        found = read_study(path)
+    if as_json:
+        print_json(found.document())
+        return
+    lines = [
+        ("study", f"{found.name}, version {found.version}, signature valid"),
+        ("owner", found.owner),
+        ("desk", f"{found.desk.address}  {found.desk.public_key}"),
+        ("topology", found.topology),
+        *((f"  {key}", str(value)) for key, value in found.settings.items()),
+        ("label", str(found.schema.label)),
+        ("classes", ", ".join(map(str, found.schema.classes))),
+        ("columns", str(found.schema.n_features or ", ".join(found.schema.names))),
+        ("members", str(len(found.members))),
+        *((f"  {m.name}", f"{m.address or 'dials only'}  {m.public_key}") for m in found.members),
+    ]
+    typer.echo(aligned(lines))
+
+
+@study.command()
+def admit(
+    path: StudyPath,
+    name: Annotated[str, typer.Option("--name", help="Name of the site.")],
+    key: Annotated[str, typer.Option("--key", help="Its public key, 40 characters.")],
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="tcp://HOST:PORT; left out if it cannot be dialled."),
+    ] = None,
+) -> None:
+    """Add a member by hand: for sites that cannot reach the desk, or to change an address."""
+    check_transport()
+    with faults_reported():
+        from ..sites.study import checked_member
+        from ..sites.study_owner import StudyOwner
+
+        member = checked_member({"name": name, "public_key": key, "address": address})
+        changed = StudyOwner(path).admit(member)
+    typer.echo(f"{name} is a member; {path} is version {changed.version}.")
+
+
+@study.command()
+def remove(
+    path: StudyPath,
+    name: Annotated[str, typer.Option("--name", help="Name of the member.")],
+) -> None:
+    """Remove a member, and make a new invitation: the member knows the old one."""
+    check_transport()
+    with faults_reported():
+        from ..sites.study_owner import StudyOwner
+
+        changed = StudyOwner(path).remove(name)
+    typer.echo(
+        f"{name} is no member any more; {path} is version {changed.version}, and the invitation is "
+        "new."
+    )
