@@ -13,7 +13,7 @@ from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
 from .methods import NativeNetwork, NetworkSetting
 from .simulation import Simulation, Stopping, Talking
-from .topology import graph_of
+from .topology import Topology, graph_of
 
 
 class Averaging:
@@ -25,6 +25,10 @@ class Averaging:
 
     def __init__(self, values: Array) -> None:
         self.values = values
+
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        return True
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""
