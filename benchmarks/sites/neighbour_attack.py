@@ -23,7 +23,7 @@ from widemargin.sites.config import Neighbour, SiteConfig, read_config, write_te
 from widemargin.sites.keys import make_keys
 from widemargin.sites.local_site import LocalSite, read_rows
 from widemargin.sites.participant import Participant
-from widemargin.sites.wire import Frame, Kind, decode, encode
+from widemargin.sites.wire import Frame, Kind, MessageLimits, decode, encode
 
 # How far entries of a row that was found may be from 0 and 1.
 CLOSE = 0.02
@@ -90,9 +90,9 @@ class Target:
             self.site.receive(self.key, data)
         return decode(
             self.site.round()[self.key],
-            agreement=self.config.agreement,
+            agreement=self.site.local.agreed.digest,
             dimension=self.site.local.problem.size,
-            count=self.site.site.message_size,
+            count=self.site.message_sizes,
         )
 
 
@@ -101,16 +101,17 @@ class Attacker:
 
     def __init__(self, target: Target) -> None:
         self.target, config = target, target.config
-        method = config.classifier()._method()
+        method: Any = config.classifier()._method()
         setting = target.site.local._setting(1)  # nothing of it but what all sites share
-        self.rho = method.rho(  # type: ignore[attr-defined]
-            setting.problem.constants, setting.total_square, setting.n_links
-        )
+        self.rho = 1.0
+        if config.solver == "consensus":
+            self.rho = method.rho(setting.problem.constants, setting.total_square, setting.n_links)
         self.relaxation, self.C = config.relaxation, config.C
         self.size = config.n_features + 1
         self.number, self.exchanges, self.refused = 0, 0, 0
         self.z = np.zeros(self.size)  # the site's, as far as it reads what it is sent
-        self.kappa = self.rho + 0.5
+        self.kappa = self.rho + 1.0 / config.n_sites
+        self.norm = MessageLimits.of(setting, method, config.n_sites, config.max_norm).norm
         self._last = target.answer(None)  # its greeting
         self._last = self._exchange(None)
 
@@ -125,7 +126,7 @@ class Attacker:
         return self._body(answer)
 
     def draw_z(self, z: Any) -> Any:
-        """Set z by sending it until the site has followed: slower than `set_z`, a shorter way."""
+        """Set z as `set_z` does, but by sending it until the site has followed."""
         q = None
         for _ in range(FOLLOWING):
             answer = self._exchange(z)
@@ -140,22 +141,6 @@ class Attacker:
         """Return Σ gᵢ yᵢ xᵢ over the site's rows, given its answer."""
         return self.kappa * (q + self.z) / (2.0 * self.rho) - self.z
 
-    def learn_kappa(self, length: float) -> bool:
-        """Find κ, which depends on the site's number of rows: w is linear in z where duals rest."""
-        along = np.zeros(self.size)
-        along[-1] = 1.0
-        w = []
-        for factor in (0.25, 0.25, 0.5, 0.5):
-            q = self.set_z(factor * length * along)
-            if q is None:
-                return False
-            w.append((q + self.z) / (2.0 * self.rho))
-        change = float((w[3] - w[1])[-1])
-        if change <= 0.0:
-            return False
-        self.kappa = 0.25 * length / change
-        return True
-
     def _exchange(self, body: Any) -> Frame:
         """Send a vector (None: a greeting) in a valid frame and return the answer."""
         self.exchanges += 1
@@ -165,12 +150,12 @@ class Attacker:
             number, acknowledged = self.number + 1, self._last.number
             count = self.target.site.site.message_size
             numbers = np.zeros(count)
-            numbers[: self.size] = body
+            numbers[: len(body)] = body
             numbers[-2:] = number, acknowledged
             self.number = number
         frame = Frame(
             Kind.GREETING if body is None else Kind.EXCHANGE,
-            self.target.config.agreement,
+            self.target.site.local.agreed.digest,
             1000,
             self._last.sender_epoch,
             number,
@@ -230,22 +215,16 @@ def active_attack(
     """Sweep z for so many exchanges, and collect rows.
 
     Without a ``strength``, z is as long as the limit on its norm allows. With one, decisions are
-    drawn about that far, on ways that are as short as can be: for sites that limit the way. The
-    attacker then knows the site's number of rows as well.
+    drawn about that far, on ways that are as short as can be: for sites that limit the way.
     """
     attacker, rng = Attacker(target), np.random.default_rng(seed)
     claimed: set[tuple[int, ...]] = set()
-    length = 0.3 * target.site.links.limits.norm  # all know this bound
+    length = 0.3 * attacker.norm  # all know this bound
     if strength is not None:
-        attacker.kappa = attacker.rho + target.site.local.n_rows / target.config.total_rows
         while attacker.exchanges < exchanges:
             if not _sweep(attacker, rng, strength * attacker.rho, exchanges, claimed, thrifty=True):
                 break
         return _findings(attacker, claimed)
-    while not attacker.learn_kappa(length):
-        length *= 0.7
-        if attacker.exchanges >= exchanges or length < 1e-6:
-            return _findings(attacker, claimed)
     while attacker.exchanges < exchanges:
         if not _sweep(attacker, rng, length, exchanges, claimed, thrifty=False):
             length *= 0.9
@@ -309,7 +288,6 @@ def passive_attack(target: Target, *, exchanges: int) -> Findings:
     attacker = Attacker(target)
     claimed: set[tuple[int, ...]] = set()
     w, mine = np.zeros(attacker.size), np.zeros(attacker.size)
-    attacker.kappa = attacker.rho + target.site.local.n_rows / target.config.total_rows
     seen: list[Any] = []
     while attacker.exchanges < exchanges:
         q = 2.0 * attacker.rho * w - mine
@@ -324,4 +302,47 @@ def passive_attack(target: Target, *, exchanges: int) -> Findings:
             row = row_in(seen[-1] - earlier, attacker.C)
             if row is not None:
                 claimed.add(row)
+    return _findings(attacker, claimed)
+
+
+def attack_on_private(target: Target, *, exchanges: int, seed: int = 0) -> Findings:
+    """Attack a site with differential privacy as well as a neighbour can.
+
+    The attacker sets the site's model by what it gives into the averages, and computes every noisy
+    gradient back from what the site gives. It asks at two models in turn, one at which every row's
+    slope is C and one at which rows on one side of a random plane have none, and takes the mean of
+    the differences: the noise of one release shrinks, as it would for any attacker.
+    """
+    attacker, rng = Attacker(target), np.random.default_rng(seed)
+    method: Any = target.config.classifier()._method()
+    problem = target.site.local.problem
+    options = method._options(problem, target.config.total_rows, 1, 1, bytes(32))
+    share, n_sites = 0.5, target.config.n_sites
+    direction = rng.standard_normal(attacker.size)
+    points = (np.zeros(attacker.size), 100.0 * direction / np.linalg.norm(direction))
+    given = np.zeros(attacker.size + 1)  # running sums: value, and mass last
+    received, held = np.zeros_like(given), np.append(np.zeros(attacker.size), 1.0)
+    previous, answers = None, ([], [])  # type: ignore[var-annotated]
+    while attacker.exchanges < exchanges:
+        w = points[len(answers[0]) > len(answers[1])]
+        given += np.append(w, 1.0) - held
+        frame = attacker._exchange(given)
+        if frame.acknowledged < attacker.number:
+            break
+        body = frame.numbers[: attacker.size + 1]
+        after = (body - received) / share
+        received, held = body.copy(), after * (1.0 - share)
+        change = after[:-1] - w
+        if np.abs(change).max() < 1e-12:
+            continue  # no release in this step
+        moved = 0.0 if previous is None else options["momentum"] * (w - previous)
+        release = (change - moved + options["step"] * w) / (options["step"] * n_sites)
+        answers[len(answers[0]) > len(answers[1])].append(release)
+        previous = w
+    claimed: set[tuple[int, ...]] = set()
+    if answers[1]:
+        difference = np.mean(answers[0], axis=0) - np.mean(answers[1], axis=0)
+        for candidate in (difference, np.mean(answers[0], axis=0), answers[0][0]):
+            row = np.rint(candidate[:-1] / attacker.C * np.sign(candidate[-1]))
+            claimed.add(tuple(int(x) for x in np.clip(row, 0, 1)))
     return _findings(attacker, claimed)

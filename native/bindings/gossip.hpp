@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -17,6 +18,7 @@
 #include "gossip/average.hpp"
 #include "gossip/consensus.hpp"
 #include "gossip/gradient.hpp"
+#include "gossip/private.hpp"
 #include "gossip/simulation.hpp"
 
 namespace widemargin {
@@ -44,6 +46,17 @@ inline GradientOptions gradient_options(bool tracking, std::int64_t batch, doubl
             "gradient options out of range.");
     return {tracking, batch, offset, decay, radius, averaging, exchange_named(exchange),
             clip,     trim,  total};
+}
+
+inline PrivateOptions private_options(double noise, double bound, double reach,
+                                      std::int64_t releases, std::int64_t interval, double step,
+                                      double momentum, nb::bytes key) {
+    require(noise > 0.0 && bound > 0.0 && reach > 0.0 && releases > 0 && interval > 0 &&
+                step > 0.0 && momentum >= 0.0 && momentum < 1.0 && key.size() == 32,
+            "private options out of range.");
+    PrivateOptions options{noise, bound, reach, releases, interval, step, momentum, {}};
+    std::memcpy(options.key.data(), key.c_str(), 32);
+    return options;
 }
 
 // Who is where and who talks to whom: checked once, then kept alive.
@@ -287,6 +300,29 @@ void bind_gossip(nb::module_& m, const char* name) {
         "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "tracking"_a,
         "batch"_a, "offset"_a, "decay"_a, "radius"_a, "averaging"_a, "exchange"_a, "clip"_a,
         "trim"_a, "total"_a = 0.0);
+    network.def_static(
+        "private_descent",
+        [arrays](nb::object problem, Vector<const std::int64_t> site_start,
+                 Vector<const std::int64_t> link_start, Vector<const std::int64_t> link_other,
+                 Vector<const std::int64_t> link_reverse, Matrix<const double> fraction,
+                 Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
+                 Matrix<const double> pace, const StoppingRule& stopping,
+                 const NetworkOptions& options, double noise, double bound, double reach, std::int64_t releases, std::int64_t interval,
+                 double step, double momentum, nb::bytes key) {
+            const PrivateOptions own =
+                private_options(noise, bound, reach, releases, interval, step, momentum, key);
+            return new Set(problem,
+                           arrays(site_start, link_start, link_other, link_reverse, fraction),
+                           events, faulty, pace, stopping, options,
+                           [&](const LinearProblem<T>& part, const SiteSettings& settings) {
+                               PrivateOptions each = own;  // every site has a key of its own
+                               each.key[7] ^= std::uint32_t(settings.number);
+                               return make_private_site(part, settings, each);
+                           });
+        },
+        "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
+        "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "noise"_a, "bound"_a,
+        "reach"_a, "releases"_a, "interval"_a, "step"_a, "momentum"_a, "key"_a);
     network.def_static(
         "average",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,

@@ -123,6 +123,8 @@ public:
     bool content() const { return site_->content(); }
     std::int64_t counter() const { return site_->counter(); }
     std::int64_t steps() const { return site_->steps(); }
+    std::int64_t releases() const { return site_->releases(); }
+    void spend(std::int64_t releases) { site_->spend(releases); }
     std::int64_t message_size() const { return site_->message_size(); }
     std::int64_t body_size() const { return site_->body_size(); }
 
@@ -159,6 +161,8 @@ void bind_site(nb::module_& m, const char* name) {
         .def_prop_ro("content", &Site::content)
         .def_prop_ro("counter", &Site::counter)
         .def_prop_ro("steps", &Site::steps)
+        .def_prop_ro("releases", &Site::releases)
+        .def("spend", &Site::spend, "releases"_a)
         .def_prop_ro("message_size", &Site::message_size)
         .def_prop_ro("body_size", &Site::body_size)
         .def_static(
@@ -187,7 +191,21 @@ void bind_site(nb::module_& m, const char* name) {
                                 });
             },
             "problem"_a, "settings"_a, nb::kw_only(), "tracking"_a, "batch"_a, "offset"_a,
-            "decay"_a, "radius"_a, "averaging"_a, "exchange"_a, "clip"_a, "trim"_a);
+            "decay"_a, "radius"_a, "averaging"_a, "exchange"_a, "clip"_a, "trim"_a)
+        .def_static(
+            "private_descent",
+            [](nb::object problem, const SiteSettings& settings, double noise, double bound,
+               double reach, std::int64_t releases, std::int64_t interval, double step,
+               double momentum, nb::bytes key) {
+                const PrivateOptions own =
+                    private_options(noise, bound, reach, releases, interval, step, momentum, key);
+                return new Site(problem, settings,
+                                [&](const LinearProblem<T>& part, const SiteSettings& each) {
+                                    return make_private_site(part, each, own);
+                                });
+            },
+            "problem"_a, "settings"_a, nb::kw_only(), "noise"_a, "bound"_a, "reach"_a, "releases"_a,
+            "interval"_a, "step"_a, "momentum"_a, "key"_a);
 }
 
 inline void bind_site_settings(nb::module_& m) {

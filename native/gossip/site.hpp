@@ -182,6 +182,10 @@ public:
     // How hard a neighbour pulls, in units of what this site would bear; 0 if the method has none.
     virtual double suspicion(std::int64_t) const { return 0.0; }
     virtual bool content() const = 0;
+    // Noisy results about its rows that the site has let out, where the method counts them; and
+    // that so many count as let out already.
+    virtual std::int64_t releases() const { return 0; }
+    virtual void spend(std::int64_t) {}
 
     std::int64_t counter() const { return counter_; }
     std::int64_t steps() const { return steps_; }

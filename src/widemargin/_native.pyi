@@ -361,6 +361,19 @@ class _GossipMethods:
         trim: int,
         total: float = 0.0,
     ) -> Self: ...
+    @classmethod
+    def private_descent(
+        cls,
+        *arguments: Any,
+        noise: float,
+        bound: float,
+        reach: float,
+        releases: int,
+        interval: int,
+        step: float,
+        momentum: float,
+        key: bytes,
+    ) -> Self: ...
 
 class _GossipNetwork(_GossipMethods):
     @classmethod
@@ -410,6 +423,8 @@ class _GossipSite(_GossipMethods):
     content: Final[bool]
     counter: Final[int]
     steps: Final[int]
+    releases: Final[int]
+    def spend(self, releases: int) -> None: ...
     message_size: Final[int]
     body_size: Final[int]
 

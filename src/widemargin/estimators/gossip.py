@@ -77,12 +77,13 @@ class GossipClassifier(
         small.
     theta : float in [0, 1), default=0.2
         With 'odm', θ: margins that deviate from 1 by at most this cost nothing.
-    solver : {'consensus', 'gadget', 'gadget_printed', 'tracking'} or object, default='consensus'
+    solver : str or object, default='consensus'
         'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
         published method, Pegasos steps averaged by Push-Sum, made to converge; 'gadget_printed':
-        exactly as printed. 'tracking': gradients tracked by Push-Sum.
-        :class:`~widemargin.gossip.Consensus`, :class:`~widemargin.gossip.Gadget`,
-        :class:`~widemargin.gossip.PrintedGadget` and :class:`~widemargin.gossip.Tracking` have
+        exactly as printed. 'tracking': gradients tracked by Push-Sum. 'private': noisy gradients,
+        with differential privacy for every row. :class:`~widemargin.gossip.Consensus`,
+        :class:`~widemargin.gossip.Gadget`, :class:`~widemargin.gossip.PrintedGadget`,
+        :class:`~widemargin.gossip.Tracking` and :class:`~widemargin.gossip.PrivateDescent` have
         their settings.
     partners : {'all', 'one'}, default='all'
         Whether a site talks to every neighbour, or to one drawn at random.
@@ -149,6 +150,10 @@ class GossipClassifier(
         Messages and bytes sent by all sites.
     solver_ : str
         Name of the solver.
+    privacy_ : dict or None
+        With solver 'private', what is guaranteed: epsilon, delta, epsilon_spent, releases_made,
+        row_norm, noise, adjacency and so on. Other attributes that depend on rows without noise are
+        then NaN: gaps, ``label_skew_``, and objectives and accuracies in ``history_``.
     history_ : dict of arrays
         Per checkpoint: problem, round, min_accuracy, mean_accuracy, max_accuracy, min_objective,
         mean_objective and max_objective over sites, dual (the lower bound), relative_gap,
@@ -206,6 +211,7 @@ class GossipClassifier(
     estimated_gap_: float = field(init=False)
     n_messages_: int = field(init=False)
     n_bytes_: int = field(init=False)
+    privacy_: dict[str, Any] | None = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_sites": [None, AT_LEAST_ONE],
@@ -255,6 +261,14 @@ class GossipClassifier(
             The fitted classifier.
         """
         self._check_parameters()
+        if self._method().name == "private" and not (
+            sample_weight is None and self.class_weight is None
+        ):
+            raise ValueError(
+                "With solver='private' every row must weigh the same: `sample_weight` and "
+                "`class_weight` must be None. Noise that hides a row of weight one does not hide "
+                "a heavier one."
+            )
         with earlier_fit_kept(self):
             _, training = self._training_set(X, y, sample_weight)
             seed = seed_of(self.random_state)

@@ -15,11 +15,12 @@ from ..core.budget import Budget
 from ..core.fit import Fit, warn
 from ..core.history import Columns, History
 from ..core.outcome import Certificate, Outcome, Solution
-from ..gossip import NetworkFaults, Simulation
+from ..gossip import NetworkFaults, PrivateDescent, Simulation
 from ..gossip.simulation import HISTORY
 from ..linear.history import Score
 from ..linear.model import split_weights
 from ..linear.problems import LinearProblems
+from .gossip_privacy import private_attributes, warn_of_releases
 from .gossip_sites import NetworkRules, Placement
 
 COLUMNS: Columns = {
@@ -217,6 +218,8 @@ class Simulating:
             rules.stopping,
             budget.seed,
             accuracy,
+            k,
+            self.problems.n_problems,
         )
 
 
@@ -248,7 +251,7 @@ class GossipFit(Fit[NetworkOutcome]):
         site_coef, site_intercept = split_weights(
             np.stack([each.models for each in outcomes]), constant
         )
-        return {
+        attributes: dict[str, Any] = {
             "coef_": coef,
             "intercept_": intercept,
             "site_coef_": site_coef,
@@ -266,11 +269,19 @@ class GossipFit(Fit[NetworkOutcome]):
             "n_bytes_": sum(each.n_bytes for each in outcomes),
             "history_": self.history.table(),
             "solver_": self.rules.method.name,
+            "privacy_": None,
         }
+        method = self.rules.method
+        if isinstance(method, PrivateDescent):
+            return private_attributes(method, attributes, self.n_problems, attributes["n_iter_"])
+        return attributes
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
         """Warn of sites that are missing at the end, and of what did not converge."""
         outcomes = self.outcomes
         rounds = max(each.rounds for each in outcomes)
         warn_of_missing_sites(self.rules.faults, rounds, self.name)
+        if isinstance(self.rules.method, PrivateDescent):
+            warn_of_releases(self.rules.method, self.placement.topology, rounds, self.name)
+            return
         warn_of_outcomes(outcomes, self.budget.tol, self.name)

@@ -24,7 +24,7 @@ SKEWED = 0.2
 # Vectors of a model's length, for every one that a message carries: on a link, beside messages that
 # are late; at a site; and for a site's models of all binary problems as they become attributes.
 # Push-Sum remembers what was sent, received, acknowledged and not yet acknowledged.
-PER_LINK = {"consensus": 2, "gadget": 6, "gadget_printed": 6, "tracking": 6}
+PER_LINK = {"consensus": 2, "gadget": 6, "gadget_printed": 6, "tracking": 6, "private": 6}
 PER_SITE = 10
 PER_PROBLEM = 3
 

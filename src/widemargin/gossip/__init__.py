@@ -3,6 +3,8 @@
 from .averaging import average
 from .faults import NetworkFaults
 from .methods import Consensus, Gadget, PrintedGadget, Tracking
+from .privacy import PrivacyAccount
+from .private import PrivateDescent
 from .simulation import Simulation, Stopping, Talking
 from .topology import Topology, graph_of
 
@@ -11,6 +13,8 @@ __all__ = [
     "Gadget",
     "NetworkFaults",
     "PrintedGadget",
+    "PrivacyAccount",
+    "PrivateDescent",
     "Simulation",
     "Stopping",
     "Talking",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -14,6 +14,9 @@ from ..core.arrays import Array
 from ..core.losses import LossConstants
 from ..linear.problem import LinearProblem
 from .faults import NetworkFaults
+from .parameters import require_count as _require_count
+from .parameters import require_positive as _require_positive
+from .private import PrivateDescent
 from .topology import Topology
 
 NativeNetwork: TypeAlias = "_native._GossipNetwork"
@@ -36,6 +39,10 @@ class NetworkSetting:
     faults: NetworkFaults
     asynchronous: bool
     arguments: tuple[Any, ...]
+    # For methods with secret noise: the seed, and which of how many problems on the same rows.
+    seed: int = 0
+    number: int = 0
+    n_problems: int = 1
 
     @property
     def kind(self) -> type[NativeNetwork]:
@@ -53,6 +60,8 @@ class SiteSetting:
     total_rows: int  # of all sites
     row_square: float  # agreed mean squared length of a row
     n_links: int  # of the network, counting both directions
+    diameter: int = 1  # links between the sites farthest apart, at most
+    n_problems: int = 1  # on the same rows
 
     @property
     def kind(self) -> type[NativeSite]:
@@ -156,8 +165,14 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     def rho(self, constants: LossConstants, total_square: float, n_links: int) -> float:
         """Return the largest penalty of one link, given the sum of all rows' squared lengths."""
+        return float(np.ldexp(*self.penalties(constants, total_square, n_links)))
+
+    def penalties(
+        self, constants: LossConstants, total_square: float, n_links: int
+    ) -> tuple[float, int]:
+        """Return the penalty of one link in the beginning, and how often it may double."""
         options = self._options(constants, total_square, n_links)
-        return float(np.ldexp(options["rho"], options["levels"]))
+        return options["rho"], options["levels"]
 
     def _options(
         self, constants: LossConstants, total_square: float, n_links: int
@@ -420,19 +435,9 @@ class Tracking(BaseEstimator):  # type: ignore[misc]
         }
 
 
-def _require_positive(name: str, value: Any, most: float = np.inf, instead: str = "") -> None:
-    if not isinstance(value, Real) or not 0 < float(value) <= most or np.isinf(float(value)):
-        end = "positive and finite" if np.isinf(most) else f"in (0, {most:g}]"
-        end = f"{instead} or {end}" if instead else end
-        raise ValueError(f"`{name}` must be {end}; got {value!r}.")
-
-
-def _require_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"`{name}` must be a whole number from {least}; got {value!r}.")
-
-
-METHODS: dict[str, type[Any]] = {m.name: m for m in (Consensus, Gadget, PrintedGadget, Tracking)}
+METHODS: dict[str, type[Any]] = {
+    m.name: m for m in (Consensus, Gadget, PrintedGadget, Tracking, PrivateDescent)
+}
 
 
 def _offset(problem: LinearProblem, batch_size: int | None) -> float:

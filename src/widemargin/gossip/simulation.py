@@ -142,6 +142,8 @@ class Simulation:
     accuracy : callable, optional
         Takes models (n_models, size) and returns their accuracies; None scores on the problem's
         own rows.
+    number, n_problems : int
+        Which of how many problems on the same rows this is.
 
     Attributes
     ----------
@@ -163,6 +165,8 @@ class Simulation:
     stopping: Stopping = field(default_factory=Stopping)
     seed: int = 0
     accuracy: Callable[[Array], Array] | None = None
+    number: int = 0
+    n_problems: int = 1
     records: list[tuple[float, ...]] = field(default_factory=list)
     certificate: Certificate = field(default_factory=lambda: Certificate(np.inf, -np.inf))
     last: Checkpoint | None = None
@@ -351,4 +355,7 @@ class Simulation:
                     threads=threads,
                 ),
             ),
+            self.seed,
+            self.number,
+            self.n_problems,
         )

@@ -168,7 +168,7 @@ def check_gossip(estimator: Any) -> None:
     demand(isinstance(required(estimator, "estimated_gap_"), float), "estimated_gap_", "a number")
     for name, most in (("label_skew_", 1.0), ("mixing_time_", np.inf)):
         value = required(estimator, name)
-        within = isinstance(value, float) and 0.0 <= value <= most
+        within = isinstance(value, float) and (np.isnan(value) or 0.0 <= value <= most)
         demand(within, name, f"a number from 0 to {most:g}")
     for name in ("n_messages_", "n_bytes_"):
         count = required(estimator, name)

@@ -39,14 +39,30 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ..gossip import Consensus, Gadget, NetworkFaults, PrintedGadget, Topology, Tracking
+from ..gossip import (
+    Consensus,
+    Gadget,
+    NetworkFaults,
+    PrintedGadget,
+    PrivateDescent,
+    Topology,
+    Tracking,
+)
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from .container import STORABLE_DTYPES, Arrays
 from .known_steps import FUNCTIONS, TYPES, function_name
 
 GOSSIP_KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Consensus, Gadget, PrintedGadget, Tracking, NetworkFaults, Topology)
+    for kind in (
+        Consensus,
+        Gadget,
+        PrintedGadget,
+        Tracking,
+        PrivateDescent,
+        NetworkFaults,
+        Topology,
+    )
 }
 
 # NumPy pads fixed-width text to the longest string. Without a bound, one long string among many

@@ -80,6 +80,10 @@ class SiteConfig:
     fit_intercept: bool
     intercept_scaling: float
     solver: str
+    epsilon: float
+    delta: float
+    row_norm: float
+    releases: int
     penalty: str | float
     relaxation: float
     epochs: int
@@ -94,6 +98,7 @@ class SiteConfig:
     round_interval: float
     heartbeat: float
     sync: bool
+    after_lost_state: str
     rate_limit: float
     max_memory: str
     study: Study | None
@@ -283,6 +288,8 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             f"`model.robust` = {config.robust} needs more than {2 * int(config.robust)} "
             f"neighbours; this site has {len(neighbours)}. Give it more, lower it, or take 'auto'."
         )
+    if config.solver == "private":
+        _check_private(config)
     # The neighbours of a member come and go.
     if study is None and config.robust == "trim" and 2 * config.trim > len(neighbours):
         raise ConfigError(
@@ -290,6 +297,26 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             f"{len(neighbours)}. Give it more, or lower `model.trim`."
         )
     return config
+
+
+def _check_private(config: SiteConfig) -> None:
+    """Refuse what would let out more about rows than the privacy account says."""
+    method: Any = config.classifier()._method()
+    try:
+        method.account()
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    if isinstance(config.C, tuple) or config.holdout:
+        raise ConfigError(
+            "`model.solver` = 'private' needs one value of `model.C` and no `model.holdout`: "
+            "accuracies on held-out rows are sent without noise. Choose C on public rows."
+        )
+    if config.schema is not None:
+        raise ConfigError(
+            "`model.solver` = 'private' goes without `network.schema`: sums and quantiles of "
+            "columns are sent without noise. Scale rows by constants that are known without them, "
+            "and give `network.n_features` and `network.total_rows`."
+        )
 
 
 def _take_schema(values: dict[str, Any], path: Path, network: dict[str, Any]) -> None:

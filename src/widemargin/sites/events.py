@@ -25,6 +25,7 @@ WARNINGS = {
     "memory_exceeded",
     "desk_unreachable",
     "neighbour_out_of_limits",
+    "privacy_budget_unknown",
     "refused",
     "relay_failed",
     "removed_from_study",

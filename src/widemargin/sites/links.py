@@ -73,6 +73,7 @@ class Links:
         # By key: a neighbour that begins anew goes on with what is left to it.
         self._journeys: dict[str, Journeys] = {}
         self._agreement, self._dimension, self._listener = agreement, dimension, listener
+        self.behind = False  # whether a neighbour knew of messages that this state does not
         self.study_version = 0  # of the study that this site has
         self.by_key: dict[str, Link] = {}
 
@@ -238,6 +239,7 @@ class Links:
     def _restart(self, link: Link, above: int, event: str) -> None:
         self._undo(link)
         link.epoch, link.their_epoch = _new_epoch(above), 0
+        self.behind |= event == "state_behind"
         self._report(link, event)
 
     def _report(self, link: Link, event: str) -> None:

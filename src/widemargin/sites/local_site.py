@@ -22,6 +22,7 @@ from ..core.rows import Rows, as_rows, canonical
 from ..data import DataFileError, read
 from ..estimators import RandomFeatures
 from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
+from ..gossip.private import shortened
 from ..linear.model import split_weights
 from ..linear.problem import LinearProblem
 from .agreement import Agreement
@@ -160,7 +161,10 @@ class LocalSite:
     def X(self) -> Any:
         """The rows as they are trained on."""
         X = self.rows.X
-        return X if self.features is None else mapped_rows(self.config, self.features, X)
+        if self.features is not None:
+            X = mapped_rows(self.config, self.features, X)
+        # Differential privacy needs a bound on what one row can do.
+        return shortened(X, self.config.row_norm) if self.config.solver == "private" else X
 
     @property
     def problem(self) -> LinearProblem:
@@ -280,7 +284,7 @@ class LocalSite:
         right = correct_rows(self.X, self.rows.codes, models, self.problem.constant)
         return right / self.n_rows
 
-    def exported(self, site: AnySite, agreed: bool) -> Any:
+    def exported(self, site: AnySite, agreed: bool, privacy: dict[str, Any] | None = None) -> Any:
         """Return the model of a site as a classifier, or a pipeline."""
         C, history = None, None
         if isinstance(site, Choice):
@@ -296,6 +300,7 @@ class LocalSite:
             C=C,
             history=history,
             features=self.features,
+            privacy=privacy,
         )
         if self.rows.step is None:
             return model
@@ -314,9 +319,11 @@ class LocalSite:
             given = self.config.max_travel
             for problem in self._problems(value, True):
                 setting = self._setting(0, problem)
-                rho = method.rho(problem.constants, setting.total_square, setting.n_links)
+                rho, levels = method.penalties(
+                    problem.constants, setting.total_square, setting.n_links
+                )
                 most = most_travel(weight) if given is None else given
-                found.append(Way(RowSample(problem, rho), most))
+                found.append(Way(RowSample(problem, rho), most, problem.size, levels))
         return found
 
     @property
@@ -364,6 +371,8 @@ class LocalSite:
             config.total_rows,
             self.row_square,
             config.network_links,
+            config.longest_path,
+            self.n_problems,
         )
 
 
@@ -377,13 +386,14 @@ def classifier_of(
     C: float | None = None,
     history: dict[str, Array] | None = None,
     features: RandomFeatures | None = None,
+    privacy: dict[str, Any] | None = None,
 ) -> Any:
     """Return a fitted linear classifier with these weights, the intercept's last.
 
     ``w`` has one row per binary problem, or is the weights of the only one. ``C`` is the chosen
     value and ``history`` its comparison with others. With random features, the model is a pipeline
-    that maps rows first. The gaps are NaN even if the sites have agreed: a single site cannot
-    certify them.
+    that maps rows first. ``privacy`` is what is guaranteed, if anything is. The gaps are NaN even
+    if the sites have agreed: a single site cannot certify them.
     """
     from .. import LinearODMClassifier, LinearSVMClassifier
 
@@ -412,6 +422,8 @@ def classifier_of(
         "solver_": config.solver,
         "history_": {} if history is None else history,
     }
+    if privacy is not None:
+        fitted["privacy_"] = privacy
     if names is not None and features is None:
         fitted["feature_names_in_"] = np.array(names, dtype=object)
     model.__dict__.update(fitted)

@@ -24,6 +24,7 @@ from typing import Any
 
 from ..persistence.atomic_write import TEMPORARY_SUFFIX, write_atomically
 from .agreement import Differences
+from .budget import budget_of
 from .choice import Choice, followed
 from .columns import AnySite, Columns
 from .config import SiteConfig
@@ -150,6 +151,9 @@ class Participant:
         self.membership = Membership(self.config.study, listener)
         self._store = StateStore(self.config.folder, sync=self.config.sync)
         self.site = self._restored() or self._linked(local.native(len(self.config.neighbours)))
+        self.budget = budget_of(self.config, local.n_problems)
+        if self.budget is not None:
+            self.budget.begin(self.site)
         self._open_new_links()
         self.save()
 
@@ -169,12 +173,23 @@ class Participant:
                 return None
             self.links.by_key[key].study_version = frame.study_version
             frame = self._followed(key, frame)
-            return frame, self.links.receive(key, frame)
+            was_read = self.links.receive(key, frame)
+            self._distrust_an_old_state()
+            return frame, was_read
         except FrameError as error:
             self.links.reject(key, error)
             if error.reason == "agreement":
                 self._differences.refuse(key)
             return None
+
+    def _distrust_an_old_state(self) -> None:
+        """Release nothing more if neighbours were told what this state does not know of."""
+        if not self.links.behind or self.budget is None:
+            return
+        self.links.behind = False
+        if self.budget.made < self.budget.account.releases:
+            self.budget.exhaust(self.site)
+            self._listener("privacy_budget_unknown", **self.budget.status())
 
     @property
     def message_sizes(self) -> frozenset[int]:
@@ -230,6 +245,9 @@ class Participant:
         frames = {key: encode(frame) for key, frame in self.links.frames().items()}
         self.rounds += 1
         self.save()
+        # After the state: a state that is behind the budget would have to be set aside.
+        if self.budget is not None and self.budget.record(self.site):
+            self._listener("privacy_budget_spent", **self.budget.status())
         return frames
 
     def save(self) -> None:

@@ -279,10 +279,14 @@ SETTINGS = (
     Setting(
         "solver",
         "model",
-        _one_of("consensus", "gadget", "tracking"),
+        _one_of("consensus", "gadget", "tracking", "private"),
         "consensus",
-        "How sites learn; consensus is the one to take.",
+        "How sites learn; private has differential privacy, else consensus is the one to take.",
     ),
+    Setting("epsilon", "model", _number(0), 3.0, "private: ε of all that a site lets out."),
+    Setting("delta", "model", _number(0), 1e-6, "private: δ, well below 1 / total_rows."),
+    Setting("row_norm", "model", _number(0), 1.0, "private: longer rows are shortened to this."),
+    Setting("releases", "model", _whole(1), 100, "private: number of noisy gradients of a site."),
     Setting(
         "penalty",
         "model",
@@ -332,6 +336,13 @@ SETTINGS = (
         _FLAG,
         True,
         "Flush the state to the disk every round: needed to outlast a power cut, not a kill.",
+    ),
+    Setting(
+        "after_lost_state",
+        "running",
+        _one_of("refuse", "go_on"),
+        "refuse",
+        "private: whether to start with what is left of the budget after the state was lost.",
     ),
     Setting(
         "study_interval",

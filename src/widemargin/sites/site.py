@@ -343,7 +343,8 @@ class Site:
         if not isinstance(path, str) or not Path(path).is_absolute():
             raise ValueError(f"`path` must be an absolute path; got {path!r}.")
         part, agreed = self._taking_part, self._pace.agreed
-        save(part.local.exported(part.site, agreed), path)
+        privacy = None if part.budget is None else part.budget.status()
+        save(part.local.exported(part.site, agreed, privacy), path)
         return {"path": path, "agreed": agreed}
 
     def _status(self) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
         "rounds": part.rounds,
         **figures,
         "content": figures["content"] and not alone,
+        **_privacy(part),
         "n_rows": part.local.n_rows,
         "n_sites": config.n_sites,
         "study": None if config.study is None else config.study.name,
@@ -172,6 +173,18 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
         "turned_away": transport.turned_away,
         **class_figures(part.local, part.site),
         **choice_figures(part.site),
+    }
+
+
+def _privacy(part: Participant) -> dict[str, Any]:
+    """Return what the site has let out about its rows; nothing if it has no such account."""
+    if part.budget is None:
+        return {"privacy": None}
+    statement = part.budget.status()
+    return {
+        "privacy": statement,
+        "privacy_epsilon": statement["epsilon"],
+        "privacy_epsilon_spent": statement["epsilon_spent"],
     }
 
 
@@ -237,6 +250,10 @@ SITE = (
     _Metric("distance", "distance", "gauge", "How far neighbours' models are, relatively."),
     _Metric("objective_estimate", "objective_estimate", "gauge", "Objective, as the site sees it."),
     _Metric("training_accuracy", "training_accuracy", "gauge", "Accuracy on the site's own rows."),
+    _Metric("privacy_epsilon", "privacy_epsilon", "gauge", "Privacy budget of the site."),
+    _Metric(
+        "privacy_epsilon_spent", "privacy_epsilon_spent", "gauge", "What is spent of the budget."
+    ),
     _Metric("rows", "n_rows", "gauge", "Rows of the site."),
     _Metric("features", "n_features", "gauge", "Features of a row."),
     _Metric("mass", "mass", "gauge", "Mass that the site holds; that of all sites is constant."),
