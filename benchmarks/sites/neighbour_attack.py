@@ -62,6 +62,7 @@ def site_of(folder: Path, X: Any, y: Any, total_rows: int, **settings: Any) -> T
         "row_square": 15.0,
         "sync": False,
         "min_rows": 0,
+        "penalty": 4.0,  # which the site does not change under way
         **settings,
     }
     neighbour = Neighbour("attacker", "tcp://127.0.0.1:7002", attacker)
@@ -105,7 +106,10 @@ class Attacker:
         setting = target.site.local._setting(1)  # nothing of it but what all sites share
         self.rho = 1.0
         if config.solver == "consensus":
-            self.rho = method.rho(setting.problem.constants, setting.total_square, setting.n_links)
+            # The attacker claims the first level, and no other end raises it.
+            self.rho, _ = method.penalties(
+                setting.problem.constants, setting.total_square, setting.n_links
+            )
         self.relaxation, self.C = config.relaxation, config.C
         self.size = config.n_features + 1
         self.number, self.exchanges, self.refused = 0, 0, 0

@@ -2,17 +2,17 @@ r"""An hour of a real network whose sites are killed again and again.
 
     python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30
     python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30 --classes 3 \
-        --kernel rbf --components 200 --liars 1 --idle 2000
+        --kernel rbf --components 200 --liars 1 --idle-connections 2000
 
 Every site is a process as ``widemargin site run`` runs it, with keys of its own, talking over CURVE
 on 127.0.0.1. One of them, drawn at random, is killed (SIGKILL) at every interval and started again
 after some seconds. The last ``--spare`` sites are never killed, so that a slow leak has the whole
-time to show. In the end all are left alone until they agree, every model is compared with the
-optimum of all rows, all are stopped, and the mass in their states is added up.
+time to show. ``--idle-connections`` are held to the sites by an outsider. In the end all are left
+alone until they agree, every model is compared with the optimum of all rows, all are stopped, and
+the mass in their states is added up.
 
 ``--liars`` of the first sites are liars (`benchmarks.sites.liar`), which are never killed; then
-sites cannot agree, and the models of the others are judged by their accuracy. ``--idle``
-connections from outside say nothing and are held.
+sites cannot agree, and the models of the others are judged by their accuracy.
 
 Rows are generated, or those of ``--data NAME`` (see benchmarks/race/data.py). Writes a report as
 JSON, prints a summary, and ends with exit code 1 if a criterion is not met.
@@ -29,8 +29,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +36,12 @@ import numpy as np
 
 from widemargin import RandomFeatures
 from widemargin.gossip import graph_of
+from widemargin.sites.addresses import parse_address
 from widemargin.sites.config import read_config
 from widemargin.sites.demo import PooledProblem, dealt_out, generated
 from widemargin.sites.fleet import LocalFleet, SiteProcess
 
+from .outsiders import IdleConnections
 from .soak_report import Samples, judged
 
 LAM = 1e-3
@@ -70,6 +70,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--kill-every", type=float, default=30.0, help="seconds")
     parser.add_argument("--spare", type=int, default=2, help="sites that are never killed")
+    parser.add_argument("--idle-connections", type=int, default=0, help="held by an outsider")
     parser.add_argument("--rows", type=int, default=20_000, help="of all sites, if generated")
     parser.add_argument("--data", help="name of a data set in WIDEMARGIN_DATA")
     parser.add_argument("--classes", type=int, default=2, help="if rows are generated")
@@ -77,7 +78,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--components", type=int, default=200, help="random features of a kernel")
     parser.add_argument("--gamma", type=float, default=0.05)
     parser.add_argument("--liars", type=int, default=0, help="sites that lie about their models")
-    parser.add_argument("--idle", type=int, default=0, help="connections from outside")
     parser.add_argument("--round-interval", type=float, default=0.1, help="seconds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="of the sites, kept; temporary if left out")
@@ -109,11 +109,13 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         settings |= {"kernel": options.kernel, "gamma": options.gamma}
         settings |= {"n_components": options.components, "feature_seed": options.seed}
     parts = [(X[here], y[here]) for here in dealt_out(X, y, options.sites)]
-    with LocalFleet(folder, parts, topology, settings) as fleet, crowd(fleet, options) as outside:
+    with LocalFleet(folder, parts, topology, settings) as fleet:
         samples = Samples(fleet)
         for k, site in enumerate(fleet.sites):
             start_liar(site) if k < options.liars else fleet.start(site)
-        kills = disturbed(fleet, samples, options)
+        ports = [parse_address(read_config(site.folder).listen).port for site in fleet.sites]
+        with IdleConnections(ports, options.idle_connections) as outsider:
+            kills = disturbed(fleet, samples, options)
         agreed_after = left_in_peace(fleet, samples, liars=options.liars)
         models = [fleet.model(site) for site in fleet.sites[options.liars :]]
         final = {
@@ -122,7 +124,6 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "accuracy": [float(model.score(X, y)) for model in models],
             "pooled_accuracy": float(optimum.score(problem.X, y)),
         }
-        idle = None if outside is None else last_line(outside)
         fleet.stop()
         final["mass"] = samples.mass_in_states()
     report = {
@@ -130,7 +131,7 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "rows": len(y),
         "features": X.shape[1],
         "kills": kills,
-        "idle_connections": idle,
+        "idle_connections_opened": outsider.opened,
         "final": final,
         **samples.report(),
     }
@@ -176,39 +177,6 @@ def start_liar(site: SiteProcess) -> None:
             start_new_session=True,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
-
-
-@contextmanager
-def crowd(fleet: LocalFleet, options: argparse.Namespace) -> Iterator[subprocess.Popen[str] | None]:
-    """Hold idle connections to all sites while they run."""
-    if not options.idle:
-        yield None
-        return
-    addresses = [read_config(site.folder).listen for site in fleet.sites]
-    command = [sys.executable, "-m", "benchmarks.sites.idle_connections"]
-    command += ["--count", str(options.idle), *addresses]
-    with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, text=True
-        )
-        process.output = output  # type: ignore[attr-defined]
-        try:
-            yield process
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def last_line(process: Any) -> str:
-    """Return what the holder of idle connections printed last."""
-    process.output.seek(0)
-    lines = process.output.read().strip().splitlines()
-    return str(lines[-1]) if lines else "nothing was printed"
 
 
 def disturbed(

@@ -30,10 +30,12 @@ inline Exchange exchange_named(const std::string& name) {
     throw std::invalid_argument("unknown exchange: " + name);
 }
 
-inline ConsensusOptions consensus_options(double rho, double relaxation, std::int64_t epochs) {
+inline ConsensusOptions consensus_options(double rho, std::int64_t levels, double relaxation,
+                                          std::int64_t epochs, std::int64_t liars) {
     require(rho > 0.0 && relaxation > 0.0 && relaxation <= 1.0 && epochs > 0,
             "`rho` and `epochs` must be positive, `relaxation` in (0, 1].");
-    return {rho, relaxation, epochs};
+    require(levels >= 0 && levels <= 60 && liars >= 0, "`levels` and `liars` must be from 0.");
+    return {rho, levels, relaxation, epochs, liars};
 }
 inline GradientOptions gradient_options(bool tracking, std::int64_t batch, double offset,
                                         double decay, double radius, bool averaging,
@@ -137,7 +139,7 @@ public:
         }
         std::vector<Fault> faults;
         for (std::size_t s = 0; s < faulty.shape(0); ++s) {
-            require(faulty.data()[s] <= 2, "no such fault.");
+            require(faulty.data()[s] <= 6, "no such fault.");
             faults.push_back(Fault(faulty.data()[s]));
         }
         const double founders =
@@ -262,9 +264,9 @@ void bind_gossip(nb::module_& m, const char* name) {
                  Vector<const std::int64_t> link_reverse, Matrix<const double> fraction,
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
                  Matrix<const double> pace, const StoppingRule& stopping,
-                 const NetworkOptions& options, double rho, double relaxation,
-                 std::int64_t epochs) {
-            const ConsensusOptions own = consensus_options(rho, relaxation, epochs);
+                 const NetworkOptions& options, double rho, std::int64_t levels, double relaxation,
+                 std::int64_t epochs, std::int64_t liars) {
+            const ConsensusOptions own = consensus_options(rho, levels, relaxation, epochs, liars);
             return new Set(problem,
                            arrays(site_start, link_start, link_other, link_reverse, fraction),
                            events, faulty, pace, stopping, options,
@@ -274,7 +276,7 @@ void bind_gossip(nb::module_& m, const char* name) {
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
         "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "rho"_a,
-        "relaxation"_a, "epochs"_a);
+        "levels"_a, "relaxation"_a, "epochs"_a, "liars"_a);
     network.def_static(
         "gradient",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,

@@ -86,18 +86,19 @@ public:
         return nb::cast(new_array(out, count));
     }
     // Per link: open, last counter heard, exchanges since, messages written, last one read,
-    // distance.
+    // distance, suspicion.
     auto links() const {
         const std::size_t n = std::size_t(site_->links());
-        std::unique_ptr<double[]> out(new double[n * 6]);
+        std::unique_ptr<double[]> out(new double[n * 7]);
         for (std::size_t k = 0; k < n; ++k) {
             const std::int64_t l = std::int64_t(k);
             const double row[] = {double(site_->is_open(l)),   double(site_->heard(l)),
                                   double(site_->silent(l)),    double(site_->written(l)),
-                                  double(site_->last_read(l)), site_->apart(l)};
-            std::copy_n(row, 6, &out[k * 6]);
+                                  double(site_->last_read(l)), site_->apart(l),
+                                  site_->suspicion(l)};
+            std::copy_n(row, 7, &out[k * 7]);
         }
-        return new_array(out, n, 6);
+        return new_array(out, n, 7);
     }
     // What is held, and what was sent and received through each link; masses are last. Of the
     // figures, or of the models where the method pushes them.
@@ -166,15 +167,17 @@ void bind_site(nb::module_& m, const char* name) {
         .def_prop_ro("body_size", &Site::body_size)
         .def_static(
             "consensus",
-            [](nb::object problem, const SiteSettings& settings, double rho, double relaxation,
-               std::int64_t epochs) {
-                const ConsensusOptions own = consensus_options(rho, relaxation, epochs);
+            [](nb::object problem, const SiteSettings& settings, double rho, std::int64_t levels,
+               double relaxation, std::int64_t epochs, std::int64_t liars) {
+                const ConsensusOptions own =
+                    consensus_options(rho, levels, relaxation, epochs, liars);
                 return new Site(problem, settings,
                                 [&](const LinearProblem<T>& part, const SiteSettings& each) {
                                     return make_consensus_site(part, each, own);
                                 });
             },
-            "problem"_a, "settings"_a, nb::kw_only(), "rho"_a, "relaxation"_a, "epochs"_a)
+            "problem"_a, "settings"_a, nb::kw_only(), "rho"_a, "levels"_a,
+            "relaxation"_a, "epochs"_a, "liars"_a)
         .def_static(
             "gradient",
             [](nb::object problem, const SiteSettings& settings, bool tracking, std::int64_t batch,

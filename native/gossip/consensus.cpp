@@ -1,6 +1,8 @@
 #include "gossip/consensus.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "core/coordinate.hpp"
@@ -70,85 +72,126 @@ public:
         : Site(problem, settings), options_(options), dual_(std::size_t(this->rows()), 0.0),
           squares_(std::size_t(this->rows())), order_(std::size_t(this->rows())),
           own_(std::size_t(this->size()), 0.0), w_(std::size_t(this->size()), 0.0),
-          pull_(std::size_t(this->size()), 0.0),
+          before_(std::size_t(this->size()), 0.0), pull_(std::size_t(this->size()), 0.0),
           z_(std::size_t(this->size() * settings.links), 0.0),
-          distance_(std::size_t(settings.links), 0.0) {
+          distance_(std::size_t(settings.links), 0.0), strength_(std::size_t(settings.links), 0.0),
+          counts_(std::size_t(settings.links), 0), level_(std::size_t(settings.links), 0),
+          apart_for_(std::size_t(settings.links), 0) {
+        double weight[2] = {0.0, 0.0};
         for (std::int64_t i = 0; i < this->rows(); ++i) {
             order_[std::size_t(i)] = i;
             double square = problem.constant * problem.constant;
             problem.rows.for_each_stored(
                 i, [&](std::int64_t, T value) { square += double(value) * double(value); });
             squares_[std::size_t(i)] = square;
+            weight[problem.label[i] > 0] += problem.weight_of(i);
         }
+        const double both = weight[0] + weight[1];
+        judges_ = both > 0.0 && std::fmin(weight[0], weight[1]) >= fewest * both;
     }
 
-    std::int64_t body_size() const override { return this->size(); }
+    // The vector and the level that it is for; below zero: there is no model yet.
+    std::int64_t body_size() const override { return this->size() + 1; }
     void model(double* w) const override { std::copy(w_.begin(), w_.end(), w); }
     const double* dual() const override { return dual_.data(); }
     double apart() const override {
         double farthest = 0.0;
-        for (double d : distance_) farthest = std::fmax(farthest, d);
-        return farthest / (2.0 * options_.rho);
+        for (std::int64_t l = 0; l < this->settings_.links; ++l)
+            if (trusted(l)) farthest = std::fmax(farthest, distance_[std::size_t(l)]);
+        return farthest;
     }
-    double apart(std::int64_t link) const override {
-        return distance_[std::size_t(link)] / (2.0 * options_.rho);
+    double apart(std::int64_t link) const override { return distance_[std::size_t(link)]; }
+    double suspicion(std::int64_t link) const override {
+        return bound_ > 0.0 ? strength_[std::size_t(link)] / bound_ : 0.0;
     }
     bool content() const override {
         if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
-        const bool agreed = apart() <= this->agreement() * norm_;
-        return agreed && this->estimate() <= this->settings_.stopping.tol;
+        const double tol = this->settings_.stopping.tol;
+        // Figures may be false; this site's own are not.
+        if (defended() && own_gap_ > alone * tol * own_objective_) return false;
+        return apart() <= this->agreement() * norm_ && this->estimate() <= tol;
     }
 
 protected:
     void local_step() override {
-        const double kappa = this->settings_.share + options_.rho * double(this->open_links());
+        double kappa = this->settings_.share;
+        for (std::int64_t l = 0; l < this->settings_.links; ++l)
+            if (counts(l)) kappa += rho(l);
         if (kappa <= 0.0) return;  // neither rows nor neighbours
         if (this->steps() % recount == 0) recount_own();
+        before_ = w_;
         add_up_links();
         for (std::int64_t f = 0; f < this->size(); ++f)
             w_[std::size_t(f)] = (pull_[std::size_t(f)] + own_[std::size_t(f)]) / kappa;
         RowPass<T> pass{this->problem_, order_.data(), squares_.data(),
                         kappa,          dual_.data(),  w_.data()};
-        for (std::int64_t e = 0; e < options_.epochs; ++e) {
+        const std::int64_t epochs = informed_ ? options_.epochs : most_epochs();
+        for (std::int64_t e = 0; e < epochs; ++e) {
             shuffle(e);
             pass.loss = pass.gap = pass.slope = 0.0;
             ascend_version<T>(pass);
         }
-        double square = 0.0;
+        informed_ = 1;
+        double square = 0.0, moved = 0.0;
         for (std::int64_t f = 0; f < this->size(); ++f) {
-            own_[std::size_t(f)] = kappa * w_[std::size_t(f)] - pull_[std::size_t(f)];
-            square += w_[std::size_t(f)] * w_[std::size_t(f)];
+            const double w = w_[std::size_t(f)], change = w - before_[std::size_t(f)];
+            own_[std::size_t(f)] = kappa * w - pull_[std::size_t(f)];
+            square += w * w;
+            moved += change * change;
         }
         norm_ = std::sqrt(square);
         this->note_norm(norm_);
-        this->report(objective_part, 0.5 * this->settings_.share * square + pass.loss);
-        this->report(gap_part, pass.gap);
+        own_objective_ = 0.5 * this->settings_.share * square + pass.loss;
+        own_gap_ = pass.gap;
+        this->report(objective_part, own_objective_);
+        this->report(gap_part, own_gap_);
         this->report(slope_part, pass.slope);
         double apart = 0.0;
-        for (double d : distance_) apart += d;
-        this->report(residual_part, 0.5 * apart);
+        for (std::int64_t l = 0; l < this->settings_.links; ++l)
+            if (trusted(l)) apart += rho(l) * distance_[std::size_t(l)];
+        this->report(residual_part, apart);
+        for (std::int64_t l = 0; l < this->settings_.links; ++l)
+            if (this->open_[std::size_t(l)] && !counts(l)) open_body(l);
+        tune(std::sqrt(moved));
+        set_bound();
     }
 
     void write_body(std::int64_t link, std::int64_t, double* message) override {
-        const double* z = z_.data() + link * this->size();
+        const double *z = z_.data() + link * this->size(), twice = 2.0 * rho(link);
         for (std::int64_t f = 0; f < this->size(); ++f)
-            message[f] = 2.0 * options_.rho * w_[std::size_t(f)] - z[f];
+            message[f] = twice * w_[std::size_t(f)] - z[f];
+        message[this->size()] = informed_ ? double(level_[std::size_t(link)]) : -1.0;
     }
     void read_body(std::int64_t link, const double* message) override {
+        const double said = message[this->size()];
+        if (said < 0.0) return;
+        const std::int64_t level = std::int64_t(std::fmin(said, double(options_.levels)));
+        if (level > level_[std::size_t(link)]) raise(link, level);
+        // A late message is for a lower level.
+        const double now = rho(link), shift = now - std::ldexp(options_.rho, int(level));
         double* z = z_.data() + link * this->size();
-        double square = 0.0;
+        double far = 0.0, length = 0.0;
         for (std::int64_t f = 0; f < this->size(); ++f) {
-            const double change = message[f] - z[f];
-            square += change * change;
-            z[f] += options_.relaxation * change;
+            const double w = w_[std::size_t(f)], q = message[f] + shift * w;
+            const double change = q - z[f], twice_pull = q + z[f] - 2.0 * now * w;
+            far += change * change;
+            length += twice_pull * twice_pull;
         }
-        distance_[std::size_t(link)] = std::sqrt(square);
+        distance_[std::size_t(link)] = std::sqrt(far) / (2.0 * now);
+        const double strength = strength_[std::size_t(link)] = 0.5 * std::sqrt(length);
+        const double kept = defended() && strength > bound_ ? bound_ / strength : 1.0;
+        for (std::int64_t f = 0; f < this->size(); ++f) {
+            const double w = w_[std::size_t(f)], told = 2.0 * now * w - z[f];
+            const double q = message[f] + shift * w;
+            z[f] += options_.relaxation * (told + kept * (q - told) - z[f]);
+        }
+        counts_[std::size_t(link)] = 1;
     }
 
     // As if both ends had agreed on this site's model all along.
     void open_body(std::int64_t link) override {
         double* z = z_.data() + link * this->size();
-        for (std::int64_t f = 0; f < this->size(); ++f) z[f] = options_.rho * w_[std::size_t(f)];
+        for (std::int64_t f = 0; f < this->size(); ++f) z[f] = rho(link) * w_[std::size_t(f)];
     }
     void close_body(std::int64_t link, Site& other, std::int64_t its_link) override {
         forget(link);
@@ -162,8 +205,13 @@ protected:
         fields.vector(order_);
         for (std::int64_t i : order_) SiteState::require(i >= 0 && i < this->rows());
         fields.per_link(z_, size);
-        fields.per_link(distance_);
-        fields.value(norm_);
+        for (auto* each : {&distance_, &strength_}) fields.per_link(*each);
+        fields.per_link(counts_);
+        for (auto* each : {&level_, &apart_for_}) fields.per_link(*each);
+        for (std::int64_t level : level_)
+            SiteState::require(level >= 0 && level <= options_.levels);
+        for (double* each : {&norm_, &bound_, &own_objective_, &own_gap_}) fields.value(*each);
+        fields.value(informed_);
     }
     double estimated_gap() const override {
         const double sites = this->settings_.sites;
@@ -176,17 +224,73 @@ protected:
     }
 
 private:
+    bool counts(std::int64_t link) const {
+        return this->open_[std::size_t(link)] && counts_[std::size_t(link)];
+    }
+    double rho(std::int64_t link) const {
+        return std::ldexp(options_.rho, int(level_[std::size_t(link)]));
+    }
+    std::int64_t most_epochs() const { return std::max(first_epochs, options_.epochs); }
+    bool defended() const {
+        return options_.liars > 0 && judges_ && this->open_links() > 2 * options_.liars;
+    }
+    // Links whose pull is cut do not keep the others from agreeing, unless they are too many.
+    bool trusted(std::int64_t link) const {
+        if (!defended() || strength_[std::size_t(link)] <= bound_) return true;
+        std::int64_t cut = 0;
+        for (std::int64_t l = 0; l < this->settings_.links; ++l)
+            cut += counts(l) && strength_[std::size_t(l)] > bound_;
+        return cut > options_.liars;
+    }
+    void raise(std::int64_t link, std::int64_t level) {
+        const double more = std::ldexp(options_.rho, int(level)) - rho(link);
+        double* z = z_.data() + link * this->size();
+        for (std::int64_t f = 0; f < this->size(); ++f) z[f] += more * w_[std::size_t(f)];
+        level_[std::size_t(link)] = level;
+        apart_for_[std::size_t(link)] = 0;
+    }
+    void tune(double moved) {
+        for (std::int64_t l = 0; l < this->settings_.links; ++l) {
+            if (!counts(l) || level_[std::size_t(l)] >= options_.levels) continue;
+            std::int64_t& steps = apart_for_[std::size_t(l)];
+            steps = distance_[std::size_t(l)] > stuck * moved ? steps + 1 : 0;
+            if (steps == steps_apart) raise(l, level_[std::size_t(l)] + 1);
+        }
+    }
+    void set_bound() {
+        double spread = 0.0;
+        for (std::int64_t i = 0; i < this->rows(); ++i)
+            spread += dual_[std::size_t(i)] * dual_[std::size_t(i)] * squares_[std::size_t(i)];
+        bound_ = floor * std::sqrt(spread);
+        if (!defended()) return;
+        std::vector<double> pulls;
+        for (std::int64_t l = 0; l < this->settings_.links; ++l) {
+            if (!counts(l)) continue;
+            const double *z = z_.data() + l * this->size(), rho_l = rho(l);
+            double square = 0.0;
+            for (std::int64_t f = 0; f < this->size(); ++f) {
+                const double p = z[f] - rho_l * w_[std::size_t(f)];
+                square += p * p;
+            }
+            pulls.push_back(std::sqrt(square));
+        }
+        std::sort(pulls.begin(), pulls.end(), std::greater<>());
+        if (std::int64_t(pulls.size()) > options_.liars)
+            bound_ = std::fmax(bound_, times * pulls[std::size_t(options_.liars)]);
+    }
     void add_up_links() {
         std::fill(pull_.begin(), pull_.end(), 0.0);
         for (std::int64_t l = 0; l < this->settings_.links; ++l) {
-            if (!this->open_[std::size_t(l)]) continue;
+            if (!counts(l)) continue;
             const double* z = z_.data() + l * this->size();
             for (std::int64_t f = 0; f < this->size(); ++f) pull_[std::size_t(f)] += z[f];
         }
     }
     void forget(std::int64_t link) {
         std::fill_n(z_.begin() + link * this->size(), this->size(), 0.0);
-        distance_[std::size_t(link)] = 0.0;
+        distance_[std::size_t(link)] = strength_[std::size_t(link)] = 0.0;
+        counts_[std::size_t(link)] = 0;
+        level_[std::size_t(link)] = apart_for_[std::size_t(link)] = 0;
     }
     // `own` is carried along from step to step; rounding is not to pile up.
     void recount_own() {
@@ -196,7 +300,7 @@ private:
     }
     void shuffle(std::int64_t epoch) {
         RandomNumbers random(this->settings_.seed, std::uint64_t(this->settings_.number),
-                             std::uint64_t(this->steps() * options_.epochs + epoch));
+                             std::uint64_t(this->steps() * most_epochs() + epoch));
         for (std::int64_t k = this->rows() - 1; k > 0; --k)
             std::swap(order_[std::size_t(k)], order_[std::size_t(random.below(k + 1))]);
     }
@@ -205,13 +309,32 @@ private:
     // Models that differ by d cost other sites' rows at most slope * |x_i| d each, of signs that
     // differ: so many times the root of the sum of squares is rarely exceeded.
     static constexpr double chance = 5.0;
+    // Passes over the rows in the first step, which no neighbour disturbs.
+    static constexpr std::int64_t first_epochs = 5;
+    // rho doubles if the ends of a link were so many times farther apart than this site's model
+    // moved, for so many steps in a row.
+    static constexpr double stuck = 3.0;
+    static constexpr std::int64_t steps_apart = 3;
+    // The bound of pulls. A liar's pull shows in those of the honest, which must not raise its own
+    // bound more than it pulled: with 1.5 and a large rho, bounds grew without end.
+    static constexpr double floor = 0.5, times = 1.1;
+    // Of the weight of its rows, what a site that judges has of either class.
+    static constexpr double fewest = 0.01;
+    // A site's own gap may be so many times the tolerated one where it does not trust others'.
+    static constexpr double alone = 3.0;
 
     ConsensusOptions options_;
     std::vector<double> dual_, squares_;
     std::vector<std::int64_t> order_;
-    std::vector<double> own_, w_, pull_;
-    std::vector<double> z_, distance_;  // per link; distance: |q - z| when last read
-    double norm_ = 0.0;
+    std::vector<double> own_, w_, before_, pull_;
+    // Per link: z; |q - z| / (2 rho) and the length of the pull asked for, when last read; whether
+    // anything was read; the level of rho, and steps since its ends are far apart.
+    std::vector<double> z_, distance_, strength_;
+    std::vector<std::uint8_t> counts_;
+    std::vector<std::int64_t> level_, apart_for_;
+    double norm_ = 0.0, bound_ = 0.0, own_objective_ = 0.0, own_gap_ = 0.0;
+    std::uint8_t informed_ = 0;  // there is a model
+    bool judges_ = false;
 };
 
 }  // namespace

@@ -7,15 +7,33 @@
 //
 // A site keeps a vector z per link and, every step, minimises its own part
 //
-//     share/2 |w|^2 + sum loss_i + sum over links l of (rho/2 |w|^2 - z_l . w)
+//     share/2 |w|^2 + sum loss_i + sum over links l of (rho_l/2 |w|^2 - z_l . w)
 //
 // by coordinate ascent on the duals g of its own rows: w = (sum of z_l + sum of g_i y_i x_i) /
-// kappa with kappa = share + rho * links. It tells neighbour l   q = 2 rho w - z_l,   which there
+// kappa with kappa = share + sum of rho_l. It tells neighbour l   q = 2 rho_l w - z_l,   which there
 // becomes z <- (1 - relaxation) z + relaxation q. There is no step size; any rho > 0 converges, and
 // messages may be lost, late or repeated.
 //
 // Departures from the paper: one pass of coordinate ascent a step, warm-started, instead of the
-// exact minimiser; the regulariser is shared out in proportion to the sites' rows.
+// exact minimiser; the regulariser is shared out in proportion to the sites' rows. Then:
+//
+// Beginning. A link counts from the first message that is read through it. Before, a site solves
+// its own rows alone, and z = rho w, as if the neighbour agreed. So sites that are alike begin near
+// the optimum instead of at zero.
+//
+// Penalty. Where the ends of a link stay apart while their models hardly move, rho is too small: it
+// doubles, on that link alone, `levels` times at most. A message says the level it is for; the
+// higher of the two ends' holds from then on, so that both are the same but for messages on their
+// way, and changes are finite in number. z + (rho' - rho) w has the pull z - rho w of before.
+//
+// Liars. At the end z_l = rho w + p_l, where the pulls p_l of the two ends are opposite and those
+// of a site add up to the gradient of its own part. A neighbour that lies can choose its pull. So
+// the pull is bounded: with B |w_s - w_t| in place of w_s = w_t, q is replaced by
+// q' = u + (q - u) min(1, 2 B / |q - u|), where u = 2 rho w - z is what this site tells. That is
+// exact where no honest pull is longer than B, and a liar's pull is at most B. B is `times` the
+// longest pull but for `liars` of them, and at least `floor` times the root of the sum of the
+// squared gradients of the site's rows: what sites alike differ by, by chance. A site that has
+// hardly any rows of a class cannot judge, and bounds nothing.
 //
 // Figures: with all w_s equal to w, the duality gap is the sum over rows of
 // loss_i + phi_i(g_i) + g_i m_i (each >= 0) plus 1/2 |w - sum of g_i y_i x_i|^2, and the vector in
@@ -31,9 +49,11 @@
 namespace widemargin {
 
 struct ConsensusOptions {
-    double rho = 1.0;
+    double rho = 1.0;         // of a link, in the beginning
+    std::int64_t levels = 0;  // times that it may double
     double relaxation = 0.7;
     std::int64_t epochs = 1;  // passes over its rows a step
+    std::int64_t liars = 0;   // tolerated at sites that have more than twice as many neighbours
 };
 
 template <class T>

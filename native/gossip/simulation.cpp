@@ -101,16 +101,7 @@ void GossipNetwork<T>::send(std::int64_t e, std::int64_t s, std::int64_t now) {
     site.write(e - links_.start[s], message.content.data());
     ++sent_[std::size_t(s)];
     RandomNumbers fate(options_.seed, std::uint64_t(e), std::uint64_t(message.number));
-    if (faulty_[std::size_t(s)] != Fault::none) {
-        double* body = message.content.data();
-        const std::int64_t size = site.body_size();
-        double square = 0.0;
-        for (std::int64_t k = 0; k < size; ++k) square += body[k] * body[k];
-        const double typical = options_.fault_scale * std::sqrt(square / double(size));
-        for (std::int64_t k = 0; k < size; ++k)
-            body[k] = faulty_[std::size_t(s)] == Fault::opposite ? -options_.fault_scale * body[k]
-                                                                 : typical * fate.normal();
-    }
+    if (faulty_[std::size_t(s)] != Fault::none) falsify(s, message, fate);
     const NetworkFaults& faults = options_.faults;
     const std::int64_t tick = options_.asynchronous ? links_.sites : 1;
     auto late = [&] { return faults.delay ? tick * fate.below(faults.delay + 1) : 0; };
@@ -122,6 +113,38 @@ void GossipNetwork<T>::send(std::int64_t e, std::int64_t s, std::int64_t now) {
     }
     message.due = now + late();
     link.way.push_back(std::move(message));
+}
+
+template <class T>
+void GossipNetwork<T>::falsify(std::int64_t s, Message& message, RandomNumbers& fate) const {
+    const GossipSite<T>& site = *sites_[std::size_t(s)];
+    const Fault fault = faulty_[std::size_t(s)];
+    const double scale = options_.fault_scale;
+    double* body = message.content.data();
+    const std::int64_t size = site.body_size();
+    double square = 0.0;
+    for (std::int64_t k = 0; k < size; ++k) square += body[k] * body[k];
+    if (fault == Fault::opposite)
+        for (std::int64_t k = 0; k < size; ++k) body[k] *= -scale;
+    else if (fault == Fault::noise)
+        for (std::int64_t k = 0; k < size; ++k)
+            body[k] = scale * std::sqrt(square / double(size)) * fate.normal();
+    else if (fault == Fault::figures) {
+        // The running sums of the figures but for their mass, and the counter.
+        const std::int64_t sums = site.figures_sum().size();
+        for (std::int64_t k = 0; k < sums; ++k) body[size + k] *= -scale;
+        body[size + sums + 1] = double(GossipSite<T>::most_counted);
+    } else {
+        const std::vector<double> own = site.model();
+        double length = 0.0;
+        for (double w : own) length += w * w;
+        if (length == 0.0) return;
+        double shift = -scale * std::sqrt(square / length);
+        if (fault == Fault::drift) shift *= 0.01 * double(message.number);
+        if (fault == Fault::swing && message.number % 2 == 0) shift = -shift;
+        const std::int64_t whole = std::min(size, std::int64_t(own.size()));
+        for (std::int64_t k = 0; k < whole; ++k) body[k] += shift * own[std::size_t(k)];
+    }
 }
 
 template <class T>

@@ -43,8 +43,10 @@ struct NetworkFaults {
     std::int64_t delay = 0;           // in rounds, at most
 };
 
-// What a faulty site sends instead of its model.
-enum class Fault : std::uint8_t { none, opposite, noise };
+// What a faulty site sends: the opposite of what it ought to, or noise; or what it ought to, shifted
+// against its model: always alike, ever farther, or to and fro; or false figures and
+// a counter by which all sites would be content.
+enum class Fault : std::uint8_t { none, opposite, noise, push, drift, swing, figures };
 
 enum class Event : std::int64_t { crash, come_back, leave, join };
 struct ScheduledEvent {
@@ -109,6 +111,7 @@ private:
     void round_apart(Interrupt& interrupt);
     void write_all(std::int64_t s, std::int64_t now);
     void send(std::int64_t link, std::int64_t s, std::int64_t now);
+    void falsify(std::int64_t s, Message& message, RandomNumbers& fate) const;
     void read_all(std::int64_t s, std::int64_t now);
     bool acts(std::int64_t s) const;
     bool all_stopped() const;

@@ -167,6 +167,11 @@ public:
 
     virtual std::int64_t body_size() const = 0;
     virtual void model(double* w) const = 0;
+    std::vector<double> model() const {
+        std::vector<double> w(std::size_t(size()), 0.0);
+        model(w.data());
+        return w;
+    }
     // The numbers of a Push-Sum of models, if the method has one.
     virtual const PushSum* push_sum() const { return nullptr; }
     // This site's dual unknowns, one per row, if the method has any.
@@ -174,6 +179,8 @@ public:
     // How far the models of neighbours are from this one, the farthest of them or of one link.
     virtual double apart() const = 0;
     virtual double apart(std::int64_t) const { return apart(); }
+    // How hard a neighbour pulls, in units of what this site would bear; 0 if the method has none.
+    virtual double suspicion(std::int64_t) const { return 0.0; }
     virtual bool content() const = 0;
     // Noisy results about its rows that the site has let out, where the method counts them; and
     // that so many count as let out already.

@@ -337,7 +337,15 @@ class NetworkOptions:
 
 class _GossipMethods:
     @classmethod
-    def consensus(cls, *arguments: Any, rho: float, relaxation: float, epochs: int) -> Self: ...
+    def consensus(
+        cls,
+        *arguments: Any,
+        rho: float,
+        levels: int,
+        relaxation: float,
+        epochs: int,
+        liars: int,
+    ) -> Self: ...
     @classmethod
     def gradient(
         cls,

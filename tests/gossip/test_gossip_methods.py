@@ -97,7 +97,7 @@ def test_tracking_takes_the_steps_of_the_plain_version():
 
 def test_consensus_takes_the_steps_of_the_plain_version():
     problem = problem_of()
-    method = Consensus(epochs=300, relaxation=0.6)
+    method = Consensus(penalty=4.0, epochs=300, relaxation=0.6)
     simulation = simulate(problem, method, "ring")
     simulation.network.run(5)
     C = 1.0 / problem.constants.below

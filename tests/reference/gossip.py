@@ -51,17 +51,29 @@ def push_diging(parts, loss, matrix, rounds, step):
 
 
 def consensus(parts, minimise, topology, rounds, rho, relaxation):
-    """Decentralised ADMM; ``minimise(part, share, curvature, pull)`` solves a site's problem."""
+    """Decentralised ADMM; ``minimise(part, curvature, pull)`` solves a site's problem.
+
+    A link counts once a message was read through it, and a site without rows has none to send
+    before it has read one; where a link does not count yet, both ends seem to agree.
+    """
     m = topology.n_sites
     size = parts[0][0].shape[1]
     n = sum(len(y) for _, y in parts)
     z = np.zeros((topology.n_links, size))
+    counts = np.zeros(topology.n_links, dtype=bool)
+    informed = np.zeros(m, dtype=bool)
     models = np.zeros((m, size))
     for _ in range(rounds):
         for i, part in enumerate(parts):
             links = np.arange(topology.start[i], topology.start[i + 1])
-            curvature = len(part[1]) / n + rho * len(links)
-            models[i] = minimise(part, curvature, z[links].sum(axis=0))
+            heard = links[counts[links]]
+            curvature = len(part[1]) / n + rho * len(heard)
+            if curvature > 0:
+                models[i] = minimise(part, curvature, z[heard].sum(axis=0))
+                informed[i] = True
+            z[links[~counts[links]]] = rho * models[i]
         told = 2 * rho * models[topology.site] - z
-        z = (1 - relaxation) * z + relaxation * told[topology.reverse]
+        read = informed[topology.other]
+        z[read] = (1 - relaxation) * z[read] + relaxation * told[topology.reverse][read]
+        counts |= read
     return models

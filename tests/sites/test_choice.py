@@ -225,6 +225,20 @@ def test_scores_of_all_sites_are_averaged_exactly() -> None:
         np.testing.assert_allclose(site.accuracies, counts.sum(axis=0) / 500, atol=1e-9)
 
 
+def test_settled_scores_count_in_the_end_though_a_problem_is_not_solved() -> None:
+    scores = Scores(2, 1, 1)
+    scores.report([30, 40], 50)
+    scores.heard[:] = 2**20
+    alone = np.array([True])
+    waited = 0
+    while scores.counter == 0:
+        scores.note(False, alone)
+        waited += 1
+        assert waited < 1000
+    assert waited > 400
+    assert scores.decided == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

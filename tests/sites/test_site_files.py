@@ -122,7 +122,7 @@ def test_a_template_must_be_completed(tmp_path: Path) -> None:
         ("[model]\nupsilon = 2.0", "upsilon"),
         ("[model]\nrelaxtion = 0.5", "no setting `model.relaxtion`"),
         ('[model]\nloss = "log"', "`model.loss` must be one of"),
-        ('[model]\nrobust = "clip"', "`model.robust` is for"),
+        ('[model]\nrobust = "clip"', "`model.robust` = 'clip' is not for"),
         ('[model]\nsolver = "gadget"\nloss = "odm"', "needs `model.loss` = 'hinge'"),
         ('[model]\nsolver = "gadget"\nrobust = "trim"', "`model.trim` = 1 leaves out 2"),
         ("[network]\nclasses = [1, 1]", "`network.classes` must be two to 1000 different labels"),

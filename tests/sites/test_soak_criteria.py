@@ -9,16 +9,12 @@ MB = 1_000_000
 GOOD = {
     "kills": [{"seconds": 30.0, "site": "site-0"}],
     "courses": {
-        "site-0": {
+        f"site-{k}": {
             "resident_bytes": [200 * MB] * 100,
+            "descriptors": [None, *[100] * 99],
             "rounds": list(range(100)),
-            "descriptors": [60] * 100,
-        },
-        "site-1": {
-            "resident_bytes": [200 * MB] * 100,
-            "rounds": list(range(100)),
-            "descriptors": [60] * 100,
-        },
+        }
+        for k in (0, 1)
     },
     "stalls_seconds": {"site-0": 5.0, "site-1": 0.0},
     "ended_by_themselves": [],
@@ -59,7 +55,7 @@ def test_beside_liars_accuracy_counts():
             [200 * MB + k * MB for k in range(100)],
         ),
         ("no leak", ("kills",), [{"site": "site-0"}, {"site": "site-1"}]),
-        ("descriptors bounded", ("courses", "site-1", "descriptors"), [60] * 50 + [1020] * 50),
+        ("descriptors bounded", ("courses", "site-1", "descriptors"), [100, 2000]),
         ("no deadlock", ("stalls_seconds", "site-1"), 31.0),
         ("no site ended by itself", ("ended_by_themselves",), [{"site": "site-1", "said": "oh"}]),
         ("all agreed in the end", ("final", "agreed_after_seconds"), None),

@@ -58,9 +58,9 @@ class Ending(Enum):
         "Tracking(step=0.1), or solver='consensus', which has none."
     )
     DECEIVED = (
-        "By `lies` there are sites that lie, and this solver believes them, however long it runs: "
-        "take solver=Gadget(robust='clip') or Gadget(robust='trim'), which limit what one "
-        "neighbour can do."
+        "By `lies` there are sites that lie, and other sites believe them, however long it runs: "
+        "take solver='consensus' and a topology in which every site has three neighbours or more, "
+        "so that it limits what one of them can do."
     )
     INTERRUPTED = "It was interrupted."
 
@@ -68,7 +68,7 @@ class Ending(Enum):
 def ending_of(simulation: Simulation, max_rounds: int) -> Ending:
     """Return why a run ended that was not interrupted."""
     network = simulation.network
-    if simulation.faults.lies and getattr(simulation.method, "robust", None) is None:
+    if simulation.faults.lies and simulation.method.trusts(simulation.topology):
         return Ending.DECEIVED
     if simulation.diverged:
         return Ending.DIVERGED

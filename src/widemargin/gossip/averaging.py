@@ -14,6 +14,7 @@ from .faults import NetworkFaults
 from .graph_parameter import graph_of
 from .methods import NativeNetwork, NetworkSetting
 from .simulation import Simulation, Stopping, Talking
+from .topology import Topology
 
 
 class Averaging:
@@ -25,6 +26,10 @@ class Averaging:
 
     def __init__(self, values: Array) -> None:
         self.values = values
+
+    def trusts(self, topology: Topology) -> bool:
+        """Return whether some site of the network believes whatever its neighbours send."""
+        return True
 
     def network(self, setting: NetworkSetting) -> NativeNetwork:
         """Return the sites, ready to run."""

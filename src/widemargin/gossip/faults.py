@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 EVENTS = {"crash": 0, "return": 1, "leave": 2, "join": 3}
-LIES = {"opposite": 1, "noise": 2}
+LIES = {"opposite": 1, "noise": 2, "push": 3, "drift": 4, "swing": 5, "figures": 6}
 # The events that an event of a site may follow (None: none at all), and advice otherwise.
 BEFORE: dict[str, tuple[set[str | None], str]] = {
     "crash": (

@@ -10,10 +10,14 @@ import numpy as np
 __all__ = ["require_count", "require_positive"]
 
 
-def require_positive(name: str, value: Any, most: float = np.inf) -> None:
-    """Raise ValueError unless a value is positive, finite and at most ``most``."""
+def require_positive(name: str, value: Any, most: float = np.inf, instead: str = "") -> None:
+    """Raise ValueError unless a value is positive, finite and at most ``most``.
+
+    ``instead`` is what else is allowed, for the message.
+    """
     if not isinstance(value, Real) or not 0 < float(value) <= most or np.isinf(float(value)):
         end = "positive and finite" if np.isinf(most) else f"in (0, {most:g}]"
+        end = f"{instead} or {end}" if instead else end
         raise ValueError(f"`{name}` must be {end}; got {value!r}.")
 
 

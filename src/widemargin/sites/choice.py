@@ -25,7 +25,7 @@ from ..core.arrays import Array
 from ..gossip.methods import NativeSite
 from .columns import TRAILER, ColumnLimits, Columns, packed, unpacked
 from .links import Links
-from .scores import SCORE_EVERY, HeldOut, Scores
+from .scores import MOST_COUNTED, SCORE_EVERY, HeldOut, Scores
 from .wire import SHARES, Frame, FrameError, Kind, MessageLimits
 
 __all__ = ["HELD_OUT_WEIGHT", "Candidates", "Choice", "ChoiceLimits", "followed"]
@@ -34,7 +34,6 @@ __all__ = ["HELD_OUT_WEIGHT", "Candidates", "Choice", "ChoiceLimits", "followed"
 HELD_OUT_WEIGHT = 1e-12
 # Largest estimated gap of a problem whose score counts, even if it has settled.
 LOOSE = 0.25
-MOST_COUNTED = 2**30
 
 
 @dataclass(frozen=True)

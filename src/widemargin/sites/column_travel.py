@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..core.arrays import Array
 from .travel import Journey, RowSample
 
@@ -13,10 +15,21 @@ __all__ = ["Journeys", "Way"]
 
 @dataclass(frozen=True)
 class Way:
-    """How the vectors of one problem are measured, and how far they may go."""
+    """How the vectors of one problem are measured, and how far they may go.
+
+    A vector of ``size`` numbers grows with the penalty of the link, which doubles up to ``levels``
+    times; the level stands after it, where the penalty tunes itself.
+    """
 
     sample: RowSample
     most: float
+    size: int
+    levels: int = 0
+
+    def vector(self, body: Array) -> Array:
+        """Return the vector of a message as it would be at the first penalty."""
+        told = float(body[self.size]) if len(body) > self.size else 0.0
+        return np.asarray(body[: self.size] / 2.0 ** min(max(0.0, np.floor(told)), self.levels))
 
 
 class Journeys:
@@ -33,5 +46,6 @@ class Journeys:
 
     def go(self, vectors: Mapping[int, Array]) -> None:
         """Go on to vectors, by the positions of their problems; FrameError if one is too far."""
-        for column, vector in vectors.items():
-            self._each[column].go(vector, self._ways[column].sample)
+        for column, body in vectors.items():
+            way = self._ways[column]
+            self._each[column].go(way.vector(body), way.sample)

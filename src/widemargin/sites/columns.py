@@ -118,10 +118,10 @@ class Columns:
         return self.models().ravel()
 
     def links(self) -> Array:
-        """Return what a native site says of its links; distances are the largest."""
+        """Return what a native site says of its links; of figures beyond numbers, the largest."""
         each = [part.links() for part in self.parts]
         links = each[0].copy()
-        links[:, 5] = np.max([one[:, 5] for one in each], axis=0)
+        links[:, 5:] = np.max([one[:, 5:] for one in each], axis=0)
         return links
 
     def sums(self, models: bool = False) -> tuple[Array, Array, Array] | None:

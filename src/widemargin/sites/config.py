@@ -84,11 +84,11 @@ class SiteConfig:
     delta: float
     row_norm: float
     releases: int
-    penalty: float
+    penalty: str | float
     relaxation: float
     epochs: int
     batch_size: int
-    robust: str | None
+    robust: str | int
     clip: float
     trim: int
     max_norm: float | None
@@ -175,6 +175,9 @@ class SiteConfig:
 
         method = METHODS[self.solver]
         options = {name: getattr(self, name, None) for name in method().get_params()}
+        if "robust" in options:
+            off = "none" if self.solver == "consensus" else "auto"
+            options["robust"] = None if self.robust in ("none", off) else self.robust
         solver = method(**{k: v for k, v in options.items() if v is not None or k == "robust"})
         same = "loss", "lam", "upsilon", "theta", "fit_intercept", "intercept_scaling", "tol"
         parameters: dict[str, Any] = {name: getattr(self, name) for name in same}
@@ -272,9 +275,20 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             f"`model.solver` = 'gadget' needs `model.loss` = 'hinge'; got {config.loss!r}. Take "
             "'consensus', which supports all losses."
         )
-    if config.robust is not None and config.solver != "gadget":
+    fitting = {"gadget": ("clip", "trim")}.get(config.solver, ())
+    counted = isinstance(config.robust, int)
+    if config.robust not in ("auto", "none", *fitting) and not (
+        counted and config.solver == "consensus"
+    ):
         raise ConfigError(
-            f"`model.robust` is for `model.solver` = 'gadget'; got {config.solver!r}. Leave it out."
+            f"`model.robust` = {config.robust!r} is not for `model.solver` = {config.solver!r}: "
+            "numbers are for 'consensus', 'clip' and 'trim' for 'gadget'. Take 'auto' or leave it "
+            "out."
+        )
+    if counted and 2 * int(config.robust) >= len(neighbours):
+        raise ConfigError(
+            f"`model.robust` = {config.robust} needs more than {2 * int(config.robust)} "
+            f"neighbours; this site has {len(neighbours)}. Give it more, lower it, or take 'auto'."
         )
     if config.solver == "private":
         _check_private(config)

@@ -25,6 +25,7 @@ __all__ = ["Crowd", "Visitor"]
 # Seconds until the next attempt, where the system has no descriptor or memory to accept one.
 _PAUSE = 0.2
 _MOST_KNOWN = 1024
+_CUT_MILLISECONDS = 30_000
 
 
 @dataclass(eq=False)
@@ -113,6 +114,8 @@ class Crowd:
         """Serve a connection, which is closed at the end."""
         link.setblocking(False)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # for a cable that is cut while bytes wait
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _CUT_MILLISECONDS)
         address = address.removeprefix("::ffff:")
         visitor = Visitor(link, address, _source(address))
         self.visitors.add(visitor)

@@ -19,8 +19,8 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
-    "features_unscaled",
     "crowded",
+    "features_unscaled",
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",

@@ -340,9 +340,11 @@ class LocalSite:
             given = self.config.max_travel
             for problem in self._problems(value, True):
                 setting = self._setting(0, problem)
-                rho = method.rho(problem.constants, setting.total_square, setting.n_links)
+                rho, levels = method.penalties(
+                    problem.constants, setting.total_square, setting.n_links
+                )
                 most = most_travel(weight) if given is None else given
-                found.append(Way(RowSample(problem, rho), most))
+                found.append(Way(RowSample(problem, rho), most, problem.size, levels))
         return found
 
     @property

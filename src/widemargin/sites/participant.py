@@ -36,7 +36,7 @@ from .wire import Frame, FrameError, Kind, bytes_frame, decode, encode
 __all__ = ["Participant", "SavedState", "StateError", "StateStore", "masses_of", "read_state"]
 
 _MAGIC = b"WMSITE"
-VERSION = 1
+VERSION = 2
 _START = struct.Struct("<6sHQ")
 _DIGEST = 16
 

@@ -29,6 +29,10 @@ WINDOW = 40
 SETTLED = 2e-3
 # The same once reports are fixed, so that all sites see the same figures.
 EXACT = 1e-5
+# Windows after which settled scores count even if a problem is far from its optimum.
+LONG = 10
+# Largest counter, as in the native core.
+MOST_COUNTED = 2**30
 
 
 def held_out_rows(n_rows: int, share: float, seed: int) -> NDArray[np.bool_]:
@@ -85,6 +89,7 @@ class Scores:
         self.heard: NDArray[np.int64] = np.zeros(links, dtype=np.int64)
         self.reported: Array = np.zeros(self.size)
         self.counter = 0  # all sites within so many links have settled
+        self.settled_rounds = 0  # in a row
         self._seen: deque[list[float]] = deque(maxlen=self._window)
 
     @property
@@ -137,8 +142,10 @@ class Scores:
             self._seen.clear()
         else:
             self._seen.append(known.tolist())
-        lowest = int(self.heard[is_open].min(initial=2**30 - 1))
-        self.counter = lowest + 1 if ready and self.settled else 0
+        self.settled_rounds = self.settled_rounds + 1 if self.settled else 0
+        ready = ready or self.settled_rounds >= LONG * self._window
+        lowest = int(self.heard[is_open].min(initial=MOST_COUNTED))
+        self.counter = min(lowest + 1, MOST_COUNTED) if ready and self.settled else 0
 
     @property
     def settled(self) -> bool:
@@ -163,6 +170,7 @@ class Scores:
         return {
             **{name: getattr(self, name).tolist() for name in arrays},
             "counter": self.counter,
+            "settled_rounds": self.settled_rounds,
             "seen": list(self._seen),
         }
 
@@ -178,4 +186,5 @@ class Scores:
             self.received[:links] = saved["received"]
             self.heard[:links] = saved["heard"]
         self.counter = int(saved["counter"])
+        self.settled_rounds = int(saved["settled_rounds"])
         self._seen = deque(saved["seen"], maxlen=self._window)

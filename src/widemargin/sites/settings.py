@@ -75,6 +75,10 @@ def _number(least: float, *, zero: bool = False) -> tuple[str, Check]:
 _POSITIVE = _number(0)
 
 
+def _or(text: str, kind: tuple[str, Check]) -> tuple[str, Check]:
+    return f"{text!r} or {kind[0]}", lambda v: (isinstance(v, str) and v == text) or kind[1](v)
+
+
 def _one_of(*names: str) -> tuple[str, Check]:
     return "one of " + ", ".join(repr(n) for n in names), lambda v: v in names
 
@@ -125,6 +129,12 @@ _SHARE: tuple[str, Check] = (
 _LABEL: tuple[str, Check] = (
     "a name or a position",
     lambda v: isinstance(v, str | int) and not isinstance(v, bool),
+)
+
+
+_ROBUST: tuple[str, Check] = (
+    "'auto', 'none', 'clip', 'trim', or a whole number from 1",
+    lambda v: _whole(1)[1](v) or (isinstance(v, str) and v in ("auto", "none", "clip", "trim")),
 )
 
 
@@ -277,17 +287,23 @@ SETTINGS = (
     Setting("delta", "model", _number(0), 1e-6, "private: δ, well below 1 / total_rows."),
     Setting("row_norm", "model", _number(0), 1.0, "private: longer rows are shortened to this."),
     Setting("releases", "model", _whole(1), 100, "private: number of noisy gradients of a site."),
-    Setting("penalty", "model", _number(0), 4.0, "consensus: weight of disagreement."),
+    Setting(
+        "penalty",
+        "model",
+        _or("auto", _number(0)),
+        "auto",
+        "consensus: weight of disagreement; 'auto' tunes itself.",
+    ),
     Setting("relaxation", "model", _number(0), 0.7, "consensus: how far a site follows at once."),
     Setting("epochs", "model", _whole(1), 1, "consensus: passes over the rows in a round."),
     Setting("batch_size", "model", _whole(1), 32, "gadget: rows of a step."),
     Setting(
         "robust",
         "model",
-        _one_of("clip", "trim"),
-        None,
-        "gadget: limit what one neighbour can do to the model.",
-        "clip",
+        _ROBUST,
+        "auto",
+        "Limit what neighbours can do to the model. consensus: how many may lie, 'auto' is one "
+        "from three neighbours on; gadget: 'clip' or 'trim', 'auto' is 'none'.",
     ),
     Setting("clip", "model", _number(0), 1.0, "robust = 'clip': longest difference followed."),
     Setting("trim", "model", _whole(0), 1, "robust = 'trim': left out at either end."),

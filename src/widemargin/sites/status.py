@@ -207,7 +207,7 @@ def _figures(site: AnySite, n_sites: int) -> dict[str, Any]:
 
 def _link(part: Participant, link: Link, transport: Transport, key: str) -> dict[str, Any]:
     dropped, now = transport.dropped(key), time.monotonic()
-    _, _, silent, _, _, distance = part.site.links()[link.slot]
+    _, _, silent, _, _, distance, suspicion = part.site.links()[link.slot]
     ago = None if link.last_heard is None else now - link.last_heard
     # It is not enough to hear the neighbour: it must hear this site, too.
     lately = now - 3.0 - 3.0 * part.config.heartbeat
@@ -225,6 +225,7 @@ def _link(part: Participant, link: Link, transport: Transport, key: str) -> dict
         "out_of_limits": link.out_of_limits,
         "travel_left": None if link.journeys is None else link.journeys.left,
         "distance": finite(distance / norm) if norm > 0 else None,
+        "suspicion": finite(suspicion),
         "epoch": link.epoch,
         "last_heard_seconds_ago": ago,
     }
@@ -293,6 +294,7 @@ LINK = (
         "How far the neighbour's vectors may still move this site's decisions.",
     ),
     _Metric("link_distance", "distance", "gauge", "How far the neighbour's model is, relatively."),
+    _Metric("link_suspicion", "suspicion", "gauge", "How hard it pulls; more than 1 is much."),
     _Metric(
         "link_last_heard_seconds", "last_heard_seconds_ago", "gauge", "Seconds since it was heard."
     ),
