@@ -74,10 +74,11 @@ public:
           own_(std::size_t(this->size()), 0.0), w_(std::size_t(this->size()), 0.0),
           before_(std::size_t(this->size()), 0.0), pull_(std::size_t(this->size()), 0.0),
           z_(std::size_t(this->size() * settings.links), 0.0),
-          distance_(std::size_t(settings.links), 0.0), strength_(std::size_t(settings.links), 0.0),
-          counts_(std::size_t(settings.links), 0), level_(std::size_t(settings.links), 0),
+          distance_(std::size_t(settings.links), 0.0), strength_(distance_), moved_(distance_),
+          counts_(std::size_t(settings.links), 0), fresh_(counts_), level_(std::size_t(settings.links), 0),
           apart_for_(std::size_t(settings.links), 0) {
         double weight[2] = {0.0, 0.0};
+        std::int64_t count[2] = {0, 0};
         for (std::int64_t i = 0; i < this->rows(); ++i) {
             order_[std::size_t(i)] = i;
             double square = problem.constant * problem.constant;
@@ -85,13 +86,15 @@ public:
                 i, [&](std::int64_t, T value) { square += double(value) * double(value); });
             squares_[std::size_t(i)] = square;
             weight[problem.label[i] > 0] += problem.weight_of(i);
+            ++count[problem.label[i] > 0];
         }
-        const double both = weight[0] + weight[1];
-        judges_ = both > 0.0 && std::fmin(weight[0], weight[1]) >= fewest * both;
+        judges_ = std::min(count[0], count[1]) >= fewest &&
+                  std::fmin(weight[0], weight[1]) >= least * (weight[0] + weight[1]);
     }
 
     // The vector and the level that it is for; below zero: there is no model yet.
     std::int64_t body_size() const override { return this->size() + 1; }
+    std::int64_t values() const override { return this->size(); }
     void model(double* w) const override { std::copy(w_.begin(), w_.end(), w); }
     const double* dual() const override { return dual_.data(); }
     double apart() const override {
@@ -185,7 +188,7 @@ protected:
             const double q = message[f] + shift * w;
             z[f] += options_.relaxation * (told + kept * (q - told) - z[f]);
         }
-        counts_[std::size_t(link)] = 1;
+        counts_[std::size_t(link)] = fresh_[std::size_t(link)] = 1;
     }
 
     // As if both ends had agreed on this site's model all along.
@@ -205,8 +208,8 @@ protected:
         fields.vector(order_);
         for (std::int64_t i : order_) SiteState::require(i >= 0 && i < this->rows());
         fields.per_link(z_, size);
-        for (auto* each : {&distance_, &strength_}) fields.per_link(*each);
-        fields.per_link(counts_);
+        for (auto* each : {&distance_, &strength_, &moved_}) fields.per_link(*each);
+        for (auto* each : {&counts_, &fresh_}) fields.per_link(*each);
         for (auto* each : {&level_, &apart_for_}) fields.per_link(*each);
         for (std::int64_t level : level_)
             SiteState::require(level >= 0 && level <= options_.levels);
@@ -250,18 +253,30 @@ private:
         apart_for_[std::size_t(link)] = 0;
     }
     void tune(double moved) {
+        // Later on, chance has had more opportunities.
+        const std::int64_t enough = steps_apart + this->steps() / steps_more;
         for (std::int64_t l = 0; l < this->settings_.links; ++l) {
             if (!counts(l) || level_[std::size_t(l)] >= options_.levels) continue;
+            double& since = moved_[std::size_t(l)];
+            since += moved;
+            if (!fresh_[std::size_t(l)]) continue;
             std::int64_t& steps = apart_for_[std::size_t(l)];
-            steps = distance_[std::size_t(l)] > stuck * moved ? steps + 1 : 0;
-            if (steps == steps_apart) raise(l, level_[std::size_t(l)] + 1);
+            steps = distance_[std::size_t(l)] > stuck * since ? steps + 1 : 0;
+            since = 0.0;
+            fresh_[std::size_t(l)] = 0;
+            if (steps >= enough) raise(l, level_[std::size_t(l)] + 1);
         }
     }
     void set_bound() {
         double spread = 0.0;
         for (std::int64_t i = 0; i < this->rows(); ++i)
             spread += dual_[std::size_t(i)] * dual_[std::size_t(i)] * squares_[std::size_t(i)];
-        bound_ = floor * std::sqrt(spread);
+        // Gradients of sites alike differ by chance, and flow to where they add up to nothing: in
+        // a complete network sqrt(2) of a site's spread over the number of sites through a link,
+        // more where there are more sites than links.
+        const double ends = double(this->open_links()) + 1.0;
+        const double crowd = std::fmax(1.0, this->settings_.sites / ends);
+        bound_ = chances * std::sqrt(2.0 * spread * crowd) / ends;
         if (!defended()) return;
         std::vector<double> pulls;
         for (std::int64_t l = 0; l < this->settings_.links; ++l) {
@@ -276,7 +291,8 @@ private:
         }
         std::sort(pulls.begin(), pulls.end(), std::greater<>());
         if (std::int64_t(pulls.size()) > options_.liars)
-            bound_ = std::fmax(bound_, times * pulls[std::size_t(options_.liars)]);
+            bound_ = std::fmax(bound_, std::fmax(times, per_other * (ends - 2.0)) *
+                                           pulls[std::size_t(options_.liars)]);
     }
     void add_up_links() {
         std::fill(pull_.begin(), pull_.end(), 0.0);
@@ -288,8 +304,8 @@ private:
     }
     void forget(std::int64_t link) {
         std::fill_n(z_.begin() + link * this->size(), this->size(), 0.0);
-        distance_[std::size_t(link)] = strength_[std::size_t(link)] = 0.0;
-        counts_[std::size_t(link)] = 0;
+        distance_[std::size_t(link)] = strength_[std::size_t(link)] = moved_[std::size_t(link)] = 0.0;
+        counts_[std::size_t(link)] = fresh_[std::size_t(link)] = 0;
         level_[std::size_t(link)] = apart_for_[std::size_t(link)] = 0;
     }
     // `own` is carried along from step to step; rounding is not to pile up.
@@ -314,12 +330,17 @@ private:
     // rho doubles if the ends of a link were so many times farther apart than this site's model
     // moved, for so many steps in a row.
     static constexpr double stuck = 3.0;
-    static constexpr std::int64_t steps_apart = 3;
-    // The bound of pulls. A liar's pull shows in those of the honest, which must not raise its own
-    // bound more than it pulled: with 1.5 and a large rho, bounds grew without end.
-    static constexpr double floor = 0.5, times = 1.1;
-    // Of the weight of its rows, what a site that judges has of either class.
-    static constexpr double fewest = 0.01;
+    static constexpr std::int64_t steps_apart = 3, steps_more = 32;
+    // The bound of pulls: so many times what is likely between sites alike. With 2.5 a9a costs less
+    // under a liar, but honest networks of few rows do not quite reach the optimum; with 6 a liar
+    // costs more than a point.
+    static constexpr double chances = 4.0;
+    // A liar's pull on a site spreads over the site's other links, and must not raise its own bound
+    // by as much: with 1.5 at four links, and a large rho, bounds grew without end.
+    static constexpr double times = 1.1, per_other = 0.35;
+    // Rows that a site that judges has of either class, and their part of the weight.
+    static constexpr std::int64_t fewest = 10;
+    static constexpr double least = 0.01;
     // A site's own gap may be so many times the tolerated one where it does not trust others'.
     static constexpr double alone = 3.0;
 
@@ -329,8 +350,8 @@ private:
     std::vector<double> own_, w_, before_, pull_;
     // Per link: z; |q - z| / (2 rho) and the length of the pull asked for, when last read; whether
     // anything was read; the level of rho, and steps since its ends are far apart.
-    std::vector<double> z_, distance_, strength_;
-    std::vector<std::uint8_t> counts_;
+    std::vector<double> z_, distance_, strength_, moved_;
+    std::vector<std::uint8_t> counts_, fresh_;
     std::vector<std::int64_t> level_, apart_for_;
     double norm_ = 0.0, bound_ = 0.0, own_objective_ = 0.0, own_gap_ = 0.0;
     std::uint8_t informed_ = 0;  // there is a model

@@ -121,7 +121,7 @@ void GossipNetwork<T>::falsify(std::int64_t s, Message& message, RandomNumbers& 
     const Fault fault = faulty_[std::size_t(s)];
     const double scale = options_.fault_scale;
     double* body = message.content.data();
-    const std::int64_t size = site.body_size();
+    const std::int64_t size = site.values();
     double square = 0.0;
     for (std::int64_t k = 0; k < size; ++k) square += body[k] * body[k];
     if (fault == Fault::opposite)
@@ -131,9 +131,10 @@ void GossipNetwork<T>::falsify(std::int64_t s, Message& message, RandomNumbers& 
             body[k] = scale * std::sqrt(square / double(size)) * fate.normal();
     else if (fault == Fault::figures) {
         // The running sums of the figures but for their mass, and the counter.
+        double* figure = body + site.body_size();
         const std::int64_t sums = site.figures_sum().size();
-        for (std::int64_t k = 0; k < sums; ++k) body[size + k] *= -scale;
-        body[size + sums + 1] = double(GossipSite<T>::most_counted);
+        for (std::int64_t k = 0; k < sums; ++k) figure[k] *= -scale;
+        figure[sums + 1] = double(GossipSite<T>::most_counted);
     } else {
         const std::vector<double> own = site.model();
         double length = 0.0;

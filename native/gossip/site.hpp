@@ -166,6 +166,8 @@ public:
     }
 
     virtual std::int64_t body_size() const = 0;
+    // The first so many numbers of a body are values of vectors.
+    virtual std::int64_t values() const { return body_size(); }
     virtual void model(double* w) const = 0;
     std::vector<double> model() const {
         std::vector<double> w(std::size_t(size()), 0.0);
