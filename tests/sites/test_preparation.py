@@ -279,13 +279,14 @@ def test_frames_that_are_wrong_are_refused(tmp_path: Path) -> None:
     phase = sites.phases[0]
     before = phase.saved()[1]
     frame = decode_prepare(good, agreement=7)
-    text = {"leader": sender, "known": ""}
+    text = {"leader": sender, "known": "", "version": 0}
     for change in (
         {"agreed": {"sketch": {}}},
         {"agreed": {"sums": {"rows": 0, "present": [], "mean": [], "names": {}}}},
         {"agreed": []},
         {"leader": "x"},
         {"known": 3},
+        {"version": -1},
         {"more": 3},
     ):
         with pytest.raises(FrameError):

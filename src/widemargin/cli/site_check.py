@@ -47,14 +47,14 @@ def check(
     if study is not None and folder is not None:
         raise usage_error("--study and --folder both name the schema; give one of them.")
     with faults_reported():
-        from ..sites.schema import read_schema, schema_of
+        from ..sites.schema import schema_of
         from ..sites.table_report import table_report
 
         preparation = None
         if folder is not None:
             schema, preparation = _of_folder(folder)
         elif study is not None:
-            schema = read_schema(study)
+            schema = _of_study(study)
         else:
             schema = schema_of(data, label=label, format=format)
         if write_schema is not None:
@@ -78,6 +78,14 @@ def check(
         _print(plain(report))
     if report["problems"]:
         raise typer.Exit(BAD_FILE)
+
+
+def _of_study(path: Path) -> Any:
+    """Return the schema of a study, whose signature must hold, or that in a file of its own."""
+    from ..sites.schema import read_schema
+    from ..sites.study import read_study
+
+    return read_study(path).schema if path.suffix == ".study" else read_schema(path)
 
 
 def _of_folder(folder: Path) -> tuple[Any, Any]:

@@ -62,6 +62,7 @@ class SiteConfig:
     classes: tuple[Any, ...]
     diameter: int | None
     n_links: int | None
+    least_sites: int
     row_square: float
     loss: str
     C: float | tuple[float, ...]
@@ -229,7 +230,9 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
     network = text.get("network", {})
     found = REQUIRED & set(FROM_PREPARATION) if "schema" in network else set()
     values: dict[str, Any] = {s.name: 0 if s.name in found else _value(s, text) for s in SETTINGS}
-    if values["schema"] is not None:
+    if study is not None:
+        values["schema"] = study.schema
+    elif values["schema"] is not None:
         _take_schema(values, folder / values["schema"], network)
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))

@@ -19,7 +19,7 @@ from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
 from .enrolment import DeskClient, EnrolmentError
 from .keys import read_public_key, read_secret_key
-from .local_site import read_rows
+from .local_site import read_codes
 from .settings import Neighbour
 from .site_folder import check_folder
 
@@ -113,15 +113,15 @@ def _of_study(config: SiteConfig) -> Iterator[Finding]:
 
 
 def _rows(config: SiteConfig) -> str:
-    rows = read_rows(config)
-    if not len(rows.codes):
+    codes = read_codes(config)
+    if not len(codes):
         raise ValueError(f"{config.data} has no rows.")
-    counts = np.bincount(rows.codes, minlength=len(config.classes)).tolist()
+    counts = np.bincount(codes, minlength=len(config.classes)).tolist()
     shown = [
         f"{count:,} of class {label!r}" for label, count in zip(config.classes, counts, strict=True)
     ]
     more = f" and {len(shown) - 5} other classes" if len(shown) > 5 else ""
-    return f"{len(rows.codes):,} rows of {config.data}: {', '.join(shown[:5])}{more}"
+    return f"{len(codes):,} rows of {config.data}: {', '.join(shown[:5])}{more}"
 
 
 def _listening(config: SiteConfig, status: dict[str, Any] | None) -> Finding:

@@ -36,7 +36,7 @@ from .site_table import SiteTable, read_table
 from .transport import QUEUED
 from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows", "read_site_table"]
+__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_codes", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
@@ -121,6 +121,13 @@ def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
         label=config.label,
         zero_based=config.zero_based,
     )
+
+
+def read_codes(config: SiteConfig) -> NDArray[np.int32]:
+    """Read the positions of the rows' classes; DataFileError if the file does not fit."""
+    if config.schema is None:
+        return read_rows(config).codes
+    return read_site_table(config, config.schema).codes.astype(np.int32)
 
 
 def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:

@@ -50,6 +50,7 @@ class _End:
     written: int = 0
     read: int = 0
     degree: int = 0
+    version: int | None = None  # of its study
     # What the neighbour said last, of this stage.
     counter: int = 0
     known: str = ""
@@ -75,6 +76,8 @@ class PreparationPhase:
         Bound on the number of links between two sites.
     agreement : int
         Digest of the settings and the schema, which all sites share.
+    least_sites : int, default=1
+        Nothing is concluded while `n_sites` is smaller.
     listener : callable
         Called with events.
 
@@ -93,11 +96,14 @@ class PreparationPhase:
         n_sites: int,
         diameter: int,
         agreement: int,
+        least_sites: int = 1,
         listener: Callable[..., None] = lambda event, **fields: None,
     ) -> None:
         self.table, self.statistics = table, ColumnStatistics(table.schema)
         self._key, self.n_sites, self.diameter = public_key, n_sites, diameter
         self._agreement, self._listener = agreement, listener
+        self.least_sites = least_sites
+        self.study_version = 0
         self._random = np.random.default_rng()
         self._ends: dict[str, _End] = {}
         self.begin_anew()
@@ -140,6 +146,10 @@ class PreparationPhase:
             self._ends[key] = _End(_new_epoch(0))
             self._open(key)
 
+    def version_of(self, key: str) -> int | None:
+        """Return the version of a neighbour's study, None if not known."""
+        return self._ends[key].version if key in self._ends else None
+
     def receive(self, key: str, data: bytes) -> bool:
         """Process a frame of a neighbour; return whether it was read. FrameError if invalid."""
         if key not in self._ends:
@@ -158,6 +168,7 @@ class PreparationPhase:
             end.their_epoch, end.read = frame.sender_epoch, 0
         self._learn(frame.text)
         end.waiting = frame.text["known"] != self._known
+        end.version = frame.text["version"]
         if frame.receiver_epoch != end.epoch or frame.number <= end.read:
             return False
         if frame.acknowledged > end.written:
@@ -307,6 +318,7 @@ class PreparationPhase:
             ends = self._ends.values()
             content = (
                 steady
+                and self.n_sites >= self.least_sites
                 and (bool(self._ends) or self.n_sites == 1)
                 and all(end.same and end.known == known for end in ends)
             )
@@ -346,7 +358,11 @@ class PreparationPhase:
         end.written += 1
         end.waiting = False
         known = self._known
-        text: dict[str, Any] = {"leader": self.leader, "known": known}
+        text: dict[str, Any] = {
+            "leader": self.leader,
+            "known": known,
+            "version": self.study_version,
+        }
         if end.known != known:
             text |= {"names": self.names, "agreed": self.agreed}
         key = next(each for each, other in self._ends.items() if other is end)
