@@ -188,7 +188,7 @@ def test_members_of_a_study_agree_once_enough_have_joined(tmp_path: Path) -> Non
         name="wine",
         desk=f"tcp://127.0.0.1:{free_ports(1)[0]}",
         topology="complete",
-        settings={"C": C, "least_sites": 3, "total_rows": 100, "n_links": 6},
+        settings={"C": C, "least_sites": 3, "total_rows": 100, "min_rows": 40},
         schema=schema_of(paths[0]),
     )
     with ExitStack() as stack:

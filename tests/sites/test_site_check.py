@@ -59,7 +59,7 @@ def test_problems_end_with_code_1(tables: list[Path], tmp_path: Path) -> None:
     text = run(lacking, "--study", schema, code=1)
     assert "missing: 'hue'" in text
     assert "cannot take part" in text
-    few = report(tables[1], "--study", schema, "--least-rows", 100, code=1)
+    few = report(tables[1], "--study", schema, "--min-rows", 100, code=1)
     assert few["problems"] == ["a site needs at least 100 rows to take part; this one has 59."]
     run(tmp_path / "no.csv", "--study", schema, code=1)
     run(tables[1], "--study", tmp_path / "no.json", code=1)
@@ -116,6 +116,9 @@ def test_a_study_takes_the_schema_and_declared_ranges(tables: list[Path], tmp_pa
     found = report(tables[2], "--study", tmp_path / "wine.study")
     assert found["problems"] == []
     assert not any("alcohol" in each for each in found["told"])
+    few = tmp_path / "few.csv"
+    FRAME.head(49).to_csv(few, index=False)
+    assert "needs at least 50 rows" in run(few, "--study", tmp_path / "wine.study", code=1)
     assert create("other", *options, "--data", tables[0]).exit_code == 2
     assert create("other", "--schema", schema, "--range", "alcohol=10").exit_code == 2
     assert create("other", "--schema", schema, "--range", "wine=1:2").exit_code == 1

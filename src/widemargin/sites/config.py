@@ -14,6 +14,7 @@ from .agreement import Agreement
 from .keys import check_public_key, read_public_key
 from .settings import (
     FROM_PREPARATION,
+    NEIGHBOUR_ADDRESS,
     REQUIRED,
     SECTIONS,
     SETTINGS,
@@ -63,6 +64,7 @@ class SiteConfig:
     diameter: int | None
     n_links: int | None
     least_sites: int
+    min_rows: int
     row_square: float
     loss: str
     C: float | tuple[float, ...]
@@ -87,6 +89,7 @@ class SiteConfig:
     clip: float
     trim: int
     max_norm: float | None
+    max_travel: float | None
     tol: float
     seed: int
     round_interval: float
@@ -357,10 +360,15 @@ def _neighbours(entries: Any) -> tuple[Neighbour, ...]:
     for number, entry in enumerate(entries, 1):
         where = f"neighbour {number}"
         keys = {"name", "address", "public_key"}
-        if not isinstance(entry, dict) or entry.keys() != keys:
-            raise ConfigError(f"{where} must have {', '.join(sorted(keys))}, and nothing else.")
+        if not isinstance(entry, dict) or {"address": "", **entry}.keys() != keys:
+            raise ConfigError(
+                f"{where} must have {', '.join(sorted(keys))}, and nothing else; `address` may be "
+                "left out for one that dials this site."
+            )
+        entry = {"address": "", **entry}
         for key in ("name", "address"):
-            kind = next(s for s in SETTINGS if s.name == {"address": "listen"}.get(key, key)).kind
+            named = next(s for s in SETTINGS if s.name == "name").kind
+            kind = NEIGHBOUR_ADDRESS if key == "address" else named
             if not kind[1](entry[key]):
                 raise ConfigError(f"`{key}` of {where} must be {kind[0]}; got {entry[key]!r}.")
         try:

@@ -26,6 +26,7 @@ from ..linear.model import split_weights
 from ..linear.problem import LinearProblem
 from .agreement import Agreement
 from .choice import HELD_OUT_WEIGHT, Candidates, Choice, ChoiceLimits
+from .column_travel import Way
 from .columns import AnySite, ColumnLimits, Columns, models_of
 from .config import ConfigError, SiteConfig
 from .preparation import Preparation
@@ -34,6 +35,7 @@ from .scores import HeldOut, correct_rows, held_out_rows
 from .site_features import features_of, mapped_rows
 from .site_table import SiteTable, read_table
 from .transport import QUEUED
+from .travel import RowSample, most_travel
 from .wire import HEADER_BYTES, MessageLimits
 
 __all__ = ["LocalRows", "LocalSite", "classifier_of", "read_codes", "read_rows", "read_site_table"]
@@ -95,6 +97,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {_listed(config.classes)}, found {other!r}. Set "
             "`network.classes` at all sites, or `data.label` to the column of labels.",
         )
+    _check_least_rows(config, len(y))
     if config.study is None and len(y) > config.total_rows:
         raise DataFileError(
             config.data,
@@ -112,15 +115,28 @@ def _listed(classes: tuple[Any, ...]) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def _check_least_rows(config: SiteConfig, n_rows: int) -> None:
+    if n_rows < config.min_rows:
+        raise DataFileError(
+            config.data,
+            f"it has {n_rows:,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
+            "site with few rows sends gives them away to its neighbours. Let it join with more "
+            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
+            "their operators may see each other's rows.",
+        )
+
+
 def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
     """Read the table that a configuration names, by the schema of the study."""
-    return read_table(
+    table = read_table(
         config.data,
         schema,
         format=config.format,
         label=config.label,
         zero_based=config.zero_based,
     )
+    _check_least_rows(config, table.n_rows)
+    return table
 
 
 def read_codes(config: SiteConfig) -> NDArray[np.int32]:
@@ -298,6 +314,23 @@ class LocalSite:
             return model
         steps = model.steps if isinstance(model, Pipeline) else [("classifier", model)]
         return Pipeline([("preparation", self.rows.step), *steps])
+
+    @cached_property
+    def ways(self) -> list[Way]:
+        """How far neighbours' vectors may go, by problem; empty if the method sends no such."""
+        method: Any = self.method
+        if method.name != "consensus":
+            return []
+        found = []
+        for value, C in enumerate(self.config.values_of_C):
+            weight = self.config.classifier(C)._row_weight(float(self.config.total_rows))
+            given = self.config.max_travel
+            for problem in self._problems(value, True):
+                setting = self._setting(0, problem)
+                rho = method.rho(problem.constants, setting.total_square, setting.n_links)
+                most = most_travel(weight) if given is None else given
+                found.append(Way(RowSample(problem, rho), most))
+        return found
 
     @property
     def mean_square(self) -> float:

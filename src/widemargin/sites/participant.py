@@ -293,6 +293,7 @@ class Participant:
             dimension=self.local.problem.size,
             limits=self.local.limits,
             listener=self._listener,
+            ways=self.local.ways,
         )
         if self.config.study is not None:
             self.links.study_version = self.config.study.version

@@ -186,6 +186,7 @@ class PreparingSite:
                 neighbours=config.neighbours,
                 arrived=self._wake,
                 listener=listener,
+                folder=Path(config.folder),
             )
         except BaseException:
             self._ended = True

@@ -20,6 +20,7 @@ from ..persistence.model_file import save
 from .column_statistics import ColumnStatistics
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
+from .descriptors import raise_limit
 from .desk_watch import DeskWatch
 from .feature_sizes import sizes_advice
 from .keys import read_public_key, read_secret_key
@@ -60,6 +61,7 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
     ConfigError, DataFileError, ControlError, OSError
         If it cannot start; the message says what to do.
     """
+    raise_limit()
     told = listener or (lambda event, **fields: None)
     if config.schema is not None and config.preparation is None:
         prepared = _prepared(config, told)
@@ -156,7 +158,7 @@ class Site:
         part, was = self._taking_part, self._pace.resting
         self._pace.begin_round()
         for key, frame in self._frames().items():
-            part.links.by_key[key].sent += self._transport.send(key, frame)
+            self._transport.send(key, frame)
         self._pace.end_round()
         self._transport.check_memory()
         if self._pace.resting != was:
@@ -189,7 +191,12 @@ class Site:
             if self._answers is not None and kind_of(data) == PREPARE:
                 self._tell_preparation(self._answers, key, data)
                 continue
-            came = self._taking_part.receive(key, data)
+            try:
+                came = self._taking_part.receive(key, data)
+            except Exception as error:  # nothing that a neighbour sends may end the site
+                fault = FrameError("unexpected", f"{type(error).__name__}: {error}")
+                self._taking_part.links.reject(key, fault)
+                continue
             if came is not None:
                 self._pace.hear(key, *came)
 
@@ -267,6 +274,7 @@ class Site:
             neighbours=config.neighbours,
             arrived=self._wake,
             listener=self._listener,
+            folder=Path(config.folder),
         )
 
     # --- commands --------------------------------------------------------------------------------
