@@ -104,6 +104,7 @@ class PreparationPhase:
         self._agreement, self._listener = agreement, listener
         self.least_sites = least_sites
         self.study_version = 0
+        self._members: frozenset[str] = frozenset()
         self._random = np.random.default_rng()
         self._ends: dict[str, _End] = {}
         self.begin_anew()
@@ -130,7 +131,7 @@ class PreparationPhase:
         """Forget everything but the table and the neighbours."""
         self.agreed: Agreed = {}
         self.names: Names = self.statistics.names(self.table)
-        self.leader = self._key
+        self.leader = min(self._members, default=self._key)
         keys = list(self._ends)
         self._ends = {}
         self._begin_stage()
@@ -145,6 +146,12 @@ class PreparationPhase:
         for key in sorted(wanted - self._ends.keys()):
             self._ends[key] = _End(_new_epoch(0))
             self._open(key)
+
+    def set_members(self, keys: Iterable[str], version: int) -> None:
+        """Take all sites from a study; the one that concludes is then among its members."""
+        self._members, self.study_version = frozenset(keys), version
+        self.n_sites = len(self._members)
+        self.leader = min(self._members)
 
     def version_of(self, key: str) -> int | None:
         """Return the version of a neighbour's study, None if not known."""
@@ -218,7 +225,8 @@ class PreparationPhase:
         self._begin_stage()
         if not self.done and header["fingerprint"] != self._fingerprint:
             raise ValueError("the rows have changed since it was saved")
-        self.leader, self.names = header["leader"], header["names"]
+        self.leader = min(self._members, default=header["leader"])
+        self.names = header["names"]
         self._counter = int(header["counter"])
         listed = set(self._ends)
         self._ends = {key: _End(**end) for key, end in header["ends"].items()}
@@ -266,7 +274,8 @@ class PreparationPhase:
 
     def _learn(self, text: dict[str, Any]) -> None:
         """Take from a neighbour what it knows and this site does not."""
-        self.leader = min(self.leader, text["leader"])
+        if not self._members:
+            self.leader = min(self.leader, text["leader"])
         if not self.done and are_names(self.statistics, text.get("names")):
             self.names = self.statistics.merged([self.names, text["names"]])
         agreed = text.get("agreed", {})
@@ -346,7 +355,10 @@ class PreparationPhase:
             )
 
     def _give(self) -> None:
-        fractions = {}
+        fractions: dict[str, float] = {}
+        if self.n_sites < self.least_sites:
+            # Shares that a site gives while it has too few neighbours hide nothing.
+            return
         for key, end in self._ends.items():
             end.silent += 1
             if end.their_epoch and end.silent <= SILENCE:

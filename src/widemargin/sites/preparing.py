@@ -307,7 +307,9 @@ class PreparingSite:
         phase = self._phase
         phase.set_neighbours(each.public_key for each in config.neighbours)
         phase.n_sites, phase.diameter = config.n_sites, config.longest_path
-        phase.study_version = 0 if config.study is None else config.study.version
+        if config.study is not None:
+            keys = [member.public_key for member in config.study.members]
+            phase.set_members(keys, config.study.version)
         if config.n_sites < config.least_sites:
             self._listener("waiting_for_members", members=config.n_sites, needed=config.least_sites)
 
