@@ -105,6 +105,43 @@ def test_a_site_that_comes_later_adopts_what_was_agreed(tmp_path: Path) -> None:
     assert check_alike(sites).digest == made.digest
 
 
+def test_the_member_that_concludes_may_leave(tmp_path: Path) -> None:
+    """Without it the others conclude, from their own rows, once all know that it has left."""
+    sites = network(tmp_path, 4, links=[(a, b) for a in range(4) for b in range(a)])
+    leader = sites.keys.index(min(sites.keys))
+    for phase in sites.phases:
+        phase.set_members(sites.keys, 1)
+    sites.all_round(4)
+    assert not any(phase.agreed for phase in sites.phases)
+    others = [k for k in range(4) if k != leader]
+    sites.on_the_way = []
+    for k in others:
+        sites.phases[k].set_neighbours([sites.keys[j] for j in others if j != k])
+        sites.phases[k].set_members([sites.keys[j] for j in others], 2)
+    for _ in range(200):
+        for k in others:
+            sites.round(k)
+        sites.deliver()
+    made = [sites.phases[k].preparation for k in others]
+    assert len({each.digest for each in made}) == 1
+    assert made[0].total_rows == sum(sites.phases[k].table.n_rows for k in others)
+
+
+def test_nothing_is_told_before_enough_sites_are_there(tmp_path: Path) -> None:
+    sites = network(tmp_path)
+    for phase in sites.phases:
+        phase.least_sites = 4
+    sites.all_round(30)
+    # Only masks have been sent, which have no mass.
+    for phase in sites.phases:
+        assert phase._sums.held[-1] == 1.0
+        assert phase._counter == 0
+    for phase in sites.phases:
+        phase.least_sites = 3
+    sites.until_done()
+    check_pooled(sites, check_alike(sites))
+
+
 def test_nothing_is_concluded_before_all_neighbours_are_heard(tmp_path: Path) -> None:
     sites = network(tmp_path, 4)
     sites.phases.pop()
@@ -117,6 +154,21 @@ def test_nothing_is_concluded_before_all_neighbours_are_heard(tmp_path: Path) ->
     sites.phases.append(sites.start(3))
     sites.until_done()
     check_pooled(sites, check_alike(sites))
+
+
+def test_rounding_does_not_move_a_median_at_the_edge_of_a_bin() -> None:
+    statistics = ColumnStatistics(Schema((SchemaColumn("a", "number"),), "y", (0, 1)))
+    agreed: Any = {
+        "sums": {"rows": 9, "present": [8], "mean": [1.5], "names": {}},
+        "squares": {"deviation": [2.0], "levels": [], "rare": []},
+    }
+    counts = np.zeros(statistics.size("sketch", agreed))
+    counts[[20, 40]] = 4.0
+    found = {
+        statistics.conclusion("sketch", counts + noise, {}, agreed)["median"][0]
+        for noise in (-1e-9, 0.0, 1e-9)
+    }
+    assert len(found) == 1
 
 
 def test_one_site_agrees_with_itself(tmp_path: Path) -> None:
@@ -279,13 +331,14 @@ def test_frames_that_are_wrong_are_refused(tmp_path: Path) -> None:
     phase = sites.phases[0]
     before = phase.saved()[1]
     frame = decode_prepare(good, agreement=7)
-    text = {"leader": sender, "known": ""}
+    text = {"leader": sender, "known": "", "version": 0}
     for change in (
         {"agreed": {"sketch": {}}},
         {"agreed": {"sums": {"rows": 0, "present": [], "mean": [], "names": {}}}},
         {"agreed": []},
         {"leader": "x"},
         {"known": 3},
+        {"version": -1},
         {"more": 3},
     ):
         with pytest.raises(FrameError):

@@ -21,10 +21,14 @@ from widemargin import LinearSVMClassifier, TablePreprocessor, load_model
 from widemargin.cli import app
 from widemargin.sites.config import Neighbour, read_config, write_template
 from widemargin.sites.control import ask
+from widemargin.sites.enrolment import Desk
+from widemargin.sites.joining import join_study
 from widemargin.sites.keys import make_keys
 from widemargin.sites.schema import schema_of
 from widemargin.sites.settings import ConfigError
 from widemargin.sites.site import run_site
+from widemargin.sites.study import read_study
+from widemargin.sites.study_owner import StudyOwner, create_study
 
 FRAME = wine_frame()
 C = 0.1
@@ -66,22 +70,8 @@ class TableFolders:
             **given,
         )
 
-    @contextmanager
-    def running(self, k: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-        events: list[tuple[str, dict[str, Any]]] = []
-        thread = threading.Thread(
-            target=run_site,
-            args=(read_config(self.folder(k)),),
-            kwargs={"listener": lambda event, **fields: events.append((event, fields))},
-        )
-        thread.start()
-        until(lambda: (self.folder(k) / "control.sock").exists())
-        try:
-            yield events
-        finally:
-            ask(self.folder(k), "stop", timeout=60)
-            thread.join(60)
-            assert not thread.is_alive()
+    def running(self, k: int) -> Any:
+        return running(self.folder(k), read_config(self.folder(k)))
 
     def trains(self, k: int) -> bool:
         return (self.folder(k) / "state.wms").exists()
@@ -187,3 +177,72 @@ def test_a_damaged_preparation_is_named(tmp_path: Path) -> None:
     (folders.folder(0) / "preparation.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"preparation\.json cannot be used"):
         run_site(read_config(folders.folder(0)))
+
+
+def test_members_of_a_study_agree_once_enough_have_joined(tmp_path: Path) -> None:
+    """Three prepare and train; the fourth joins while they do, and adopts the preparation."""
+    paths = write_tables(tmp_path, dealt(FRAME, 4))
+    study = tmp_path / "wine.study"
+    create_study(
+        study,
+        name="wine",
+        desk=f"tcp://127.0.0.1:{free_ports(1)[0]}",
+        topology="complete",
+        settings={"C": C, "least_sites": 3, "total_rows": 100, "min_rows": 40},
+        schema=schema_of(paths[0]),
+    )
+    with ExitStack() as stack:
+        desk = Desk(StudyOwner(study), read_study(study).desk.address, lambda *_, **__: None)
+        stack.callback(desk.close)
+        events: list[list[tuple[str, dict[str, Any]]]] = []
+        folders = [tmp_path / f"member-{k}" for k in range(4)]
+
+        def join(k: int) -> None:
+            config = join_study(
+                study,
+                folders[k],
+                name=f"site-{k}",
+                invitation=study.with_suffix(".invitation"),
+                data=str(paths[k]),
+                sync=False,
+                heartbeat=0.3,
+                study_interval=0.2,
+            )
+            events.append(stack.enter_context(running(folders[k], config)))
+
+        join(0)
+        until(lambda: "waiting_for_members" in [event for event, _ in events[0]])
+        join(1)
+        join(2)
+        until(lambda: all((folders[k] / "preparation.json").exists() for k in range(3)))
+        join(3)
+        until(lambda: all((folder / "state.wms").exists() for folder in folders))
+        kept = {(folder / "preparation.json").read_text() for folder in folders}
+        assert len(kept) == 1
+        rows = json.loads(kept.pop())["agreed"]["sums"]["rows"]
+        assert rows == sum(len(FRAME.iloc[k::4]) for k in range(3))
+        until(lambda: all(ask(folder, "status").get("agreed") for folder in folders))
+        for k, folder in enumerate(folders):
+            ask(folder, "model", path=str(tmp_path / f"model-{k}.wm"))
+    frame = pooled(paths)
+    for k in range(4):
+        model = load_model(tmp_path / f"model-{k}.wm")
+        assert np.mean(model.predict(frame) == frame["class"]) > 0.97
+
+
+@contextmanager
+def running(folder: Path, config: Any) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    events: list[tuple[str, dict[str, Any]]] = []
+    thread = threading.Thread(
+        target=run_site,
+        args=(config,),
+        kwargs={"listener": lambda event, **fields: events.append((event, fields))},
+    )
+    thread.start()
+    until(lambda: (folder / "control.sock").exists())
+    try:
+        yield events
+    finally:
+        ask(folder, "stop", timeout=60)
+        thread.join(60)
+        assert not thread.is_alive()

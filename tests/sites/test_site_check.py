@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from widemargin.cli import app
 from widemargin.sites.schema import Schema, schema_of
+from widemargin.sites.study import read_study
 from widemargin.sites.table_report import table_report
 
 FRAME = wine_frame()
@@ -58,7 +59,7 @@ def test_problems_end_with_code_1(tables: list[Path], tmp_path: Path) -> None:
     text = run(lacking, "--study", schema, code=1)
     assert "missing: 'hue'" in text
     assert "cannot take part" in text
-    few = report(tables[1], "--study", schema, "--least-rows", 100, code=1)
+    few = report(tables[1], "--study", schema, "--min-rows", 100, code=1)
     assert few["problems"] == ["a site needs at least 100 rows to take part; this one has 59."]
     run(tmp_path / "no.csv", "--study", schema, code=1)
     run(tables[1], "--study", tmp_path / "no.json", code=1)
@@ -97,3 +98,27 @@ def test_rows_without_names_are_described(tmp_path: Path) -> None:
     assert found["n_columns"] == 3
     assert found["classes"] == {"0": 5, "1": 4}
     assert "can take part" in run(tmp_path / "rows.npz")
+
+
+def test_a_study_takes_the_schema_and_declared_ranges(tables: list[Path], tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    run(tables[0], "--write-schema", schema)
+    options = ["--schema", schema, "--range", "alcohol=10:16", "--sites", 3, "--folder", tmp_path]
+
+    def create(*arguments: Any) -> Any:
+        return CliRunner().invoke(app, ["study", "create", *map(str, arguments)])
+
+    made = create("wine", *options)
+    assert made.exit_code == 0, made.output
+    study = read_study(tmp_path / "wine.study")
+    assert study.schema == schema_of(tables[0]).with_ranges({"alcohol": (10, 16)})
+    assert study.settings["least_sites"] == 3
+    found = report(tables[2], "--study", tmp_path / "wine.study")
+    assert found["problems"] == []
+    assert not any("alcohol" in each for each in found["told"])
+    few = tmp_path / "few.csv"
+    FRAME.head(49).to_csv(few, index=False)
+    assert "needs at least 50 rows" in run(few, "--study", tmp_path / "wine.study", code=1)
+    assert create("other", *options, "--data", tables[0]).exit_code == 2
+    assert create("other", "--schema", schema, "--range", "alcohol=10").exit_code == 2
+    assert create("other", "--schema", schema, "--range", "wine=1:2").exit_code == 1

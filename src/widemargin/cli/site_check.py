@@ -28,9 +28,10 @@ def check(
     ] = None,
     label: options.Label = None,
     format: options.FileFormat = None,
-    least_rows: Annotated[
-        int, typer.Option("--least-rows", help="Rows that a site needs.", min=0)
-    ] = 0,
+    min_rows: Annotated[
+        int | None,
+        typer.Option("--min-rows", help="Rows that a site needs; left out: by the study.", min=0),
+    ] = None,
     write_schema: Annotated[
         Path | None,
         typer.Option("--write-schema", help="Write the schema found from DATA to this file."),
@@ -47,14 +48,14 @@ def check(
     if study is not None and folder is not None:
         raise usage_error("--study and --folder both name the schema; give one of them.")
     with faults_reported():
-        from ..sites.schema import read_schema, schema_of
+        from ..sites.schema import schema_of
         from ..sites.table_report import table_report
 
-        preparation = None
+        preparation, needed = None, 0
         if folder is not None:
-            schema, preparation = _of_folder(folder)
+            schema, preparation, needed = _of_folder(folder)
         elif study is not None:
-            schema = read_schema(study)
+            schema, needed = _of_study(study)
         else:
             schema = schema_of(data, label=label, format=format)
         if write_schema is not None:
@@ -66,7 +67,7 @@ def check(
             data,
             schema,
             preparation=preparation,
-            least_rows=least_rows,
+            min_rows=needed if min_rows is None else min_rows,
             format=format,
             label=label,
         )
@@ -80,8 +81,22 @@ def check(
         raise typer.Exit(BAD_FILE)
 
 
-def _of_folder(folder: Path) -> tuple[Any, Any]:
-    """Return schema and preparation of the site in a folder."""
+def _of_study(path: Path) -> tuple[Any, int]:
+    """Return the schema of a study, or that in a file of its own, and the rows that sites need.
+
+    The signature of a study must hold.
+    """
+    from ..sites.schema import read_schema
+    from ..sites.study import STUDY_SETTINGS, read_study
+
+    if path.suffix != ".study":
+        return read_schema(path), 0
+    study = read_study(path)
+    return study.schema, study.settings.get("min_rows", STUDY_SETTINGS["min_rows"].default)
+
+
+def _of_folder(folder: Path) -> tuple[Any, Any, int]:
+    """Return schema and preparation of the site in a folder, and the rows that it needs."""
     from ..sites.config import read_config
     from ..sites.preparing import kept_preparation
 
@@ -92,7 +107,7 @@ def _of_folder(folder: Path) -> tuple[Any, Any]:
             "study."
         )
     kept = kept_preparation(config)
-    return config.schema, None if kept is None else kept[0]
+    return config.schema, None if kept is None else kept[0], config.min_rows
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -69,6 +69,18 @@ def create(
             "(nearest), or all (complete).",
         ),
     ] = "nearest",
+    schema_file: Annotated[
+        Path | None,
+        typer.Option("--schema", help="Schema, as `site check --write-schema` writes it."),
+    ] = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="COLUMN=LOW:HIGH",
+            help="Declared range of a column: nothing is told about its values (repeat for more).",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a signed description, NAME.study, the keys of its owner and an invitation.
@@ -84,7 +96,18 @@ def create(
         from ..sites.study_owner import create_study
 
         settings = given_settings(ctx)
-        schema, rows, square = _schema(data, label, format, n_features, classes)
+        settings.setdefault("least_sites", sites)
+        if schema_file is None:
+            schema, rows, square = _schema(data, label, format, n_features, classes)
+        elif any(each is not None for each in (data, n_features, classes)):
+            raise usage_error(
+                "--schema has the columns and classes: leave --data, --features and --classes out."
+            )
+        else:
+            from ..sites.schema import read_schema
+
+            schema, rows, square = read_schema(schema_file), None, None
+        schema = schema.with_ranges(dict(map(_range, ranges or ())))
         degree = {"ring": 2, "nearest": 4}.get(topology, sites - 1)
         settings.setdefault("total_rows", (rows or USUAL_ROWS) * sites)
         settings.setdefault("n_links", max(1, sites * min(degree, sites - 1)))
@@ -123,6 +146,16 @@ def create(
         f"\nNext:\n  1. Here: widemargin study host {shlex.quote(str(path))}\n"
         f"  2. At each site: widemargin site join {path.name} --name NAME --data rows.csv"
     )
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """Return the column and the range of an option."""
+    name, _, limits = text.rpartition("=")
+    low, _, high = limits.partition(":")
+    try:
+        return name, (float(low), float(high))
+    except ValueError:
+        raise usage_error(f"--range must be COLUMN=LOW:HIGH; got {text!r}.") from None
 
 
 def _schema(

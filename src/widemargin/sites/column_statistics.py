@@ -197,7 +197,8 @@ class ColumnStatistics:
             return self._from_sums(sums, names)
         if stage == "squares":
             return self._from_squares(sums, agreed)
-        counts = sums.reshape(-1, len(EDGES) + 1)
+        # Half of the values may lie below an edge exactly: rounding errors must not decide then.
+        counts = np.round(sums).reshape(-1, len(EDGES) + 1)
         gappy = self.gappy(agreed)
         medians = [
             rounded(mean + spread * _median(row))

@@ -63,6 +63,7 @@ class SiteConfig:
     classes: tuple[Any, ...]
     diameter: int | None
     n_links: int | None
+    least_sites: int
     min_rows: int
     row_square: float
     loss: str
@@ -240,7 +241,9 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
     network = text.get("network", {})
     found = REQUIRED & set(FROM_PREPARATION) if "schema" in network else set()
     values: dict[str, Any] = {s.name: 0 if s.name in found else _value(s, text) for s in SETTINGS}
-    if values["schema"] is not None:
+    if study is not None:
+        values["schema"] = study.schema
+    elif values["schema"] is not None:
         _take_schema(values, folder / values["schema"], network)
     if study is not None and not study.schema.as_is:
         values["schema"] = study.schema

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
+from .config import SiteConfig
 from .enrolment import DeskClient, EnrolmentError
 from .keys import read_secret_key
-from .participant import Participant
+from .membership import Membership
 
-__all__ = ["DeskWatch"]
+__all__ = ["DeskWatch", "StudyMember"]
+
+
+class StudyMember(Protocol):
+    """A site that trains, or prepares to."""
+
+    config: SiteConfig
+    public_key: str
+    membership: Membership
+
 
 # Members often come one after another: after a start and after a change, the desk is asked so many
 # times at shorter intervals, in seconds.
@@ -24,7 +35,7 @@ class DeskWatch:
     """
 
     def __init__(
-        self, part: Participant, arrived: threading.Event, listener: Callable[..., None]
+        self, part: StudyMember, arrived: threading.Event, listener: Callable[..., None]
     ) -> None:
         self._membership, self._arrived, self._listener = part.membership, arrived, listener
         self._ended = threading.Event()

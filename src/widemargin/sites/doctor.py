@@ -20,7 +20,7 @@ from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
 from .enrolment import DeskClient, EnrolmentError
 from .keys import read_public_key, read_secret_key
-from .local_site import count_rows, read_rows, read_site_table
+from .local_site import read_codes
 from .settings import Neighbour
 from .site_folder import check_folder
 from .streams import listening_at
@@ -115,11 +115,9 @@ def _of_study(config: SiteConfig) -> Iterator[Finding]:
 
 
 def _rows(config: SiteConfig) -> str:
-    if config.schema is not None:
-        codes: Any = read_site_table(config, config.schema).codes
-        count_rows(config)
-    else:
-        codes = read_rows(config).codes
+    codes = read_codes(config)
+    if not len(codes):
+        raise ValueError(f"{config.data} has no rows.")
     counts = np.bincount(codes, minlength=len(config.classes)).tolist()
     shown = [
         f"{count:,} of class {label!r}" for label, count in zip(config.classes, counts, strict=True)

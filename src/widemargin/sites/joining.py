@@ -12,7 +12,7 @@ from .config import SiteConfig, member_config, read_config
 from .control import ControlError, ask, check_not_running
 from .enrolment import DeskClient, EnrolmentError
 from .keys import make_keys, read_public_key, read_secret_key
-from .local_site import count_rows
+from .local_site import read_codes
 from .relay import TOKEN_FILE
 from .settings import ConfigError
 from .site_folder import make_folder
@@ -102,7 +102,7 @@ def join_study(
     values = {"name": name, "listen": listen, **local}
     others = [each for each in study.members if each.public_key != key]
     config = member_config(folder, study.with_members([*others, member]), **values)
-    count_rows(config)  # before anyone is told
+    read_codes(config)  # before anyone is told
     if known is None or known != member:
         study, token = _enrolled(study, member, secret, invitation)
         write_atomically(folder / TOKEN_FILE, token.encode() + b"\n", mode=0o600)

@@ -39,14 +39,7 @@ from .transport import QUEUED
 from .travel import RowSample, most_travel
 from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = [
-    "LocalRows",
-    "LocalSite",
-    "classifier_of",
-    "count_rows",
-    "read_rows",
-    "read_site_table",
-]
+__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_codes", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
@@ -105,7 +98,7 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {_listed(config.classes)}, found {other!r}. Set "
             "`network.classes` at all sites, or `data.label` to the column of labels.",
         )
-    _check_enough(config, len(y))
+    _check_least_rows(config, len(y))
     if config.study is None and len(y) > config.total_rows:
         raise DataFileError(
             config.data,
@@ -123,40 +116,40 @@ def _listed(classes: tuple[Any, ...]) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _check_enough(config: SiteConfig, rows: int) -> None:
-    if rows < config.min_rows:
+def _check_least_rows(config: SiteConfig, n_rows: int) -> None:
+    if n_rows < config.min_rows:
         raise DataFileError(
             config.data,
-            f"it has {rows:,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
+            f"it has {n_rows:,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
             "site with few rows sends gives them away to its neighbours. Let it join with more "
             "rows, or together with another site; or lower `network.min_rows` at all sites, if "
             "their operators may see each other's rows.",
         )
 
 
-def count_rows(config: SiteConfig) -> int:
-    """Return the number of rows of a site, after they were checked against its settings."""
-    if config.schema is None:
-        return len(read_rows(config).codes)
-    rows = read_site_table(config, config.schema).n_rows
-    _check_enough(config, rows)
-    return rows
-
-
 def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
     """Read the table that a configuration names, by the schema of the study."""
-    return read_table(
+    table = read_table(
         config.data,
         schema,
         format=config.format,
         label=config.label,
         zero_based=config.zero_based,
     )
+    _check_least_rows(config, table.n_rows)
+    return table
+
+
+def read_codes(config: SiteConfig) -> NDArray[np.int32]:
+    """Read the positions of the rows' classes; DataFileError if the file does not fit."""
+    if config.schema is None:
+        return read_rows(config).codes
+    return read_site_table(config, config.schema).codes.astype(np.int32)
 
 
 def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:
     table = read_site_table(config, preparation.schema)
-    _check_enough(config, table.n_rows)
+    _check_least_rows(config, table.n_rows)
     # The model takes what the step gives it, which has no names.
     return LocalRows(
         canonical(preparation.transform(table)),

@@ -50,6 +50,7 @@ class _End:
     written: int = 0
     read: int = 0
     degree: int = 0
+    version: int | None = None  # of its study
     # What the neighbour said last, of this stage.
     counter: int = 0
     known: str = ""
@@ -75,6 +76,8 @@ class PreparationPhase:
         Bound on the number of links between two sites.
     agreement : int
         Digest of the settings and the schema, which all sites share.
+    least_sites : int, default=1
+        Nothing is concluded while `n_sites` is smaller.
     listener : callable
         Called with events.
 
@@ -93,11 +96,15 @@ class PreparationPhase:
         n_sites: int,
         diameter: int,
         agreement: int,
+        least_sites: int = 1,
         listener: Callable[..., None] = lambda event, **fields: None,
     ) -> None:
         self.table, self.statistics = table, ColumnStatistics(table.schema)
         self._key, self.n_sites, self.diameter = public_key, n_sites, diameter
         self._agreement, self._listener = agreement, listener
+        self.least_sites = least_sites
+        self.study_version = 0
+        self._members: frozenset[str] = frozenset()
         self._random = np.random.default_rng()
         self._ends: dict[str, _End] = {}
         self.begin_anew()
@@ -124,7 +131,7 @@ class PreparationPhase:
         """Forget everything but the table and the neighbours."""
         self.agreed: Agreed = {}
         self.names: Names = self.statistics.names(self.table)
-        self.leader = self._key
+        self.leader = min(self._members, default=self._key)
         keys = list(self._ends)
         self._ends = {}
         self._begin_stage()
@@ -139,6 +146,16 @@ class PreparationPhase:
         for key in sorted(wanted - self._ends.keys()):
             self._ends[key] = _End(_new_epoch(0))
             self._open(key)
+
+    def set_members(self, keys: Iterable[str], version: int) -> None:
+        """Take all sites from a study; the one that concludes is then among its members."""
+        self._members, self.study_version = frozenset(keys), version
+        self.n_sites = len(self._members)
+        self.leader = min(self._members)
+
+    def version_of(self, key: str) -> int | None:
+        """Return the version of a neighbour's study, None if not known."""
+        return self._ends[key].version if key in self._ends else None
 
     def receive(self, key: str, data: bytes) -> bool:
         """Process a frame of a neighbour; return whether it was read. FrameError if invalid."""
@@ -158,6 +175,7 @@ class PreparationPhase:
             end.their_epoch, end.read = frame.sender_epoch, 0
         self._learn(frame.text)
         end.waiting = frame.text["known"] != self._known
+        end.version = frame.text["version"]
         if frame.receiver_epoch != end.epoch or frame.number <= end.read:
             return False
         if frame.acknowledged > end.written:
@@ -207,7 +225,8 @@ class PreparationPhase:
         self._begin_stage()
         if not self.done and header["fingerprint"] != self._fingerprint:
             raise ValueError("the rows have changed since it was saved")
-        self.leader, self.names = header["leader"], header["names"]
+        self.leader = min(self._members, default=header["leader"])
+        self.names = header["names"]
         self._counter = int(header["counter"])
         listed = set(self._ends)
         self._ends = {key: _End(**end) for key, end in header["ends"].items()}
@@ -255,7 +274,8 @@ class PreparationPhase:
 
     def _learn(self, text: dict[str, Any]) -> None:
         """Take from a neighbour what it knows and this site does not."""
-        self.leader = min(self.leader, text["leader"])
+        if not self._members:
+            self.leader = min(self.leader, text["leader"])
         if not self.done and are_names(self.statistics, text.get("names")):
             self.names = self.statistics.merged([self.names, text["names"]])
         agreed = text.get("agreed", {})
@@ -307,6 +327,7 @@ class PreparationPhase:
             ends = self._ends.values()
             content = (
                 steady
+                and self.n_sites >= self.least_sites
                 and (bool(self._ends) or self.n_sites == 1)
                 and all(end.same and end.known == known for end in ends)
             )
@@ -334,7 +355,10 @@ class PreparationPhase:
             )
 
     def _give(self) -> None:
-        fractions = {}
+        fractions: dict[str, float] = {}
+        if self.n_sites < self.least_sites:
+            # Shares that a site gives while it has too few neighbours hide nothing.
+            return
         for key, end in self._ends.items():
             end.silent += 1
             if end.their_epoch and end.silent <= SILENCE:
@@ -346,7 +370,11 @@ class PreparationPhase:
         end.written += 1
         end.waiting = False
         known = self._known
-        text: dict[str, Any] = {"leader": self.leader, "known": known}
+        text: dict[str, Any] = {
+            "leader": self.leader,
+            "known": known,
+            "version": self.study_version,
+        }
         if end.known != known:
             text |= {"names": self.names, "agreed": self.agreed}
         key = next(each for each, other in self._ends.items() if other is end)

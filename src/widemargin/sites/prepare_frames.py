@@ -1,9 +1,10 @@
 """Frames by which sites agree on a preparation: the header of `wire`, numbers, and a text.
 
-The field that is 0 in an exchange is the length of the text here, which follows the numbers: JSON,
-with the smallest public key that the sender has heard of (``leader``) and a digest of what it knows
-(``known``). To a neighbour that knows something else it also has that: ``names`` of levels, and
-what was ``agreed`` so far. The numbers are the stage, the counter, and the running sums.
+The last field of the header is the length of the text here, which follows the numbers: JSON, with
+the smallest public key that the sender has heard of (``leader``), a digest of what it knows
+(``known``), and the ``version`` of its study, 0 if it has none. To a neighbour that knows something
+else it also has that: ``names`` of levels, and what was ``agreed`` so far. The numbers are the
+stage, the counter, and the running sums.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ PREPARE = 3
 #: Longest text in bytes.
 MOST_TEXT = 2**21
 _HEADER = struct.Struct("<4sHHQQQQQIIII")
-_KEYS = {"leader", "known", "names", "agreed"}
+_KEYS = {"leader", "known", "version", "names", "agreed"}
+_OPTIONAL = {"names", "agreed"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +109,13 @@ def decode_prepare(data: bytes, *, agreement: int) -> PrepareFrame:
 def _text(data: bytes) -> dict[str, Any]:
     try:
         text = json.loads(data)
-        if not isinstance(text, dict) or not {"leader", "known"} <= text.keys() <= _KEYS:
+        if not isinstance(text, dict) or not _KEYS - _OPTIONAL <= text.keys() <= _KEYS:
             raise ValueError("other keys")
         check_public_key(text["leader"])
         if not isinstance(text["known"], str) or len(text["known"]) > 64:
             raise ValueError("another digest")
+        if type(text["version"]) is not int or not 0 <= text["version"] < 2**32:
+            raise ValueError("another version")
     except (ValueError, TypeError, RecursionError) as error:
         raise FrameError("text", f"the text of the frame is invalid: {error}.") from None
     return text

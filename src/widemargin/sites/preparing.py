@@ -24,10 +24,12 @@ from ..persistence.atomic_write import write_atomically
 from .agreed_checks import check_agreed
 from .agreed_preparation import agreed_preparation
 from .column_statistics import Agreed, ColumnStatistics
-from .config import ConfigError, SiteConfig
+from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
+from .desk_watch import DeskWatch
 from .keys import read_public_key, read_secret_key
 from .local_site import read_site_table
+from .membership import Membership
 from .participant import StateStore
 from .preparation import Preparation
 from .preparation_phase import PROBES, PreparationPhase
@@ -39,8 +41,9 @@ from .prepare_frames import (
     encode_prepare,
     kind_of,
 )
+from .study import Study
 from .transport import Transport
-from .wire import HEADER_BYTES, FrameError
+from .wire import HEADER_BYTES, FrameError, Kind, decode
 
 __all__ = ["PreparationAnswers", "PreparingSite", "kept_preparation"]
 
@@ -102,12 +105,14 @@ class PreparationAnswers:
         self._neighbours = len(config.neighbours)
         self._written = 0
 
-    def answer(self, data: bytes) -> bytes | None:
-        """Return the answer to a frame; None if the neighbour has a preparation, too.
+    def answer(self, data: bytes, version: int) -> tuple[int, bytes | None]:
+        """Return the version of the sender's study, and the answer to its frame.
 
+        The answer, with the own version, is None if the neighbour has a preparation, too.
         FrameError if the frame is invalid.
         """
         frame = decode_prepare(data, agreement=self._agreement)
+        theirs_is = int(frame.text["version"])
         theirs = frame.text.get("agreed", {})
         if isinstance(theirs, dict) and any(
             theirs[stage] != self._agreed.get(stage) for stage in theirs
@@ -118,7 +123,7 @@ class PreparationAnswers:
                 "wrong, and start it again.",
             )
         if frame.stage == 3:
-            return None
+            return theirs_is, None
         self._written += 1
         answer = PrepareFrame(
             self._agreement,
@@ -131,9 +136,9 @@ class PreparationAnswers:
             3,
             0,
             np.empty(0),
-            {"leader": self._key, "known": "", "agreed": self._agreed},
+            {"leader": self._key, "known": "", "version": version, "agreed": self._agreed},
         )
-        return encode_prepare(answer)
+        return theirs_is, encode_prepare(answer)
 
 
 class PreparingSite:
@@ -154,23 +159,26 @@ class PreparingSite:
         table = read_site_table(config, config.schema)
         for note in table.notes:
             listener("table_note", note=note)
-        self._public_key = read_public_key(config.folder)
+        self.public_key = read_public_key(config.folder)
+        self.membership = Membership(config.study, listener)
+        self._versions: dict[str, int | None] = {}
         self._control = ControlServer(config.folder, self._ask)
         try:
             self._phase = PreparationPhase(
                 table,
-                public_key=self._public_key,
+                public_key=self.public_key,
                 neighbours=[each.public_key for each in config.neighbours],
                 n_sites=config.n_sites,
                 diameter=config.longest_path,
                 agreement=config.preparing_agreement,
+                least_sites=config.least_sites,
                 listener=listener,
             )
             self._store = StateStore(config.folder, sync=config.sync, name="preparing.wms")
             self._restore()
             self._transport = Transport(
                 config.listen,
-                public_key=self._public_key,
+                public_key=self.public_key,
                 secret_key=read_secret_key(config.folder),
                 frame_bytes=most_bytes(self._phase.statistics),
                 rate_limit=config.rate_limit,
@@ -184,6 +192,8 @@ class PreparingSite:
             self._ended = True
             self._control.close()
             raise
+        self._desk = DeskWatch(self, self._wake, listener)
+        self._follow(config)
         listener("preparing", rows=table.n_rows, neighbours=len(config.neighbours))
 
     def stop(self) -> None:
@@ -199,6 +209,7 @@ class PreparingSite:
                 self._wake.clear()
                 self._answer()
                 self._read()
+                self._follow_study()
                 if self._until_next() <= 0.0:
                     self._round()
             if not self._phase.done:
@@ -212,6 +223,7 @@ class PreparingSite:
                 self._ended = True
             self._answer()
             self._control.close()
+            self._desk.close()
             self._transport.close()
 
     def _until_next(self) -> float:
@@ -241,18 +253,65 @@ class PreparingSite:
 
     def _read(self) -> None:
         for key, data in self._transport.take():
-            if kind_of(data) != PREPARE:
-                continue  # of a neighbour that trains already; it answers what it is asked
-            self._heard[key] = time.monotonic()
             try:
-                self._phase.receive(key, data)
+                if kind_of(data) == Kind.STUDY:
+                    frame = decode(data, agreement=0, dimension=0, count=0)
+                    self.membership.hear(key, frame.study_version, frame.payload)
+                # Others are of neighbours that train already; they answer what they are asked.
+                if kind_of(data) == PREPARE:
+                    self._heard[key] = time.monotonic()
+                    self._phase.receive(key, data)
+                    self._versions[key] = self._phase.version_of(key)
             except FrameError as error:
                 if (key, error.reason) not in self._reported:
                     self._reported.add((key, error.reason))
-                    name = next(n.name for n in self.config.neighbours if n.public_key == key)
+                    names = {each.public_key: each.name for each in self.config.neighbours}
                     self._listener(
-                        "frame_rejected", neighbour=name, reason=error.reason, detail=str(error)
+                        "frame_rejected",
+                        neighbour=names.get(key, key),
+                        reason=error.reason,
+                        detail=str(error),
                     )
+
+    def _follow_study(self) -> None:
+        """Tell neighbours of the study, and change to a newer version that has arrived."""
+        newer = self.membership.take()
+        if newer is not None:
+            self._adopt(newer)
+        known = {each.public_key for each in self.config.neighbours}
+        versions = {key: each for key, each in self._versions.items() if key in known}
+        for key in self.membership.behind(versions):
+            self._transport.send(key, self.membership.frame)
+
+    def _adopt(self, newer: Study) -> None:
+        self.membership.adopt(newer)
+        if newer.member(self.public_key) is None:
+            self._listener("removed_from_study", version=newer.version)
+            self._stopping = True
+            return
+        try:
+            assert self.config.study_file is not None
+            newer.save(self.config.study_file)
+            config = read_config(self.config.folder)
+        except (ConfigError, OSError) as error:
+            self._listener("study_refused", reason=str(error))
+            return
+        self._transport.set_neighbours(config.neighbours)
+        self._follow(config)
+        members = [member.name for member in newer.members]
+        self._listener("study_adopted", version=newer.version, members=members)
+
+    def _follow(self, config: SiteConfig) -> None:
+        """Change to the neighbours and the number of sites of a configuration."""
+        self.config = config
+        phase = self._phase
+        phase.set_neighbours(each.public_key for each in config.neighbours)
+        phase.n_sites, phase.diameter = config.n_sites, config.longest_path
+        if config.study is not None:
+            keys = [member.public_key for member in config.study.members]
+            phase.set_members(keys, config.study.version)
+        if config.n_sites < config.least_sites:
+            self._listener("waiting_for_members", members=config.n_sites, needed=config.least_sites)
 
     def _restore(self) -> None:
         try:
@@ -293,7 +352,7 @@ class PreparingSite:
         now, phase = time.monotonic(), self._phase
         return {
             "name": self.config.name,
-            "public_key": self._public_key,
+            "public_key": self.public_key,
             "pid": os.getpid(),
             "uptime_seconds": now - self._started,
             "preparing": phase.stage,

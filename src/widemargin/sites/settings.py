@@ -210,6 +210,13 @@ SETTINGS = (
         "Columns, by which sites agree on scales. Left out: by position, unscaled.",
         "schema.json",
     ),
+    Setting(
+        "least_sites",
+        "network",
+        _whole(1),
+        1,
+        "Study: members that must have joined before the sites agree on scales.",
+    ),
     Setting("classes", "network", _CLASSES, (-1, 1), "All labels, two or more."),
     Setting(
         "diameter",

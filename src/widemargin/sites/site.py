@@ -224,13 +224,16 @@ class Site:
     def _tell_preparation(self, answers: PreparationAnswers, key: str, data: bytes) -> None:
         """Tell a neighbour that came later what the others have agreed on."""
         try:
-            answer = answers.answer(data)
+            study = self._taking_part.membership.study
+            version, answer = answers.answer(data, 0 if study is None else study.version)
         except FrameError as error:
             if key in self._taking_part.links.by_key:
                 self._taking_part.links.reject(key, error)
             return
-        if answer is not None:
-            self._transport.send(key, answer)
+        if key in self._taking_part.links.by_key:
+            self._taking_part.links.by_key[key].study_version = version
+            if answer is not None:
+                self._transport.send(key, answer)
 
     def _follow_study(self) -> None:
         """Tell neighbours of the study, and change to a newer version that has arrived."""
@@ -389,10 +392,9 @@ class Site:
             neighbours=part.links.degree,
             steps=int(part.site.steps),
         )
-        if config.preparation is None:
-            rows = part.local.rows
-            if (fields := sizes_advice(rows.X, rows.feature_names)) is not None:
-                self._listener("features_unscaled", **fields)
+        rows = part.local.rows
+        if (fields := sizes_advice(rows.X, rows.feature_names)) is not None:
+            self._listener("features_unscaled", **fields)
         here, agreed = part.local.mean_square, part.local.row_square
         if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
             self._listener(

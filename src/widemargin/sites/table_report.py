@@ -27,7 +27,7 @@ def table_report(
     schema: Schema,
     *,
     preparation: Preparation | None = None,
-    least_rows: int = 0,
+    min_rows: int = 0,
     format: str | None = None,
     label: str | int | None = None,
     zero_based: bool | None = None,
@@ -42,7 +42,7 @@ def table_report(
         The columns and classes of the study.
     preparation : Preparation, default=None
         What the sites have agreed on, if they have: values far from it are reported.
-    least_rows : int, default=0
+    min_rows : int, default=0
         Rows that a site needs to take part.
     format, label, zero_based
         As for `read_table`.
@@ -63,10 +63,9 @@ def table_report(
         "classes": {str(name): count for name, count in table.class_counts.items()},
         "n_columns": len(schema.columns) or schema.n_features,
     }
-    if table.n_rows < least_rows:
+    if table.n_rows < min_rows:
         report["problems"].append(
-            f"a site needs at least {least_rows:,} rows to take part; this one has "
-            f"{table.n_rows:,}."
+            f"a site needs at least {min_rows:,} rows to take part; this one has {table.n_rows:,}."
         )
     absent = [name for name, count in table.class_counts.items() if not count]
     if absent:
