@@ -98,7 +98,7 @@ def _of_study(path: Path) -> tuple[Any, int]:
 def _of_folder(folder: Path) -> tuple[Any, Any, int]:
     """Return schema and preparation of the site in a folder, and the rows that it needs."""
     from ..sites.config import read_config
-    from ..sites.preparing import kept_preparation
+    from ..sites.kept_preparation import kept_preparation
 
     config = read_config(folder)
     if config.schema is None:

@@ -1,12 +1,10 @@
 """A site before training: it agrees on a preparation with the others, and then remembers it.
 
-``preparing.wms`` holds the state of the phase, saved before anything is sent. ``preparation.json``
-holds the result, which also answers sites that come later.
+``preparing.wms`` holds the state of the phase, saved before anything is sent.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import threading
@@ -17,128 +15,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core.resources import memory_bytes
-from ..persistence.atomic_write import write_atomically
-from .agreed_checks import check_agreed
-from .agreed_preparation import agreed_preparation
-from .column_statistics import Agreed, ColumnStatistics
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .desk_watch import DeskWatch
+from .kept_preparation import keep_preparation, most_bytes
 from .keys import read_public_key, read_secret_key
 from .local_site import read_site_table
 from .membership import Membership
 from .participant import StateStore
-from .preparation import Preparation
-from .preparation_phase import PROBES, PreparationPhase
+from .preparation_phase import PreparationPhase
 from .prepare_frames import (
-    MOST_TEXT,
     PREPARE,
-    PrepareFrame,
-    decode_prepare,
-    encode_prepare,
     kind_of,
 )
 from .study import Study
 from .transport import Transport
-from .wire import HEADER_BYTES, FrameError, Kind, decode
+from .wire import FrameError, Kind, decode
 
-__all__ = ["PreparationAnswers", "PreparingSite", "kept_preparation"]
+__all__ = ["PreparingSite"]
 
 Listener = Callable[..., None]
 
-FILE = "preparation.json"
 # Seconds that a round waits for neighbours.
 LONGEST_WAIT = 0.25
-# Bytes that CURVE adds to a frame.
-ENCRYPTION = 64
-
-
-def most_bytes(statistics: ColumnStatistics) -> int:
-    """Return the size of the largest frame about a preparation."""
-    numbers = (
-        3
-        + PROBES
-        + max(statistics.size("sums", {}), 100 * len(statistics.told), len(statistics.told) + 8_000)
-    )
-    return HEADER_BYTES + 8 * numbers + MOST_TEXT + ENCRYPTION
-
-
-def kept_preparation(config: SiteConfig) -> tuple[Preparation, Agreed] | None:
-    """Return the preparation in the folder of a site, with its stages; None if there is none.
-
-    ConfigError if the file is damaged, or of another schema.
-    """
-    path = Path(config.folder) / FILE
-    if config.schema is None or not path.exists():
-        return None
-    statistics = ColumnStatistics(config.schema)
-    try:
-        kept = json.loads(path.read_text("utf-8"))
-        if kept["schema"] != config.schema.digest:
-            raise ValueError("it is of another schema")
-        check_agreed(statistics, kept["agreed"])
-        return agreed_preparation(statistics, kept["agreed"]), kept["agreed"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            f"{path} cannot be used: {error}. Remove it, and the site asks its neighbours again."
-        ) from None
-
-
-def keep_preparation(config: SiteConfig, agreed: Agreed) -> None:
-    """Write the preparation to the folder of a site."""
-    assert config.schema is not None
-    made = agreed_preparation(ColumnStatistics(config.schema), agreed)
-    kept = {"schema": config.schema.digest, "digest": made.digest, "agreed": agreed}
-    text = json.dumps(kept, indent=1).encode()
-    write_atomically(Path(config.folder) / FILE, text, sync=config.sync)
-
-
-class PreparationAnswers:
-    """Answers of a site that has a preparation to neighbours that ask for it."""
-
-    def __init__(self, config: SiteConfig, public_key: str, agreed: Agreed) -> None:
-        self._agreement, self._key, self._agreed = config.preparing_agreement, public_key, agreed
-        self._epoch = time.time_ns()
-        self._neighbours = len(config.neighbours)
-        self._written = 0
-
-    def answer(self, data: bytes, version: int) -> tuple[int, bytes | None]:
-        """Return the version of the sender's study, and the answer to its frame.
-
-        The answer, with the own version, is None if the neighbour has a preparation, too.
-        FrameError if the frame is invalid.
-        """
-        frame = decode_prepare(data, agreement=self._agreement)
-        theirs_is = int(frame.text["version"])
-        theirs = frame.text.get("agreed", {})
-        if isinstance(theirs, dict) and any(
-            theirs[stage] != self._agreed.get(stage) for stage in theirs
-        ):
-            raise FrameError(
-                "conclusion",
-                f"the neighbour has another preparation. Remove `{FILE}` at the site that is "
-                "wrong, and start it again.",
-            )
-        if frame.stage == 3:
-            return theirs_is, None
-        self._written += 1
-        answer = PrepareFrame(
-            self._agreement,
-            # Not below one that the neighbour has heard, should the clock have been set back.
-            max(self._epoch, frame.receiver_epoch),
-            frame.sender_epoch,
-            self._written,
-            0,
-            self._neighbours,
-            3,
-            0,
-            np.empty(0),
-            {"leader": self._key, "known": "", "version": version, "agreed": self._agreed},
-        )
-        return theirs_is, encode_prepare(answer)
 
 
 class PreparingSite:

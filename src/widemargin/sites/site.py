@@ -24,11 +24,12 @@ from .descriptors import raise_limit
 from .desk_watch import DeskWatch
 from .feature_sizes import sizes_advice
 from .gathering import GatheringSite, founding
+from .kept_preparation import PreparationAnswers, kept_preparation, most_bytes
 from .keys import read_public_key, read_secret_key
 from .local_site import LocalSite, read_rows
 from .participant import Participant
 from .prepare_frames import PREPARE, kind_of
-from .preparing import PreparationAnswers, PreparingSite, kept_preparation, most_bytes
+from .preparing import PreparingSite
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
 from .study import Study, read_study
