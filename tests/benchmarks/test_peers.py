@@ -53,7 +53,7 @@ def test_scripts_of_other_interpreters_fail_loudly(rows: Silos, tmp_path) -> Non
     with pytest.raises(SystemExit, match=r"flower_fedavg\.py failed in"):
         answer_of(sys.executable, "flower_fedavg.py", tmp_path / "none.npz", "1")
     cells = measure(rows, None, None)
-    assert set(cells) == {"pooled", "consensus ring", "consensus star"}
+    assert set(cells) == {"pooled", "consensus ring", "consensus star", "consensus features"}
 
 
 def test_tables_show_what_leaves_a_site(tmp_path, monkeypatch) -> None:
@@ -89,12 +89,12 @@ def test_tables_show_what_leaves_a_site(tmp_path, monkeypatch) -> None:
             page.MODELS,
         ],
         [
-            *("a9a", "alike", "NVFlare SVM, RBF", "80.00", "1, and done", "3.00", "–"),
-            "1,200 of 3,000 rows, with labels",
-        ],
-        [
             *("a9a", "alike", "NVFlare SVM, linear", "does not run", "–", "–", "–"),
             "– (a site must have both classes)",
+        ],
+        [
+            *("a9a", "alike", "NVFlare SVM, RBF", "80.00", "1, and done", "3.00", "–"),
+            "1,200 of 3,000 rows, with labels",
         ],
     ]
     flower = (tmp_path / "federated_flower.csv").read_text().splitlines()

@@ -13,6 +13,7 @@ NAMES = {
     "pooled": "all rows in one place",
     "consensus ring": "ours, ring",
     "consensus star": "ours, star",
+    "consensus features": "ours, ring, 500 random features",
     "flower": "Flower, FedAvg",
     "nvflare linear": "NVFlare SVM, linear",
     "nvflare rbf": "NVFlare SVM, RBF",
@@ -32,7 +33,8 @@ def write(results: dict[str, dict[str, Cell]]) -> None:
     for key, cells in results.items():
         name, _, division = key.partition("/")
         shown = SET_NAMES.get(name, name)
-        for method, cell in cells.items():
+        for method in (each for each in NAMES if each in cells):
+            cell = cells[method]
             lines.append([shown, division, NAMES[method], *_figures(method, cell)])
         if "flower" in cells:
             settings.append([shown, division, *_settings(cells["flower"]["settings"])])
@@ -55,6 +57,8 @@ def _figures(method: str, cell: Cell) -> list[str]:
     sent = cell["bytes_a_round"] * (cell["rounds_run"] if rounds is None else rounds) / 1e6
     close = cell["rounds_objective"]
     leaves = MODELS if method == "flower" else VECTORS
+    if method == "consensus features":
+        return [accuracy, near, f"{sent:.2f}", "–", leaves]
     return [accuracy, near, f"{sent:.2f}", never if close is None else f"{close:,}", leaves]
 
 
