@@ -200,3 +200,19 @@ def test_a_signal(tmp_path):
     assert process.returncode == 130, err
     assert "these are the models of the last checkpoint" in err
     assert not load_model(tmp_path / "m.wm").converged_
+
+
+def test_kernels_and_the_choice_of_C(run, iris):  # noqa: F811
+    options = "--sites 3 --kernel rbf --gamma 0.5 --components 50 -C 0.001 -C 10 --holdout 0.3"
+    code, out, _ = run(*SIMULATE, "iris.csv", "--model", "m.wm", *options.split(), "--json")
+    assert code == 0
+    summary = json.loads(out)
+    model = load_model("m.wm")
+    assert (model.kernel, model.gamma, model.n_components) == ("rbf", 0.5, 50)
+    assert (model.C, model.holdout, model.C_) == ([0.001, 10.0], 0.3, 10.0)
+    assert summary["chosen_C"] == 10.0
+    assert summary["C_scores"] == model.C_scores_.tolist()
+    for wrong in ("--components 5", "--gamma 1", "--kernel rbf --degree 2", "--holdout 0.5"):
+        code, _, err = run(*SIMULATE, "iris.csv", *wrong.split())
+        assert code == 2
+        assert wrong.split()[-2] in err

@@ -45,8 +45,25 @@ def simulate(
     topology_option: Annotated[
         list[str] | None, option("NAME=VALUE, such as degree=4 (repeat for more).")
     ] = None,
+    kernel: Annotated[
+        str | None, option("linear, or by random features rbf, laplacian or poly.")
+    ] = None,
+    n_components: Annotated[
+        int | None, option("rbf, laplacian, poly: number of random features.", "--components")
+    ] = None,
+    gamma: Annotated[
+        float | None, option("rbf, laplacian, poly: constant; 1 / features if left out.")
+    ] = None,
+    degree: Annotated[int | None, option("poly: degree.")] = None,
+    coef0: Annotated[float | None, option("poly: constant.")] = None,
     loss: Annotated[str | None, option("hinge, squared_hinge or odm.")] = None,
-    C: Annotated[float | None, option("Weight of a row's loss.", "-C", "--C")] = None,
+    C: Annotated[
+        list[float] | None,
+        option("Weight of a row's loss (repeat for values that sites choose from).", "-C", "--C"),
+    ] = None,
+    holdout: Annotated[
+        float | None, option("Share of rows that sites hold out to choose C by.")
+    ] = None,
     lam: Annotated[float | None, option("λ, on the papers' scale, for -C.")] = None,
     upsilon: options.Upsilon = None,
     theta: options.Theta = None,
@@ -118,6 +135,7 @@ def simulate(
         estimator = network_estimator(
             {
                 **context.params,
+                "C": C[0] if C and len(C) == 1 else C or None,
                 "topology": topology_with(topology, topology_option or []),
                 "solver": solver_with(solver, solver_option or []),
                 "faults": faults_with(drop, delay, duplicate, event or [], slow or []),

@@ -70,7 +70,7 @@ def _of_classifier(estimator: Any) -> dict[str, Any]:
 
 def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
     """Return the attributes that linear models do not have."""
-    if not hasattr(estimator, "kernel"):
+    if not hasattr(estimator, "strategy"):
         return {}
     return {
         "gamma": estimator.gamma_,

@@ -12,6 +12,9 @@ from .options import settings_in
 # estimator's own loss, whose option is --loss, call it the 'loss' parameter.
 OPTIONS = {
     "n_sites": "--sites",
+    "n_components": "--components",
+    "holdout": "--holdout",
+    "C": "-C",
     "max_iter": "--rounds",
     "max_time": "--max-time",
     "tol": "--tol",
@@ -22,12 +25,17 @@ OPTIONS = {
     "schedule": "--event",
     "speeds": "--slow",
 }
-# Settings that have an effect with one value of another setting only.
-NEEDED = {
-    "upsilon": ("loss", "odm"),
-    "theta": ("loss", "odm"),
-    "epsilon": ("stopping", "norm"),
-    "quiet": ("stopping", "norm"),
+# Settings that have an effect with some values of another setting only.
+_MAPPED = ("rbf", "laplacian", "poly")
+NEEDED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "upsilon": ("loss", ("odm",)),
+    "theta": ("loss", ("odm",)),
+    "epsilon": ("stopping", ("norm",)),
+    "quiet": ("stopping", ("norm",)),
+    "n_components": ("kernel", _MAPPED),
+    "gamma": ("kernel", _MAPPED),
+    "degree": ("kernel", ("poly",)),
+    "coef0": ("kernel", ("poly",)),
 }
 
 
@@ -127,11 +135,14 @@ def network_estimator(given: dict[str, Any]) -> Any:
             estimator.faults.check(n_sites)
     except (ValueError, ImportError) as error:
         raise usage_error(spelled(str(error))) from None
-    for name, (setting, value) in NEEDED.items():
-        if name in given and (got := getattr(estimator, setting)) != value:
+    for name, (setting, values) in NEEDED.items():
+        if name in given and (got := getattr(estimator, setting)) not in values:
             raise usage_error(
-                f"--{name} is no setting of --{setting} {got}. Add --{setting} {value} to use it."
+                f"{OPTIONS.get(name, f'--{name}')} is no setting of --{setting} {got}. Add "
+                f"--{setting} {' or '.join(values)} to use it."
             )
+    if "holdout" in given and isinstance(estimator.C, float):
+        raise usage_error("--holdout is for several values of -C; repeat -C to have one chosen.")
     return estimator
 
 
@@ -170,6 +181,12 @@ def network_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
         shown["topology"] = "graph"
     if shown["loss"] != "odm":
         del shown["upsilon"], shown["theta"]
+    if shown["kernel"] == "linear":
+        del shown["n_components"], shown["gamma"]
+    if shown["kernel"] != "poly":
+        del shown["degree"], shown["coef0"]
+    if isinstance(shown["C"], int | float):
+        del shown["holdout"]
     return shown
 
 
@@ -177,7 +194,10 @@ def describe_network(estimator: Any) -> dict[str, Any]:
     """Return the attributes that other models do not have."""
     if not hasattr(estimator, "topology"):
         return {}
+    scores = getattr(estimator, "C_scores_", None)
+    chosen = {} if scores is None else {"chosen_C": estimator.C_, "C_scores": scores.tolist()}
     return {
+        **chosen,
         "sites": len(estimator.sites_),
         "links": estimator.topology_.n_links // 2,
         "mixing_time": estimator.mixing_time_,
@@ -196,7 +216,12 @@ def network_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     name = topology[0] if isinstance(topology, list) and topology else topology
     rounds = "endless" if mixing is None else f"{mixing:.3g} rounds"
     sent = summary["message_bytes"] / 1e6
+    chosen = []
+    if "chosen_C" in summary:
+        best = max(summary["C_scores"])
+        chosen = [("C chosen", f"{summary['chosen_C']:g}, {best:.4f} of rows held out right")]
     return [
+        *chosen,
         ("sites", f"{summary['sites']:,}, label skew {summary['label_skew']:.2f}"),
         ("topology", f"{name}, {summary['links']:,} links, mixing time {rounds}"),
         ("messages", f"{summary['messages']:,}, {sent:,.3g} MB"),

@@ -1,15 +1,16 @@
-"""The linear classifier that sites of a simulated network agree on."""
+"""The classifier that sites of a simulated network agree on."""
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
@@ -17,7 +18,7 @@ from ..core.blocks import RowBlock
 from ..core.budget import Budget, iterations_allowed, seed_of
 from ..core.fit import train
 from ..core.history import History
-from ..core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
+from ..core.losses import Hinge, Loss, LossConstants, MarginDistribution, SquaredHinge
 from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
@@ -32,19 +33,21 @@ from ..gossip import NetworkFaults, Stopping, Talking, Topology
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
+from .gossip_choice import Choice, HeldOutRows, checked_values, choose
+from .gossip_features import FeaturePredictor, mapped_bytes
 from .gossip_fit import COLUMNS, GossipFit, Simulating
 from .gossip_sites import NetworkRules, Placement, placed
-from .linear_fit import loss_of, row_weights
-from .linear_model import LinearPredictor
+from .linear_fit import row_weights
 from .parameters import ConstantFeature, FitParameters, WeightedMarginDistributionLoss
+from .random_features import RandomFeatures
 from .validation import codes_of
 
 
 @with_parameters
 class GossipClassifier(
-    LinearPredictor, ConstantFeature, FitParameters, WeightedMarginDistributionLoss
+    FeaturePredictor, ConstantFeature, FitParameters, WeightedMarginDistributionLoss
 ):
-    r"""Linear classifier that sites of a network agree on without pooling their rows.
+    r"""Classifier that sites of a network agree on without pooling their rows.
 
     Every site holds some of the rows and talks to its neighbours; no site sees all of them. The
     problem is that of the pooled rows,
@@ -52,8 +55,9 @@ class GossipClassifier(
     .. math:: \min_w \tfrac12 \lVert w \rVert^2 + C \sum_i v_i\, \ell(y_i\, w^\top x_i),
 
     and with the default solver every site approaches its optimum, even where messages are lost and
-    sites come and go; ``relative_gap_`` certifies how close they are. The network is simulated in
-    this process.
+    sites come and go; ``relative_gap_`` certifies how close they are. The classifier is linear in
+    the rows, or in random features of them, which approximate a kernel. The network is simulated
+    in this process.
 
     Parameters
     ----------
@@ -69,6 +73,12 @@ class GossipClassifier(
     loss : {'hinge', 'squared_hinge', 'odm'}, default='hinge'
         Loss of a margin: those of :class:`LinearSVMClassifier`, or that of
         :class:`LinearODMClassifier`.
+    C : float or list of float, default=1.0
+        Weight of a row's loss: larger values fit the training data more closely. Of several
+        values, the sites choose one: all are trained as columns of one exchange and scored on
+        rows that sites hold out; then the best is trained on all rows.
+    holdout : float in (0, 1), default=0.2
+        With several values of ``C``, the share of rows of every class that a site holds out.
     lam : float, default=None
         If set, it replaces ``C``: by 1 / (λ · Σ weights), GADGET's λ, for the hinge losses; by
         λ / (Σ weights · (1 − θ)²), that of the ODM papers, for 'odm'.
@@ -114,14 +124,20 @@ class GossipClassifier(
         Decides which rows go where, random graphs, which rows are visited, and the faults. None
         is a fixed seed: the same data give the same model every time.
     memory_limit : int or str, default='1GiB'
-        Bytes for the state of sites and links, or a size such as '500MB'. A fit that needs more
-        raises an error.
+        Bytes for the state of sites and links, and for random features of the rows; or a size such
+        as '500MB'. A fit that needs more raises an error.
 
     Attributes
     ----------
     coef_ : array of shape (n_problems, n_features)
         Mean weights of the sites that are present at the end; one row for two classes, else one
-        row per class (each against the rest).
+        row per class (each against the rest). With a kernel, ``n_components`` columns.
+    C_ : float
+        Weight of a row of sample weight one: ``C``, or what ``lam`` stands for, or the value that
+        was chosen.
+    C_scores_ : array or None
+        With several values of ``C``, the accuracy of each on held-out rows, every site's model
+        scored on its own.
     site_coef_ : array of shape (n_problems, n_sites, n_features)
         Weights of every site; those it had last, if it is gone.
     site_intercept_ : array of shape (n_problems, n_sites)
@@ -147,7 +163,7 @@ class GossipClassifier(
     n_iter_ : int
         Largest number of rounds over the binary problems.
     n_messages_, n_bytes_ : int
-        Messages and bytes sent by all sites.
+        Messages and bytes sent by all sites, also for the choice of ``C``.
     solver_ : str
         Name of the solver.
     privacy_ : dict or None
@@ -165,10 +181,12 @@ class GossipClassifier(
     --------
     LinearSVMClassifier : The same problem with all rows in one place.
     LinearODMClassifier : The same with the margin-distribution loss.
+    RandomFeatures : The map that stands for a kernel.
 
     Notes
     -----
-    Scale the features first: the penalty treats all weights alike.
+    Scale the features first: the penalty treats all weights alike. With 'rbf' and 'laplacian',
+    ``fit_intercept=False`` converges in fewer rounds, and the intercept is not missed.
 
     The bound of the certificate comes from the sites' duals; 'gadget' and 'tracking' have none, so
     that theirs, from the margins of the mean model, is loose for the hinge.
@@ -193,6 +211,8 @@ class GossipClassifier(
     n_sites: int | None = field(default=None, kw_only=False)
     topology: Any = field(default="ring", kw_only=False)
     loss: str = "hinge"
+    C: Any = 1.0
+    holdout: float = 0.2
     solver: Any = "consensus"
     partners: str = "all"
     exchanges: int = 1
@@ -208,6 +228,8 @@ class GossipClassifier(
     topology_: Topology = field(init=False)
     mixing_time_: float = field(init=False)
     label_skew_: float = field(init=False)
+    C_: float = field(init=False)
+    C_scores_: Array | None = field(init=False)
     estimated_gap_: float = field(init=False)
     n_messages_: int = field(init=False)
     n_bytes_: int = field(init=False)
@@ -217,6 +239,8 @@ class GossipClassifier(
         "n_sites": [None, AT_LEAST_ONE],
         "topology": "no_validation",
         "loss": [StrOptions({"hinge", "squared_hinge", "odm"})],
+        "C": [POSITIVE, "array-like"],
+        "holdout": [Interval(Real, 0.0, 1.0, closed="neither")],
         "solver": [StrOptions(set(METHODS)), *METHODS.values()],
         "partners": [StrOptions({"all", "one"})],
         "exchanges": [AT_LEAST_ONE],
@@ -273,12 +297,22 @@ class GossipClassifier(
             _, training = self._training_set(X, y, sample_weight)
             seed = seed_of(self.random_state)
             placement = placed(training, sites, self.n_sites, self.topology, seed)
-            score = self._validation(training, X_val, y_val)
-            problems, rules = self._problems(placement), self._rules()
-            memory = memory_bytes(self.memory_limit)
-            rounds = iterations_allowed(self.max_iter)
-            rules.check(placement, problems.size, problems.n_problems, memory, rounds)
-            self._train(problems, placement, rules, seed, score)
+            rows, codes = self._validation_rows(training, X_val, y_val)
+            map = self._feature_map(training.X.shape[1], seed)
+            rules = self._rules()
+            self._check_network(rules, placement, map, rows)
+            if map is None:
+                names = getattr(self, "feature_names_in_", None)
+                warn_if_few_features_dominate(placement.training.X, UNEVEN_PENALTY, names)
+            else:
+                mapped = replace(placement.training, X=map._mapped(placement.training.X))
+                placement = replace(placement, training=mapped)
+                rows = None if rows is None else map._mapped(rows)
+            score = None
+            if rows is not None:
+                n_classes = len(training.classes)
+                score = Validation.in_memory(rows, codes, n_classes, self._constant)
+            self._train(placement, rules, seed, score, map)
         return self
 
     def score_sites(self: Any, X: Any, y: Any) -> Array:
@@ -297,16 +331,32 @@ class GossipClassifier(
             In the order of ``sites_``.
         """
         X = self._checked_rows(X)
+        y = np.asarray(y)
+        if y.shape != (X.shape[0],):
+            raise ValueError(f"`y` must hold {X.shape[0]} labels; got an array of {y.shape}.")
         threads = thread_count(self.n_jobs)
-        scores = []
-        for s in range(len(self.sites_)):
-            weights, intercept = self.site_coef_[:, s], self.site_intercept_[:, s]
-            predicted = self._labels(decisions_of(X, weights, intercept, threads))
-            scores.append(accuracy_score(y, predicted))
-        return np.array(scores)
+        right = np.zeros(len(self.sites_))
+        for rows, block in self._blocks(X):
+            for s in range(len(right)):
+                weights, intercept = self.site_coef_[:, s], self.site_intercept_[:, s]
+                predicted = self._labels(decisions_of(block, weights, intercept, threads))
+                right[s] += accuracy_score(y[rows], predicted, normalize=False)
+        return right / max(1, len(y))
 
     def _check_parameters(self) -> None:
         self._validate_params()
+        if self._several and self.lam is not None:
+            raise ValueError(
+                "Several values of `C` and `lam` exclude each other; `lam` is one value on another "
+                "scale."
+            )
+        if self._several:
+            checked_values(self.C)
+
+    @property
+    def _several(self) -> bool:
+        """Whether C is to be chosen."""
+        return not isinstance(self.C, Real)
 
     def _method(self) -> GossipMethod:
         method: GossipMethod = (
@@ -319,36 +369,48 @@ class GossipClassifier(
             return MarginDistribution(self.upsilon, self.theta)
         return Hinge() if self.loss == "hinge" else SquaredHinge()
 
-    def _row_weight(self, total_weight: float) -> float:
-        """Weight of a row of sample weight one."""
+    def _weight_of(self, total_weight: float) -> float:
+        """Weight of a row of sample weight one, where it is not chosen."""
         if self.lam is None:
             return float(self.C)
         if self.loss == "odm":
             return float(self.lam / (total_weight * (1.0 - self.theta) ** 2))
         return float(1.0 / (self.lam * total_weight))
 
-    def _problems(self, placement: Placement) -> LinearProblems:
+    def _problems(self, placement: Placement, C: float) -> LinearProblems:
         training = placement.training
-        names = getattr(self, "feature_names_in_", None)
-        warn_if_few_features_dominate(training.X, UNEVEN_PENALTY, names)
         codes, weights = training.codes.astype(np.int32), row_weights(self, training)
         return LinearProblems.of_blocks(
             LocalEngine(thread_count(self.n_jobs)),
             [RowBlock("sites", training.X, codes, weights)],
             len(training.classes),
-            loss_of(self, float(training.weights.sum())),
+            LossConstants.of(self._loss(), C),
             self._constant,
         )
 
-    def _validation(self, training: TrainingSet, X_val: Any, y_val: Any) -> Validation | None:
+    def _check_network(
+        self, rules: NetworkRules, placement: Placement, map: RandomFeatures | None, rows: Any
+    ) -> None:
+        """Raise if the network and mapped rows do not fit into memory, before any are mapped."""
+        X, n_classes = placement.training.X, len(placement.training.classes)
+        width = int(X.shape[1] if map is None else map.n_components)
+        rules.check(
+            placement,
+            width + bool(self._constant),
+            1 if n_classes == 2 else n_classes,
+            memory_bytes(self.memory_limit),
+            iterations_allowed(self.max_iter),
+            mapped_bytes(map, X, rows),
+        )
+
+    def _validation_rows(self, training: TrainingSet, X_val: Any, y_val: Any) -> tuple[Any, Any]:
+        """Return checked rows and codes of their labels; None without any."""
         if X_val is None and y_val is None:
-            return None
+            return None, None
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val go together; got only one of them.")
         X_val, y_val = validate_data(self, X_val, y_val, reset=False, **self._accepted())
-        codes = codes_of(y_val, training)
-        n_classes = len(training.classes)
-        return Validation.in_memory(canonical(X_val), codes, n_classes, self._constant)
+        return canonical(X_val), codes_of(y_val, training)
 
     def _rules(self) -> NetworkRules:
         return NetworkRules(
@@ -360,14 +422,14 @@ class GossipClassifier(
 
     def _train(
         self,
-        problems: LinearProblems,
         placement: Placement,
         rules: NetworkRules,
         seed: int,
         score: Validation | None,
+        map: RandomFeatures | None,
     ) -> None:
         """Run every network and keep what comes out, also after an interrupt."""
-        name, classes = type(self).__name__, placement.training.classes
+        name, training = type(self).__name__, placement.training
         with FitProgress(name, self.tol) as progress:
             budget = Budget.of(self, seed)
 
@@ -383,12 +445,36 @@ class GossipClassifier(
                 if self.verbose:
                     print(f"[{name}] binary problems: {done} of {of}")
 
+            choice = self._choice(placement, rules, budget) if self._several else None
+            C = self._weight_of(float(training.weights.sum())) if choice is None else choice.C
             history = History.of(COLUMNS, budget, listener)
-            simulate = Simulating(problems, placement, rules, score, report)
+            simulate = Simulating(self._problems(placement, C), placement, rules, score, report)
             fit = GossipFit(name, simulate, budget, history)
-            # All attributes at once: an interrupt meanwhile must not leave half of a model.
-            train(
-                fit,
-                fit.run,
-                lambda fit: self.__dict__.update({"classes_": classes, **fit.attributes()}),
+
+            def keep(fit: GossipFit) -> None:
+                found = {"classes_": training.classes, **fit.attributes()}
+                found |= {"C_": C, "C_scores_": None, "random_features_": map}
+                if choice is not None:
+                    found["C_scores_"] = choice.scores
+                    found["n_messages_"] += choice.messages
+                    found["n_bytes_"] += choice.n_bytes
+                # All attributes at once: an interrupt meanwhile must not leave half of a model.
+                self.__dict__.update(found)
+
+            train(fit, fit.run, keep)
+
+    def _choice(self, placement: Placement, rules: NetworkRules, budget: Budget) -> Choice:
+        """Have the sites choose among several values of C."""
+        values = checked_values(self.C)
+        held_out = HeldOutRows.of(placement, float(self.holdout), budget.seed)
+
+        def simulating(C: float) -> Simulating:
+            return Simulating(self._problems(held_out.part, C), held_out.part, rules)
+
+        choice = choose(values, held_out, simulating, budget)
+        if self.verbose:
+            of = ", ".join(
+                f"{C:g}: {score:.4f}" for C, score in zip(values, choice.scores, strict=True)
             )
+            print(f"[{type(self).__name__}] C={choice.C:g} has the best accuracy ({of})")
+        return choice

@@ -66,13 +66,22 @@ class NetworkRules:
     stopping: Stopping
 
     def check(
-        self, placement: Placement, size: int, n_problems: int, memory: int, rounds: int
+        self,
+        placement: Placement,
+        size: int,
+        n_problems: int,
+        memory: int,
+        rounds: int,
+        mapped: int = 0,
     ) -> None:
-        """Raise if the network does not fit into memory; warn if it will converge poorly."""
+        """Raise if the network does not fit into memory; warn if it will converge poorly.
+
+        ``mapped`` is the number of bytes that random features of the rows take.
+        """
         topology = placement.topology
         self.faults.check(topology.n_sites)
         check_directions(self.method, topology)
-        self._check_memory(topology, size, n_problems, memory)
+        self._check_memory(topology, size, n_problems, memory, mapped)
         # Components that a later site joins do no harm: no site stops before the last event.
         members = self.faults.members(topology.n_sites, rounds)
         parts = [] if members.all() else topology.parts_of(members)
@@ -100,7 +109,9 @@ class NetworkRules:
             return consensus_time(topology, float(relaxation))
         return topology.mixing_time(self.talking.weights)
 
-    def _check_memory(self, topology: Topology, size: int, n_problems: int, limit: int) -> None:
+    def _check_memory(
+        self, topology: Topology, size: int, n_problems: int, limit: int, mapped: int
+    ) -> None:
         """Raise if sites and links would need more bytes than allowed, before they are built."""
         late = self.talking.exchanges * self.faults.delay * (1.0 + self.faults.duplication)
         if self.method.name != "consensus":
@@ -111,6 +122,13 @@ class NetworkRules:
         links = len(topology.other)
         vectors = self.method.vectors * (per_link * links + PER_SITE * topology.n_sites)
         needed = 8 * size * (vectors + PER_PROBLEM * n_problems * topology.n_sites)
+        if mapped and needed + mapped > limit:
+            raise ValueError(
+                f"Random features of the rows need about {mapped / 2**30:.2g} GiB, and the sites "
+                f"and links {needed / 2**30:.2g} GiB, more than `memory_limit`, "
+                f"{limit / 2**30:.2g} GiB. Pass float32 rows if they are float64, take fewer "
+                "`n_components`, or raise `memory_limit`."
+            )
         if needed > limit:
             raise ValueError(
                 f"{topology.n_sites:,} sites and their {links // 2:,} links need about "

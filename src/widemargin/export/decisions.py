@@ -16,8 +16,10 @@ from ..core.arrays import Array
 from ..estimators.kernel_model import KernelPredictor
 from ..kernel.kernels import is_precomputed
 from ..kernel.model.prediction import fitted_kernel, level_model
+from .columns import Columns
 from .graph import Graph
 from .kernel_values import CentredVectors
+from .random_features import map_to_features
 
 
 def decide(graph: Graph, model: Any, x: str, *, single: bool) -> str:
@@ -26,6 +28,9 @@ def decide(graph: Graph, model: Any, x: str, *, single: bool) -> str:
     ``single`` allows float32 kernel values where they change no digit that matters.
     """
     if not isinstance(model, KernelPredictor):
+        map = getattr(model, "random_features_", None)
+        if map is not None:
+            x = map_to_features(graph, map, Columns(x, int(map.n_features_in_))).name
         weights = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
         return graph.affine(x, weights.T, model.intercept_)
     fitted: Any = model  # attributes are set by the fit

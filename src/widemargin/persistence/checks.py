@@ -113,8 +113,14 @@ def _check_report(estimator: Any) -> None:
 
 
 def _check_linear_weights(estimator: Any, *, may_be_sparse: bool = False) -> tuple[int, int]:
-    """Check `coef_` and `intercept_`, and return the numbers of problems and features."""
+    """Check `coef_` and `intercept_`, and return the numbers of problems and weights."""
     n_classes, n_features = check_classifier(estimator)
+    map = vars(estimator).get("random_features_")
+    if map is not None:
+        demand(hasattr(map, "random_weights_"), "random_features_", "a fitted RandomFeatures")
+        same = map.n_features_in_ == n_features
+        demand(same, "random_features_", f"a map of {n_features} features")
+        n_features = int(map.n_components)
     n_problems = 1 if n_classes == 2 else n_classes
     coef = required(estimator, "coef_")
     if may_be_sparse:
@@ -151,9 +157,22 @@ def check_multiclass_svm(estimator: Any) -> None:
     demand(share, "density_", "a number from 0 to 1")
 
 
+def _check_kernel_and_C(estimator: Any) -> None:
+    """Demand a map where there is a kernel; files of older versions have neither."""
+    map = vars(estimator).get("random_features_")
+    right = (map is None) == (estimator.kernel == "linear")
+    demand(right, "random_features_", "a map with a kernel, and None without")
+    C = vars(estimator).get("C_", 1.0)
+    demand(isinstance(C, float) and 0 < C < np.inf, "C_", "positive and finite")
+    scores = vars(estimator).get("C_scores_")
+    listed = scores is None or (isinstance(scores, np.ndarray) and scores.dtype == np.float64)
+    demand(listed and np.ndim(scores) <= 1, "C_scores_", "None or an array of numbers")
+
+
 def check_gossip(estimator: Any) -> None:
     """Check the fitted attributes of a classifier of a network."""
     n_problems, n_features = _check_linear_weights(estimator)
+    _check_kernel_and_C(estimator)
     topology = required(estimator, "topology_")
     demand(isinstance(topology, Topology), "topology_", "a topology")
     n_sites = topology.n_sites
