@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ class Observed:
 
     seconds: list[float] = field(default_factory=list)
     resident_bytes: list[int | None] = field(default_factory=list)
+    descriptors: list[int | None] = field(default_factory=list)
     rounds: list[int | None] = field(default_factory=list)
     estimated_gap: list[float | None] = field(default_factory=list)
 
@@ -67,6 +69,7 @@ class Samples:
             status, course = self._last[site.name], self._courses[site.name]
             course.seconds.append(round(self.seconds, 1))
             course.resident_bytes.append(_resident_bytes(site))
+            course.descriptors.append(_descriptors(site))
             course.rounds.append(int(status["rounds"]) if status else None)
             course.estimated_gap.append(status["estimated_gap"] if status else None)
             self._check_state(site)
@@ -161,9 +164,21 @@ def _resident_bytes(site: SiteProcess) -> int | None:
     return None
 
 
+def _descriptors(site: SiteProcess) -> int | None:
+    """Return the number of open descriptors of a process, None if it is gone."""
+    if site.process is None:
+        return None
+    try:
+        return len(os.listdir(f"/proc/{site.process.pid}/fd"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 # ----------------------------------------------------------------------------------- criteria
 
 WITHIN = 0.01
+# Descriptors that a site may have open at any time; without a limit it would be the crowd's number.
+MOST_DESCRIPTORS = 900
 # Of memory that a process may gain from its first tenth of the time to its last; allocators settle.
 GROWTH = 0.05
 GROWTH_BYTES = 4e6
@@ -174,12 +189,19 @@ ROUNDING = 1e-7
 
 def judged(report: dict[str, Any]) -> dict[str, Any]:
     """Return the criteria, what was measured of each, and whether all are met."""
+    lied_to = bool(report.get("settings", {}).get("liars"))
     criteria = {
         "no leak": no_leak(report),
+        "descriptors bounded": descriptors_bounded(report),
         "no deadlock": no_deadlock(report),
         "no site ended by itself": none_ended(report),
-        "all agreed in the end": agreed(report),
-        "models within 1 % of the pooled optimum": within(report),
+    }
+    if lied_to:
+        criteria["models within 1 point of the pooled accuracy"] = accurate(report)
+    else:
+        criteria["all agreed in the end"] = agreed(report)
+        criteria["models within 1 % of the pooled optimum"] = within(report)
+    criteria |= {
         "mass exact throughout": account_exact(report),
         "mass exact in the end": mass_exact(report),
     }
@@ -205,6 +227,18 @@ def no_leak(report: dict[str, Any]) -> dict[str, Any]:
     return {"passed": passed, "measured": shown or "too short a run, or no site was spared"}
 
 
+def descriptors_bounded(report: dict[str, Any]) -> dict[str, Any]:
+    most = {
+        name: max((each for each in course["descriptors"] if each), default=0)
+        for name, course in report["courses"].items()
+    }
+    name, largest = max(most.items(), key=lambda item: item[1])
+    shown = f"at most {largest} open ({name})"
+    if report.get("idle_connections"):
+        shown += f"; from outside: {report['idle_connections']}"
+    return {"passed": 0 < largest <= MOST_DESCRIPTORS, "measured": shown}
+
+
 def no_deadlock(report: dict[str, Any]) -> dict[str, Any]:
     name, longest = max(report["stalls_seconds"].items(), key=lambda item: item[1])
     shown = f"longest time without a round {longest:.1f} s ({name})"
@@ -227,6 +261,17 @@ def within(report: dict[str, Any]) -> dict[str, Any]:
     excess = report["final"]["excess"]
     shown = f"{100 * min(excess):.4f} to {100 * max(excess):.4f} % above"
     return {"passed": max(excess) <= WITHIN, "measured": shown}
+
+
+def accurate(report: dict[str, Any]) -> dict[str, Any]:
+    final = report["final"]
+    lost = final["pooled_accuracy"] - min(final["accuracy"])
+    excess = final["excess"]
+    shown = (
+        f"{100 * lost:.2f} points below {final['pooled_accuracy']:.4f} at most; objectives "
+        f"{100 * min(excess):.3g} to {100 * max(excess):.3g} % above"
+    )
+    return {"passed": lost <= WITHIN, "measured": shown}
 
 
 def account_exact(report: dict[str, Any]) -> dict[str, Any]:

@@ -2,69 +2,28 @@
 
 from __future__ import annotations
 
-import threading
+import errno
+import random
+import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from site_folders import free_ports
+import zmq
+from transport_ends import Ends, both_ways, until
 
-from widemargin.sites import transport
+from widemargin.sites import sockets, transport
 from widemargin.sites.config import Neighbour
-from widemargin.sites.keys import make_keys, read_secret_key
-from widemargin.sites.transport import QUEUED, Transport
-
-
-class Ends:
-    """Some ends that all know each other, unless told otherwise."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
-        self.ports = free_ports(3)
-        self.neighbours: list[Neighbour] = []
-        for k, port in enumerate(self.ports):
-            (folder / str(k)).mkdir()
-            key = make_keys(folder / str(k))
-            self.neighbours.append(Neighbour(str(k), f"tcp://127.0.0.1:{port}", key))
-        self.events: list[tuple[int, str]] = []
-
-    def open(self, k: int, *others: int, rate: float = 1e6) -> Transport:
-        def listener(event: str, **fields: Any) -> None:
-            self.events.append((k, event))
-
-        end = Transport(
-            self.neighbours[k].address,
-            public_key=self.neighbours[k].public_key,
-            secret_key=read_secret_key(self._folder / str(k)),
-            frame_bytes=2000,
-            rate_limit=rate,
-            max_memory=2**30,
-            neighbours=[self.neighbours[j] for j in others],
-            arrived=threading.Event(),
-            listener=listener,
-        )
-        self._stack.callback(end.close)
-        return end
-
-    def key(self, k: int) -> str:
-        return self.neighbours[k].public_key
+from widemargin.sites.transport import QUEUED
 
 
 @pytest.fixture
 def ends(tmp_path: Path) -> Iterator[Ends]:
     with ExitStack() as stack:
         yield Ends(tmp_path, stack)
-
-
-def until(happens: Callable[[], Any], seconds: float = 30.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := happens()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 def test_frames_carry_the_key_of_their_sender(ends: Ends) -> None:
@@ -88,7 +47,7 @@ def test_those_who_are_not_listed_any_more_are_not_heard(ends: Ends) -> None:
 def test_one_who_was_refused_at_first_gets_through_later(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "_RECONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(sockets, "RECONNECT_SECONDS", 0.5)
     one, two = ends.open(0, 1), ends.open(1, 2)
     until(lambda: (one.send(ends.key(1), b"frame"), (1, "refused") in ends.events)[1])
     two.set_neighbours([ends.neighbours[0]])
@@ -143,3 +102,131 @@ def test_a_port_in_use_is_told(ends: Ends) -> None:
     ends.neighbours[1] = Neighbour("1", ends.neighbours[0].address, ends.key(1))
     with pytest.raises(OSError, match="free port"):
         ends.open(1)
+
+
+def test_one_end_that_can_dial_is_enough(ends: Ends) -> None:
+    one, two = ends.open(0, 1, addresses=""), ends.open(1, 0, listen="")
+    both_ways(one, two, ends.key(0), ends.key(1))
+    assert one.reaches(ends.key(1))
+    assert two.reaches(ends.key(0))
+    assert one.sent(ends.key(1)) > 0
+
+
+def test_an_address_that_nobody_listens_at_is_made_up_for_by_the_other_end(ends: Ends) -> None:
+    one = ends.open(0, 1)  # where nobody listens
+    two = ends.open(1, 0, listen="")
+    both_ways(one, two, ends.key(0), ends.key(1))
+
+
+def test_a_way_back_ends_with_the_connection(ends: Ends) -> None:
+    one, two = ends.open(0, 1, addresses=""), ends.open(1, 0, listen="")
+    both_ways(one, two, ends.key(0), ends.key(1))
+    two.set_neighbours([])
+    until(lambda: (one.send(ends.key(1), b"frame"), not one.reaches(ends.key(1)))[1])
+    two.set_neighbours([ends.neighbours[0]])
+    both_ways(one, two, ends.key(0), ends.key(1))
+
+
+@pytest.mark.parametrize("host", ["[::1]", "localhost"])
+def test_ipv6_and_names(tmp_path: Path, host: str) -> None:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(socket.socket(socket.AF_INET6)).bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        ends = Ends(tmp_path, stack, host)
+        one, two = ends.open(0, 1), ends.open(1, 0)
+        both_ways(one, two, ends.key(0), ends.key(1))
+
+
+def dealer_of(ends: Ends, k: int, to: int, context: Any, **options: Any) -> zmq.Socket[bytes]:
+    """Return a connection as one end makes it, which is not made again."""
+    dealer: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+    dealer.curve_publickey, dealer.curve_secretkey = (
+        ends.key(k).encode(),
+        ends.secret(k).encode(),
+    )
+    dealer.curve_serverkey = ends.key(to).encode()
+    dealer.linger, dealer.immediate, dealer.reconnect_ivl = 0, True, -1
+    for name, value in options.items():
+        setattr(dealer, name, value)
+    dealer.connect(ends.neighbours[to].address)
+    return dealer
+
+
+def sends(dealer: zmq.Socket[bytes]) -> bool:
+    with suppress(zmq.Again):
+        dealer.send(b"frame", zmq.DONTWAIT)
+        return True
+    return False
+
+
+def test_a_key_holds_few_connections(ends: Ends) -> None:
+    one = ends.open(0, 1, 2)
+    two = ends.open(2, 0)
+    both_ways(one, two, ends.key(0), ends.key(2))
+    with zmq.Context() as context:
+        held = []
+        for _ in range(8):
+            held.append(dealer_of(ends, 1, 0, context))
+            until(lambda: sends(held[-1]))
+        until(lambda: sum(sends(each) for each in held) <= 2)
+        assert sends(held[-1])  # the newest is kept
+        both_ways(one, two, ends.key(0), ends.key(2))
+        for each in held:
+            each.close(0)
+
+
+def test_a_chosen_routing_id_gets_no_frames_of_others(ends: Ends) -> None:
+    one, two = ends.open(0, 1, 2, addresses=""), ends.open(1, 0, listen="")
+    both_ways(one, two, ends.key(0), ends.key(1))
+    with zmq.Context() as context:
+        route = one._sockets._ways[ends.key(1)].route  # libzmq chose it, and told nobody
+        thief = dealer_of(ends, 2, 0, context, routing_id=route)
+        until(lambda: sends(thief))
+        both_ways(one, two, ends.key(0), ends.key(1))
+        assert not thief.poll(200)
+        thief.close(0)
+
+
+def test_nonsense_at_the_door_is_turned_away(ends: Ends) -> None:
+    one, two = ends.open(0, 1, addresses=""), ends.open(1, 0, listen="")
+    both_ways(one, two, ends.key(0), ends.key(1))
+    rng = random.Random(0)
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
+    sound = greeting + b"\x04\xc8\x05HELLO" + rng.randbytes(194) + b"\x06" + bytes(6) + b"\x02\x00"
+    with ExitStack() as stack:
+        for k in range(150):
+            data = bytearray(sound[: rng.randrange(len(sound) + 1)] if k % 3 else rng.randbytes(k))
+            if k % 2 and data:
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            link = stack.enter_context(socket.create_connection(("127.0.0.1", ends.ports[0])))
+            with suppress(OSError):
+                link.sendall(data)
+            if k % 4 == 0:
+                link.close()
+        both_ways(one, two, ends.key(0), ends.key(1))
+        third = ends.open(2, 0)
+        one.set_neighbours([*ends.neighbours[1:]])
+        both_ways(one, third, ends.key(0), ends.key(2))
+    assert one.refused > 10
+    until(lambda: one.connections <= 4)
+
+
+def test_no_descriptor_for_a_connection_is_no_fault(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "RECONNECT_SECONDS", 0.2)
+    one = ends.open(0, 1)
+    making, failed = zmq.Context.socket, []
+
+    def failing(context: Any, kind: int, *arguments: Any, **options: Any) -> Any:
+        if kind == zmq.DEALER and len(failed) < 3:
+            failed.append(kind)
+            raise zmq.ZMQError(errno.EMFILE)
+        return making(context, kind, *arguments, **options)
+
+    monkeypatch.setattr(zmq.Context, "socket", failing)
+    until(lambda: (one.send(ends.key(1), b"frame"), len(failed) == 3)[1])
+    two = ends.open(1, 0)
+    both_ways(one, two, ends.key(0), ends.key(1))

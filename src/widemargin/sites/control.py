@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ __all__ = ["ControlError", "ControlServer", "ask", "check_not_running", "socket_
 _LONGEST_QUESTION = 65536
 _MOST_CLIENTS = 16
 _IDLE_SECONDS = 30.0
+# Seconds until the next attempt to accept a client.
+_PAUSE = 0.1
 
 Answer = dict[str, Any]
 
@@ -105,6 +108,7 @@ class ControlServer:
         self._path, self._answer = socket_path(folder), answer
         self._places = threading.Semaphore(_MOST_CLIENTS)
         self._clients: dict[socket.socket, threading.Thread] = {}
+        self._closing = False
         self._lock = _locked(Path(folder))
         self._listening = self._listen(Path(folder))
         self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
@@ -112,6 +116,7 @@ class ControlServer:
 
     def close(self) -> None:
         """Stop listening."""
+        self._closing = True
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -143,13 +148,21 @@ class ControlServer:
             try:
                 link, _ = self._listening.accept()
             except OSError:
-                return
+                if self._closing:
+                    return
+                time.sleep(_PAUSE)  # no descriptor or memory now, or gone already
+                continue
             if not self._places.acquire(blocking=False):
                 link.close()
                 continue
             thread = threading.Thread(target=self._converse, args=(link,), daemon=True)
             self._clients[link] = thread
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads now
+                self._clients.pop(link)
+                self._places.release()
+                link.close()
 
     def _converse(self, link: socket.socket) -> None:
         try:
@@ -167,7 +180,7 @@ class ControlServer:
             if not isinstance(question, dict):
                 raise ValueError("a question must be a JSON object with a `command`.")
             return {"ok": True, **self._answer(question)}
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RecursionError) as error:
             return {"ok": False, "error": str(error)}
 
 

@@ -19,17 +19,23 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "features_unscaled",
+    "crowded",
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",
+    "neighbour_out_of_limits",
     "refused",
+    "relay_failed",
     "removed_from_study",
     "row_square_unlike",
     "settings_differ",
     "state_behind",
     "state_not_saved",
     "state_set_aside",
+    "transport_failed",
     "study_refused",
+    "table_note",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}

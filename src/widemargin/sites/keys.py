@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -152,12 +153,16 @@ class TokenBucket:
 class Gate:
     """The allow-list of public keys, which libzmq queries at every handshake (ZAP).
 
-    It counts refused handshakes, and reports every unknown key once.
+    It counts refused handshakes, and reports every unknown key once. ``judge``, if set, is called
+    with the admitted key or None, and returns the address of the connection, or None if it is not
+    known: it is then refused.
     """
 
     def __init__(self, listener: Callable[..., None]) -> None:
         self.refused = 0
+        self.judge: Callable[[str | None], str | None] | None = None
         self._listener = listener
+        self._lock = threading.Lock()
         self._strangers: set[tuple[str, ...]] = set()
         self._connecting: dict[str, TokenBucket] = {}
 
@@ -173,25 +178,29 @@ class Gate:
         """Answer one query of libzmq."""
         if len(question) < 6:
             return [b"1.0", question[1] if len(question) > 1 else b"", b"500", b"", b"", b""]
-        version, number, _, address, _, mechanism, *credentials = question
+        version, number, _, place, _, mechanism, *credentials = question
         key = ""
         if mechanism == b"CURVE" and len(credentials) == 1 and len(credentials[0]) == 32:
             key = z85.encode(credentials[0]).decode()
         status, text = b"400", b"no"
         bucket = self._connecting.get(key)
-        if bucket is None:
-            self.refuse(public_key=key, address=address.decode("ascii", "replace"))
-        elif bucket.take():
-            status, text = b"200", b"ok"
-        else:
-            status, text = b"300", b"later"
+        if bucket is not None:
+            status, text = (b"200", b"ok") if bucket.take() else (b"300", b"later")
+        address: str | None = place.decode("ascii", "replace")
+        if self.judge is not None:
+            address = self.judge(key if status == b"200" else None)
+            if address is None:
+                status, text = b"400", b"no"
+        if status == b"400":
+            self.refuse(public_key=key, address=address or "unknown")
         return [version, number, status, text, key.encode() if status == b"200" else b"", b""]
 
     def refuse(self, **who: Any) -> None:
-        """Count a failed handshake, and report it the first time."""
-        self.refused += 1
+        """Count a failed handshake, and report it the first time; callable from any thread."""
         known = tuple(str(value) for value in who.values())
-        if known in self._strangers or len(self._strangers) >= MOST_STRANGERS:
-            return
-        self._strangers.add(known)
+        with self._lock:
+            self.refused += 1
+            if known in self._strangers or len(self._strangers) >= MOST_STRANGERS:
+                return
+            self._strangers.add(known)
         self._listener("refused", **who)

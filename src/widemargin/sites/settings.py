@@ -8,8 +8,11 @@ from math import isfinite
 from typing import Any
 
 from ..data import FORMATS
+from .addresses import is_listen_address, is_neighbour_address
 
 __all__ = [
+    "FROM_PREPARATION",
+    "NEIGHBOUR_ADDRESS",
     "REQUIRED",
     "SECTIONS",
     "SETTINGS",
@@ -24,6 +27,8 @@ __all__ = [
 Check = Callable[[Any], bool]
 
 REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
+# What sites with a schema agree on instead; see `preparation`.
+FROM_PREPARATION = ("total_rows", "n_features", "row_square")
 
 
 class ConfigError(ValueError):
@@ -39,7 +44,8 @@ class Neighbour:
     name : str
         Name for logs and tables.
     address : str
-        Address that it listens at, such as ``tcp://10.0.0.7:7001``.
+        Address that it listens at, such as ``tcp://10.0.0.7:7001`` or ``tcp://[fd00::7]:7001``;
+        that of a relay, ``relay://HOST:PORT``; or empty if it can only be waited for.
     public_key : str
         The contents of its ``public.key``, which identifies it, unlike name and address.
     """
@@ -77,13 +83,6 @@ def _one_of(*names: str) -> tuple[str, Check]:
     return "one of " + ", ".join(repr(n) for n in names), lambda v: v in names
 
 
-def _is_address(value: Any) -> bool:
-    if not isinstance(value, str) or not value.startswith("tcp://") or not value.isprintable():
-        return False
-    host, _, port = value.removeprefix("tcp://").rpartition(":")
-    return bool(host) and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535
-
-
 LONGEST_NAME = 64
 _NAME: tuple[str, Check] = (
     f"a name of at most {LONGEST_NAME} printable characters, without spaces at its ends",
@@ -93,9 +92,15 @@ _NAME: tuple[str, Check] = (
 )
 _TEXT: tuple[str, Check] = ("a text", lambda v: isinstance(v, str) and bool(v.strip()))
 _FLAG: tuple[str, Check] = ("true or false", lambda v: isinstance(v, bool))
-_ADDRESS: tuple[str, Check] = (
-    "an address such as 'tcp://127.0.0.1:7001', with a port from 1 to 65535",
-    _is_address,
+_LISTEN: tuple[str, Check] = (
+    "an address such as 'tcp://127.0.0.1:7001' or 'tcp://[::1]:7001', with a port from 1 to 65535, "
+    "or empty",
+    is_listen_address,
+)
+NEIGHBOUR_ADDRESS: tuple[str, Check] = (
+    "the address of one machine, 'tcp://HOST:PORT' or 'relay://HOST:PORT', with a port from 1 to "
+    "65535, or empty if the neighbour dials",
+    is_neighbour_address,
 )
 MOST_CLASSES = 1000
 _CLASSES: tuple[str, Check] = (
@@ -165,7 +170,13 @@ SECTIONS = {
 
 SETTINGS = (
     Setting("name", "", _NAME, None, "Name of this site, for logs and tables.", "plant-1"),
-    Setting("listen", "", _ADDRESS, "tcp://127.0.0.1:7001", "Where neighbours reach this site."),
+    Setting(
+        "listen",
+        "",
+        _LISTEN,
+        "tcp://127.0.0.1:7001",
+        "Where neighbours reach this site; '' for nowhere, if it dials them all.",
+    ),
     Setting(
         "metrics_port", "", _whole(0, 65535), 0, "Prometheus metrics on localhost; 0 for none."
     ),
@@ -191,6 +202,14 @@ SETTINGS = (
     Setting("n_sites", "network", _whole(1), None, "Sites in the whole network.", 4),
     Setting("total_rows", "network", _whole(1), None, "Rows of all sites together.", 10000),
     Setting("n_features", "network", _whole(1, 2**24), None, "Features of a row.", 20),
+    Setting(
+        "schema",
+        "network",
+        _TEXT,
+        None,
+        "Columns, by which sites agree on scales. Left out: by position, unscaled.",
+        "schema.json",
+    ),
     Setting("classes", "network", _CLASSES, (-1, 1), "All labels, two or more."),
     Setting(
         "diameter",
@@ -214,6 +233,13 @@ SETTINGS = (
         _number(0),
         1.0,
         "linear, poly: mean squared length of a row, roughly. Sets the pace of consensus only.",
+    ),
+    Setting(
+        "min_rows",
+        "network",
+        _whole(0),
+        50,
+        "Fewest rows of a site: what a few rows add up to gives each of them away.",
     ),
     Setting(
         "loss", "model", _one_of("hinge", "squared_hinge", "odm"), "hinge", "Loss of a margin."
@@ -284,6 +310,15 @@ SETTINGS = (
         None,
         "Longest vector that is believed. Left out: ten times what the problem allows.",
         1e6,
+    ),
+    Setting(
+        "max_travel",
+        "model",
+        _number(0),
+        None,
+        "consensus: how far a neighbour's vectors may move decisions here in an hour. Left out: "
+        "100 max(1, C)^(1/4).",
+        100.0,
     ),
     Setting("tol", "model", _number(0), 1e-3, "Relative gap at which sites are content."),
     Setting("seed", "running", _whole(0), 0, "Decides the order in which rows are visited."),

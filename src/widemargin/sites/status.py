@@ -159,14 +159,17 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
         **figures,
         "content": figures["content"] and not alone,
         "n_rows": part.local.n_rows,
+        "n_sites": config.n_sites,
+        "study": None if config.study is None else config.study.name,
+        "study_version": None if config.study is None else config.study.version,
         "n_features": config.n_features,
         "bytes_sent": transport.bytes_sent,
         "bytes_received": transport.bytes_received,
         "state_saved_seconds_ago": time.monotonic() - part.saved,
-        "links": [
-            _link(part, link, transport.dropped(key)) for key, link in part.links.by_key.items()
-        ],
+        "links": [_link(part, link, transport, key) for key, link in part.links.by_key.items()],
         "refused_keys": transport.refused,
+        "connections": transport.connections,
+        "turned_away": transport.turned_away,
         **class_figures(part.local, part.site),
         **choice_figures(part.site),
     }
@@ -189,19 +192,25 @@ def _figures(site: AnySite, n_sites: int) -> dict[str, Any]:
     }
 
 
-def _link(part: Participant, link: Link, dropped: int) -> dict[str, Any]:
+def _link(part: Participant, link: Link, transport: Transport, key: str) -> dict[str, Any]:
+    dropped, now = transport.dropped(key), time.monotonic()
     _, _, silent, _, _, distance, suspicion = part.site.links()[link.slot]
-    ago = None if link.last_heard is None else time.monotonic() - link.last_heard
+    ago = None if link.last_heard is None else now - link.last_heard
+    # It is not enough to hear the neighbour: it must hear this site, too.
+    lately = now - 3.0 - 3.0 * part.config.heartbeat
+    answers = link.last_answered is not None and link.last_answered > lately
     norm = float(np.linalg.norm(part.site.model()))
     return {
         "name": link.neighbour.name,
         "address": link.neighbour.address,
-        "connected": ago is not None and ago < 3.0 + 3.0 * part.config.heartbeat,
+        "connected": answers and transport.reaches(key),
         "silent": int(silent),
-        "sent": link.sent,
+        "sent": transport.sent(key),
         "received": link.received,
         "rejected": link.rejected + dropped,
         "reasons": {**link.reasons, **({"rate": dropped} if dropped else {})},
+        "out_of_limits": link.out_of_limits,
+        "travel_left": None if link.journeys is None else link.journeys.left,
         "distance": finite(distance / norm) if norm > 0 else None,
         "suspicion": finite(suspicion),
         "epoch": link.epoch,
@@ -241,13 +250,32 @@ SITE = (
         "Seconds since the state was saved.",
     ),
     _Metric("refused_keys_total", "refused_keys", "counter", "Connections of unknown keys."),
+    _Metric("connections", "connections", "gauge", "Connections from outside."),
+    _Metric(
+        "turned_away_total",
+        "turned_away",
+        "counter",
+        "Connections closed for lack of room, or of a handshake in time.",
+    ),
 )
 LINK = (
-    _Metric("link_connected", "connected", "gauge", "1 if the neighbour is heard."),
+    _Metric("link_connected", "connected", "gauge", "1 if both ends hear each other."),
     _Metric("link_silent_exchanges", "silent", "gauge", "Exchanges since it was last heard."),
     _Metric("link_sent_total", "sent", "counter", "Messages sent to the neighbour."),
     _Metric("link_received_total", "received", "counter", "Messages taken from the neighbour."),
     _Metric("link_rejected_total", "rejected", "counter", "Messages of the neighbour thrown away."),
+    _Metric(
+        "link_out_of_limits_total",
+        "out_of_limits",
+        "counter",
+        "Messages of the neighbour that no sound site sends.",
+    ),
+    _Metric(
+        "link_travel_left",
+        "travel_left",
+        "gauge",
+        "How far the neighbour's vectors may still move this site's decisions.",
+    ),
     _Metric("link_distance", "distance", "gauge", "How far the neighbour's model is, relatively."),
     _Metric("link_suspicion", "suspicion", "gauge", "How hard it pulls; more than 1 is much."),
     _Metric(

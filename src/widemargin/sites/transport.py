@@ -1,55 +1,36 @@
 """Transport of frames between sites: ZeroMQ with CURVE, and bounded queues everywhere.
 
-A site receives through one ROUTER, from the keys on its allow-list, and sends through one DEALER
-per neighbour, which must prove to own its public key. The sender of a frame is known by the key of
-its connection, never by the contents. Any frame may be dropped silently, here or by libzmq:
-messages acknowledge each other.
+Frames go both ways over every connection, so that a link works if one end can dial the other: at
+its `Door`, or through a relay where neither can. Both ends prove to own their keys: the one that
+dials to the allow-list of the other, and the other to the one that dials. The sender of a frame is
+known by the key of its connection, never by the contents. Any frame may be dropped silently, here
+or by libzmq: messages acknowledge each other.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from pathlib import Path
 
-import zmq
-from zmq.utils.monitor import parse_monitor_message
-
+from .addresses import RELAY
 from .config import Neighbour
-from .keys import DOMAIN, ENDPOINT, Gate, TokenBucket
+from .descriptors import connections_allowed
+from .door import Door
+from .keys import Gate
+from .peers import QUEUED, Peers
+from .relay_link import RelayLinks
+from .sockets import Sockets
+from .streams import LoopThread
 
 __all__ = ["QUEUED", "Transport"]
 
-# Length of each queue of frames to or from a neighbour, in libzmq and here. Older frames are
-# dropped, since later ones contain them.
-QUEUED = 4
-# Seconds of the window in which the number of frames read is limited.
-_WINDOW = 0.1
-# Smallest limit of a frame, which handshakes need.
-_LEAST_FRAME = 1024
-# Seconds without a connection after which a new one is opened.
-_RECONNECT_SECONDS = 5.0
-_POLL_MILLISECONDS = 200
-_HANDSHAKE_MILLISECONDS = 5000
-_HEARTBEAT_MILLISECONDS = 2000
-
-
-@dataclass
-class _Inbox:
-    frames: deque[bytes]
-    bucket: TokenBucket
-    dropped: int = 0
-
-
-@dataclass
-class _Sender:
-    neighbour: Neighbour
-    socket: zmq.Socket[bytes]
-    since: float = field(default_factory=time.monotonic)  # time of the last frame
-    reported: bool = False  # whether this was reported
+# Longest path of a Unix socket that all systems take.
+_LONGEST_PATH = 100
 
 
 class Transport:
@@ -57,6 +38,8 @@ class Transport:
 
     Parameters
     ----------
+    listen : str
+        Address of the site; empty if nobody can dial it.
     frame_bytes : int
         Size of the largest frame; a connection that sends a larger one is closed.
     rate_limit : float
@@ -66,7 +49,14 @@ class Transport:
     arrived : threading.Event
         Set when there are frames to :meth:`take`.
     listener : callable
-        Called with events, also from another thread.
+        Called with events, also from other threads.
+    folder : Path, optional
+        Folder of the site, for sockets and the token for relays.
+
+    Raises
+    ------
+    OSError
+        If it cannot listen there, or the process may have too few file descriptors.
     """
 
     def __init__(
@@ -81,94 +71,100 @@ class Transport:
         neighbours: Sequence[Neighbour],
         arrived: threading.Event,
         listener: Callable[..., None],
+        folder: Path | None = None,
     ) -> None:
-        self._arrived = arrived
-        self.bytes_sent = self.bytes_received = 0
+        self._arrived, self._listener = arrived, listener
         self._keys = (public_key.encode(), secret_key.encode())
-        self._listen, self._frame_bytes, self._rate = listen, frame_bytes, rate_limit
+        self._frame_bytes, self._rate = frame_bytes, rate_limit
         self._most_memory = resident_bytes() + max_memory
-        self._gate = Gate(listener)
-        self._inboxes: dict[str, _Inbox] = {}
-        self._lock = threading.Lock()
-        self._senders: dict[str, _Sender] = {}
-        self._listener = listener
-        self._open(neighbours)
-
-    def _open(self, neighbours: Sequence[Neighbour]) -> None:
-        self._ended = threading.Event()
-        self._context = zmq.Context()
-        self._answering: zmq.Socket[bytes] = self._context.socket(zmq.REP)
-        self._answering.bind(ENDPOINT)
+        self._bytes_before = (0, 0)  # through sockets that are closed
+        self._peers, self._gate = Peers(rate_limit), Gate(listener)
+        most = connections_allowed(len(neighbours))
+        self._place = _private_place(folder)
+        self._loop = LoopThread("door")
+        try:
+            self._door = Door(
+                listen,
+                self._inside,
+                self._loop,
+                most=most,
+                refuse=self._gate.refuse,
+                listener=listener,
+            )
+            self._relays = RelayLinks(
+                self._loop, self._door, self._place, public_key, folder, listener
+            )
+        except BaseException:
+            self._loop.close()
+            shutil.rmtree(self._place, ignore_errors=True)
+            raise
+        self._gate.judge = self._door.judge
         # Before anyone can connect: a refused neighbour does not retry for a while.
         self.set_neighbours(neighbours)
-        try:
-            self._receiving = self._router()
-        except zmq.ZMQError as error:
-            self._context.destroy(0)
-            raise OSError(
-                f"cannot listen at {self._listen}: {error}. Set `listen` to an address of this "
-                "machine and a free port."
-            ) from None
-        self._watching = self._receiving.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-        )
-        self._thread = threading.Thread(target=self._receive, name="transport", daemon=True)
-        self._thread.start()
+        self._sockets = self._opened()
+
+    @property
+    def bytes_sent(self) -> int:
+        """Number of bytes of frames sent."""
+        return self._bytes_before[0] + self._sockets.bytes_sent
+
+    @property
+    def bytes_received(self) -> int:
+        """Number of bytes of frames received."""
+        return self._bytes_before[1] + self._sockets.bytes_received
 
     @property
     def refused(self) -> int:
         """Number of handshakes of unknown keys."""
         return self._gate.refused
 
+    @property
+    def connections(self) -> int:
+        """Number of connections from outside."""
+        return self._door.connections
+
+    @property
+    def turned_away(self) -> int:
+        """Number of connections closed for lack of room, or of a handshake in time."""
+        return self._door.turned_away
+
     def set_neighbours(self, neighbours: Sequence[Neighbour]) -> None:
         """Exchange frames with these neighbours only, from now on."""
-        wanted = {each.public_key: each for each in neighbours}
-        for key, sender in list(self._senders.items()):
-            if key not in wanted or wanted[key].address != sender.neighbour.address:
-                self._senders.pop(key).socket.close(0)
-        for key in wanted.keys() - self._senders.keys():
-            self._senders[key] = _Sender(wanted[key], self._dealer(wanted[key]))
-        with self._lock:
-            self._gate.admit(wanted)
-            self._inboxes = {
-                key: self._inboxes.get(key)
-                or _Inbox(deque(maxlen=QUEUED), TokenBucket(self._rate, max(2.0, self._rate)))
-                for key in wanted
-            }
+        gone = self._peers.set(neighbours)
+        self._gate.admit(self._peers.by_key)
+        self._relays.set_neighbours(neighbours)
+        with suppress(OSError):  # no more than before
+            self._door.allow(connections_allowed(len(neighbours)))
+        if gone:
+            self._door.drop(gone)
 
     def send(self, key: str, frame: bytes) -> bool:
-        """Send a frame unless it would have to wait; return whether it was sent."""
-        sender, now = self._senders[key], time.monotonic()
-        try:
-            sender.socket.send(frame, zmq.DONTWAIT)
-        except zmq.Again:
-            if now - sender.since > _RECONNECT_SECONDS:
-                if not sender.reported:
-                    self._listener("unreachable", neighbour=sender.neighbour.name)
-                # libzmq never retries after a refusal, but the neighbour may accept now.
-                sender.socket.close(0)
-                self._senders[key] = _Sender(
-                    sender.neighbour, self._dealer(sender.neighbour), now, reported=True
-                )
-            return False
-        if sender.reported:
-            self._listener("reachable", neighbour=sender.neighbour.name)
-        sender.since, sender.reported = now, False
-        self.bytes_sent += len(frame)
-        return True
+        """Leave a frame to be sent at once; return whether the last one to this neighbour was.
+
+        A frame that would have to wait is dropped.
+        """
+        reached = self._peers.leave(key, frame)
+        self._sockets.wake()
+        return reached
 
     def take(self) -> list[tuple[str, bytes]]:
         """Return the received frames, each with the key of its sender."""
-        with self._lock:
-            taken = [(key, frame) for key, box in self._inboxes.items() for frame in box.frames]
-            for box in self._inboxes.values():
-                box.frames.clear()
-        return taken
+        return self._peers.take()
 
     def dropped(self, key: str) -> int:
         """Return the number of a neighbour's frames beyond its rate limit."""
-        box = self._inboxes.get(key)
-        return 0 if box is None else box.dropped
+        peer = self._peers.by_key.get(key)
+        return 0 if peer is None else peer.dropped
+
+    def sent(self, key: str) -> int:
+        """Return the number of frames sent to a neighbour."""
+        peer = self._peers.by_key.get(key)
+        return 0 if peer is None else peer.sent
+
+    def reaches(self, key: str) -> bool:
+        """Return whether the last frame to a neighbour could be sent."""
+        peer = self._peers.by_key.get(key)
+        return peer is not None and peer.reached
 
     def check_memory(self) -> None:
         """Close and reopen all connections if the process has grown too much.
@@ -179,101 +175,60 @@ class Transport:
         if resident_bytes() <= self._most_memory:
             return
         self._listener("memory_exceeded", bytes=resident_bytes(), limit=self._most_memory)
-        neighbours = [sender.neighbour for sender in self._senders.values()]
-        self.close()
-        self._open(neighbours)
+        self._bytes_before = self.bytes_sent, self.bytes_received
+        self._sockets.close()
+        self._door.drop()
+        self._sockets = self._opened()
         # Memory that is not returned to the system is not to be taken for another attack.
         self._most_memory = max(self._most_memory, resident_bytes() + self._frame_bytes)
 
     def close(self) -> None:
         """Close all connections and drop all queues."""
-        self._ended.set()
-        self._thread.join()
-        for sender in self._senders.values():
-            sender.socket.close(0)
-        self._senders.clear()
-        self._context.destroy(0)
-
-    def _router(self) -> zmq.Socket[bytes]:
-        router: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
-        router.curve_server = True
-        router.curve_secretkey = self._keys[1]
-        router.zap_domain = DOMAIN
-        router.rcvhwm = QUEUED
-        router.maxmsgsize = max(self._frame_bytes, _LEAST_FRAME)
-        router.handshake_ivl = _HANDSHAKE_MILLISECONDS
-        _keep_alive(router)
-        try:
-            router.bind(self._listen)
-        except zmq.ZMQError:
-            router.close(0)
-            raise
-        return router
-
-    def _dealer(self, neighbour: Neighbour) -> zmq.Socket[bytes]:
-        dealer: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
-        dealer.curve_serverkey = neighbour.public_key.encode()
-        dealer.curve_publickey, dealer.curve_secretkey = self._keys
-        dealer.sndhwm = QUEUED
-        dealer.immediate = True  # no queue for a neighbour that is down
-        dealer.rcvhwm, dealer.maxmsgsize = 1, _LEAST_FRAME  # nothing is read here
-        dealer.reconnect_ivl, dealer.reconnect_ivl_max = 100, 2000
-        dealer.handshake_ivl = _HANDSHAKE_MILLISECONDS
-        dealer.linger = 0
-        _keep_alive(dealer)
-        dealer.connect(neighbour.address)
-        return dealer
-
-    def _receive(self) -> None:
-        """Answer libzmq and receive frames until closed; runs in its own thread."""
-        poller = zmq.Poller()
-        for each in (self._answering, self._receiving, self._watching):
-            poller.register(each, zmq.POLLIN)
-        began, count = time.monotonic(), 0
-        while not self._ended.is_set():
-            now = time.monotonic()
-            if now - began > _WINDOW:
-                began, count = now, 0
-            # Excess frames wait at their senders. libzmq alternates between connections, so a
-            # neighbour that sends too much slows down only itself.
-            crowded = count >= self._budget
-            poller.modify(self._receiving, 0 if crowded else zmq.POLLIN)
-            ready = dict(poller.poll(int(_WINDOW * 1000) if crowded else _POLL_MILLISECONDS))
-            if self._answering in ready:
-                self._answering.send_multipart(self._gate.answer(self._answering.recv_multipart()))
-            if self._watching in ready:
-                event = parse_monitor_message(self._watching.recv_multipart())
-                self._gate.refuse(handshake="no or wrong keys", code=int(event["value"]))
-            if self._receiving in ready:
-                self._receive_one()
-                count += 1
-        self._receiving.disable_monitor()
-        for each in (self._watching, self._receiving, self._answering):
-            each.close(0)
+        self._relays.close()
+        self._door.close()
+        self._sockets.close()
+        self._loop.close()
+        shutil.rmtree(self._place, ignore_errors=True)
 
     @property
-    def _budget(self) -> float:
-        return 10.0 + 2.0 * self._rate * len(self._inboxes) * _WINDOW
+    def _inside(self) -> str:
+        return str(self._place / "libzmq")
 
-    def _receive_one(self) -> None:
-        parts = self._receiving.recv_multipart(copy=False)
-        key = str(parts[-1].get("User-Id"))
-        with self._lock:
-            box = self._inboxes.get(key)
-            if box is None or len(parts) != 2:
-                return  # no neighbour any more, or not one part
-            if not box.bucket.take():
-                box.dropped += 1
-                return
-            self.bytes_received += len(parts[1])
-            box.frames.append(parts[1].bytes)
-        self._arrived.set()
+    def _opened(self) -> Sockets:
+        return Sockets(
+            self._keys,
+            self._inside,
+            peers=self._peers,
+            gate=self._gate,
+            frame_bytes=self._frame_bytes,
+            rate=self._rate,
+            endpoint=self._endpoint,
+            received=self._arrived.set,
+            listener=self._listener,
+        )
+
+    def _endpoint(self, key: str) -> str:
+        """Return where libzmq dials a neighbour; empty if the neighbour dials."""
+        peer = self._peers.by_key.get(key)
+        address = "" if peer is None else peer.neighbour.address
+        return self._relays.endpoint(key) if address.startswith(f"{RELAY}:") else address
 
 
-def _keep_alive(socket: zmq.Socket[bytes]) -> None:
-    """Detect connections that are cut silently."""
-    socket.heartbeat_ivl = _HEARTBEAT_MILLISECONDS
-    socket.heartbeat_timeout = 3 * _HEARTBEAT_MILLISECONDS
+def _private_place(folder: Path | None) -> Path:
+    """Return a new folder for sockets, which no other user can enter.
+
+    It is in the folder of the site, where a killed process leaves nothing behind for long, unless
+    paths there are too long for sockets.
+    """
+    if folder is not None and len(os.fsencode(folder)) < _LONGEST_PATH - 20:
+        place = folder / ".sockets"
+        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):
+            place.mkdir(mode=0o700)
+            return place
+    parent = tempfile.gettempdir()
+    short = len(os.fsencode(parent)) < _LONGEST_PATH - 40
+    return Path(tempfile.mkdtemp(prefix="widemargin-", dir=parent if short else "/tmp"))
 
 
 def resident_bytes() -> int:
