@@ -1,13 +1,18 @@
-"""An hour of a real network whose sites are killed again and again.
+r"""An hour of a real network whose sites are killed again and again.
 
     python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30
+    python -m benchmarks.sites.soak --sites 10 --minutes 60 --kill-every 30 --classes 3 \
+        --kernel rbf --components 200 --liars 1 --idle 2000
 
 Every site is a process as ``widemargin site run`` runs it, with keys of its own, talking over CURVE
 on 127.0.0.1. One of them, drawn at random, is killed (SIGKILL) at every interval and started again
 after some seconds. The last ``--spare`` sites are never killed, so that a slow leak has the whole
-time to show. ``--idle-connections`` are held to the sites by an outsider. In the end all are left
-alone until they agree, every model is compared with the optimum of all rows, all are stopped, and
-the mass in their states is added up.
+time to show. In the end all are left alone until they agree, every model is compared with the
+optimum of all rows, all are stopped, and the mass in their states is added up.
+
+``--liars`` of the first sites are liars (`benchmarks.sites.liar`), which are never killed; then
+sites cannot agree, and the models of the others are judged by their accuracy. ``--idle``
+connections from outside say nothing and are held.
 
 Rows are generated, or those of ``--data NAME`` (see benchmarks/race/data.py). Writes a report as
 JSON, prints a summary, and ends with exit code 1 if a criterion is not met.
@@ -17,23 +22,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from widemargin import RandomFeatures
 from widemargin.gossip import graph_of
-from widemargin.sites.addresses import parse_address
 from widemargin.sites.config import read_config
 from widemargin.sites.demo import PooledProblem, dealt_out, generated
 from widemargin.sites.fleet import LocalFleet, SiteProcess
 
-from .outsiders import IdleConnections
 from .soak_report import Samples, judged
 
 LAM = 1e-3
@@ -41,6 +49,7 @@ TOL = 2e-3
 SECONDS_BETWEEN_SAMPLES = 5.0
 SHORTEST_DOWN, LONGEST_DOWN = 1.0, 10.0
 MINUTES_TO_AGREE = 10.0
+MINUTES_BESIDE_LIARS = 2.0
 
 
 def main() -> int:
@@ -61,15 +70,20 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--kill-every", type=float, default=30.0, help="seconds")
     parser.add_argument("--spare", type=int, default=2, help="sites that are never killed")
-    parser.add_argument("--idle-connections", type=int, default=0, help="held by an outsider")
     parser.add_argument("--rows", type=int, default=20_000, help="of all sites, if generated")
     parser.add_argument("--data", help="name of a data set in WIDEMARGIN_DATA")
+    parser.add_argument("--classes", type=int, default=2, help="if rows are generated")
+    parser.add_argument("--kernel", choices=("linear", "rbf", "laplacian"), default="linear")
+    parser.add_argument("--components", type=int, default=200, help="random features of a kernel")
+    parser.add_argument("--gamma", type=float, default=0.05)
+    parser.add_argument("--liars", type=int, default=0, help="sites that lie about their models")
+    parser.add_argument("--idle", type=int, default=0, help="connections from outside")
     parser.add_argument("--round-interval", type=float, default=0.1, help="seconds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="of the sites, kept; temporary if left out")
     parser.add_argument("--output", type=Path, default=Path("soak.json"))
     options = parser.parse_args()
-    if not 0 <= options.spare < options.sites:
+    if not 0 <= options.spare < options.sites - options.liars:
         parser.error(f"--spare must leave a site to kill; got {options.spare} of {options.sites}.")
     if options.folder is not None:
         options.folder.mkdir(parents=True)
@@ -78,7 +92,8 @@ def parsed() -> argparse.Namespace:
 
 def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     X, y = rows_of(options)
-    problem = PooledProblem(X, y, LAM)
+    features = features_of(options, X)
+    problem = PooledProblem(X if features is None else features.transform(X), y, LAM)
     optimum = problem.solved()
     degree = min(4, options.sites - 1)
     topology = graph_of(("random_regular", {"degree": degree}), options.sites, options.seed)
@@ -90,22 +105,24 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "heartbeat": options.round_interval,  # no rest once all are content
         "sync": False,
     }
+    if features is not None:
+        settings |= {"kernel": options.kernel, "gamma": options.gamma}
+        settings |= {"n_components": options.components, "feature_seed": options.seed}
     parts = [(X[here], y[here]) for here in dealt_out(X, y, options.sites)]
-    with LocalFleet(folder, parts, topology, settings) as fleet:
+    with LocalFleet(folder, parts, topology, settings) as fleet, crowd(fleet, options) as outside:
         samples = Samples(fleet)
-        for site in fleet.sites:
-            fleet.start(site)
-        ports = [parse_address(read_config(site.folder).listen).port for site in fleet.sites]
-        with IdleConnections(ports, options.idle_connections) as outsider:
-            kills = disturbed(fleet, samples, options)
-        agreed_after = left_in_peace(fleet, samples)
-        models = [fleet.model(site) for site in fleet.sites]
+        for k, site in enumerate(fleet.sites):
+            start_liar(site) if k < options.liars else fleet.start(site)
+        kills = disturbed(fleet, samples, options)
+        agreed_after = left_in_peace(fleet, samples, liars=options.liars)
+        models = [fleet.model(site) for site in fleet.sites[options.liars :]]
         final = {
             "agreed_after_seconds": agreed_after,
-            "excess": [problem.excess(model, optimum) for model in models],
+            "excess": [problem.excess(classifier_in(model), optimum) for model in models],
             "accuracy": [float(model.score(X, y)) for model in models],
-            "pooled_accuracy": float(optimum.score(X, y)),
+            "pooled_accuracy": float(optimum.score(problem.X, y)),
         }
+        idle = None if outside is None else last_line(outside)
         fleet.stop()
         final["mass"] = samples.mass_in_states()
     report = {
@@ -113,7 +130,7 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "rows": len(y),
         "features": X.shape[1],
         "kills": kills,
-        "idle_connections_opened": outsider.opened,
+        "idle_connections": idle,
         "final": final,
         **samples.report(),
     }
@@ -122,7 +139,7 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def rows_of(options: argparse.Namespace) -> tuple[Any, Any]:
     if options.data is None:
-        return generated(options.rows, options.seed)
+        return generated(options.rows, options.seed, options.classes)
     from benchmarks.race.data import load
 
     data = load(options.data)
@@ -130,12 +147,76 @@ def rows_of(options: argparse.Namespace) -> tuple[Any, Any]:
     return np.asarray(X, dtype=np.float64), data.y
 
 
+def features_of(options: argparse.Namespace, X: Any) -> RandomFeatures | None:
+    """Return the map that sites draw from the settings."""
+    if options.kernel == "linear":
+        return None
+    return RandomFeatures(
+        options.kernel,
+        n_components=options.components,
+        gamma=options.gamma,
+        random_state=options.seed,
+    ).fit(X[:1])
+
+
+def classifier_in(model: Any) -> Any:
+    """Return the classifier at the end of a pipeline."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def start_liar(site: SiteProcess) -> None:
+    command = [sys.executable, "-m", "benchmarks.sites.liar"]
+    command += ["--config", str(site.folder / "site.toml")]
+    with open(site.folder / "output.txt", "ab") as output:
+        site.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+
+
+@contextmanager
+def crowd(fleet: LocalFleet, options: argparse.Namespace) -> Iterator[subprocess.Popen[str] | None]:
+    """Hold idle connections to all sites while they run."""
+    if not options.idle:
+        yield None
+        return
+    addresses = [read_config(site.folder).listen for site in fleet.sites]
+    command = [sys.executable, "-m", "benchmarks.sites.idle_connections"]
+    command += ["--count", str(options.idle), *addresses]
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, text=True
+        )
+        process.output = output  # type: ignore[attr-defined]
+        try:
+            yield process
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def last_line(process: Any) -> str:
+    """Return what the holder of idle connections printed last."""
+    process.output.seek(0)
+    lines = process.output.read().strip().splitlines()
+    return str(lines[-1]) if lines else "nothing was printed"
+
+
 def disturbed(
     fleet: LocalFleet, samples: Samples, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Kill and restart sites until the time is over; return what was killed when."""
     draw = random.Random(options.seed)
-    victims = fleet.sites[: options.sites - options.spare]
+    victims = fleet.sites[options.liars : options.sites - options.spare]
     kills: list[dict[str, Any]] = []
     down: dict[str, tuple[float, SiteProcess]] = {}
     end = 60.0 * options.minutes
@@ -166,10 +247,14 @@ def disturbed(
     return kills
 
 
-def left_in_peace(fleet: LocalFleet, samples: Samples) -> float | None:
-    """Wait until all sites agree; return how long that took, None if they did not."""
+def left_in_peace(fleet: LocalFleet, samples: Samples, *, liars: int) -> float | None:
+    """Wait until all sites agree; return how long that took, None if they did not.
+
+    Beside liars, which do not let them agree, wait for a shorter time.
+    """
     began = samples.seconds
-    while samples.seconds < began + 60.0 * MINUTES_TO_AGREE:
+    minutes = MINUTES_BESIDE_LIARS if liars else MINUTES_TO_AGREE
+    while samples.seconds < began + 60.0 * minutes:
         time.sleep(1.0)
         statuses = samples.take(expected_down=set())
         if all(status and status["agreed"] for status in statuses.values()):

@@ -166,8 +166,10 @@ def _resident_bytes(site: SiteProcess) -> int | None:
 
 def _descriptors(site: SiteProcess) -> int | None:
     """Return the number of open descriptors of a process, None if it is gone."""
+    if site.process is None:
+        return None
     try:
-        return None if site.process is None else len(os.listdir(f"/proc/{site.process.pid}/fd"))
+        return len(os.listdir(f"/proc/{site.process.pid}/fd"))
     except (FileNotFoundError, ProcessLookupError):
         return None
 
@@ -175,25 +177,31 @@ def _descriptors(site: SiteProcess) -> int | None:
 # ----------------------------------------------------------------------------------- criteria
 
 WITHIN = 0.01
+# Descriptors that a site may have open at any time; without a limit it would be the crowd's number.
+MOST_DESCRIPTORS = 900
 # Of memory that a process may gain from its first tenth of the time to its last; allocators settle.
 GROWTH = 0.05
 GROWTH_BYTES = 4e6
 LONGEST_STALL = 30.0
-# Those of 512 connections from outside, and what a site has beside.
-MOST_DESCRIPTORS = 1800
 # What rounding may add up to in an hour of running sums; a message that is lost is some tenths.
 ROUNDING = 1e-7
 
 
 def judged(report: dict[str, Any]) -> dict[str, Any]:
     """Return the criteria, what was measured of each, and whether all are met."""
+    lied_to = bool(report.get("settings", {}).get("liars"))
     criteria = {
         "no leak": no_leak(report),
         "descriptors bounded": descriptors_bounded(report),
         "no deadlock": no_deadlock(report),
         "no site ended by itself": none_ended(report),
-        "all agreed in the end": agreed(report),
-        "models within 1 % of the pooled optimum": within(report),
+    }
+    if lied_to:
+        criteria["models within 1 point of the pooled accuracy"] = accurate(report)
+    else:
+        criteria["all agreed in the end"] = agreed(report)
+        criteria["models within 1 % of the pooled optimum"] = within(report)
+    criteria |= {
         "mass exact throughout": account_exact(report),
         "mass exact in the end": mass_exact(report),
     }
@@ -220,9 +228,15 @@ def no_leak(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def descriptors_bounded(report: dict[str, Any]) -> dict[str, Any]:
-    """Compare the descriptors of all processes with the bound."""
-    most = max(n or 0 for each in report["courses"].values() for n in each["descriptors"])
-    return {"passed": most <= MOST_DESCRIPTORS, "measured": f"{most} at most"}
+    most = {
+        name: max((each for each in course["descriptors"] if each), default=0)
+        for name, course in report["courses"].items()
+    }
+    name, largest = max(most.items(), key=lambda item: item[1])
+    shown = f"at most {largest} open ({name})"
+    if report.get("idle_connections"):
+        shown += f"; from outside: {report['idle_connections']}"
+    return {"passed": 0 < largest <= MOST_DESCRIPTORS, "measured": shown}
 
 
 def no_deadlock(report: dict[str, Any]) -> dict[str, Any]:
@@ -247,6 +261,17 @@ def within(report: dict[str, Any]) -> dict[str, Any]:
     excess = report["final"]["excess"]
     shown = f"{100 * min(excess):.4f} to {100 * max(excess):.4f} % above"
     return {"passed": max(excess) <= WITHIN, "measured": shown}
+
+
+def accurate(report: dict[str, Any]) -> dict[str, Any]:
+    final = report["final"]
+    lost = final["pooled_accuracy"] - min(final["accuracy"])
+    excess = final["excess"]
+    shown = (
+        f"{100 * lost:.2f} points below {final['pooled_accuracy']:.4f} at most; objectives "
+        f"{100 * min(excess):.3g} to {100 * max(excess):.3g} % above"
+    )
+    return {"passed": lost <= WITHIN, "measured": shown}
 
 
 def account_exact(report: dict[str, Any]) -> dict[str, Any]:

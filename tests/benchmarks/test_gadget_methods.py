@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.papers.gadget import stepped, trained
+from benchmarks.papers.gadget import ours, stepped, trained
 from benchmarks.papers.gadget.problem import divided, even_sites, skewed_sites
 from benchmarks.papers.gadget.stepping import NormRule
 
@@ -101,37 +101,27 @@ def test_pegasos_finds_the_optimum(problem):
 def test_sparse_and_dense_rows_take_the_same_steps(problem):
     sparse = replace(problem, X=sp.csr_matrix(problem.X), X_test=sp.csr_matrix(problem.X_test))
     for batch in (1, 7, None):
-        ends = [
-            stepped.gadget(each, batch=batch, max_rounds=40).models for each in (problem, sparse)
-        ]
+        ends = [ours.printed(each, batch=batch, max_rounds=40).models for each in (problem, sparse)]
         assert ends[0] == pytest.approx(ends[1])
 
 
 def test_projection_keeps_models_in_the_ball(problem):
     settings = {"rule": NormRule(0.0), "max_rounds": 1}
     radius = 1.0 / np.sqrt(problem.lam)
-    free, held = (
-        stepped.gadget(problem, project=each, **settings).models for each in (False, True)
-    )
+    free, held = (ours.printed(problem, project=each, **settings).models for each in (False, True))
     assert np.linalg.norm(free, axis=1).max() > radius
     assert np.linalg.norm(held, axis=1).max() <= radius * (1 + 1e-12)
 
 
-def test_push_sum_averages_and_counts(problem):
-    models = np.random.default_rng(0).normal(size=(SITES, problem.size))
-    once = stepped.PushSum(problem, 1, 0)
-    mixed = once.mix(models)
-    assert once.mix(np.ones((SITES, problem.size))) == pytest.approx(1.0)
-    assert mixed.min() >= models.min()
-    assert mixed.max() <= models.max()
-    assert once.messages == 2 * SITES
-    assert once.bytes_sent == 2 * SITES * (32 + (problem.size + 1) * 8)
-    often = stepped.PushSum(problem, 400, 0).mix(models)
-    assert often == pytest.approx(np.tile(models.mean(axis=0), (SITES, 1)))
+def test_gadget_as_printed_counts_a_sum_and_a_weight(problem):
+    outcome = ours.printed(problem, exchanges=2, rule=NormRule(0.0), max_rounds=3)
+    assert outcome.messages == 3 * 2 * SITES
+    assert outcome.bytes_sent == 3 * 2 * SITES * (32 + (problem.size + 1) * 8)
+    assert not outcome.stopped
 
 
 def test_gadget_stops_by_the_rule_and_is_near_the_optimum(problem):
-    outcome = stepped.gadget(problem, batch=None, max_rounds=50_000)
+    outcome = ours.printed(problem, batch=None, max_rounds=50_000)
     assert outcome.stopped
     assert max(outcome.facts["first"]) == outcome.rounds
     optimum = problem.objective(trained.pooled(problem).models)[0]

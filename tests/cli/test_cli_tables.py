@@ -262,6 +262,19 @@ class TestPredict:
             best = max(("<=50K", ">50K"), key=lambda name: float(row[f"probability_{name}"]))
             assert best == row["prediction"]
 
+    def test_kept_columns(self, run, model, tables):  # noqa: F811
+        options = ("--keep", "customer_id", "--keep", "job")
+        _, out, _ = run("predict", model, "test.csv", *options)
+        rows = list(csv.DictReader(io.StringIO(out)))
+        assert list(rows[0]) == ["customer_id", "job", "prediction"]
+        _, plain, _ = run("predict", model, "test.csv")
+        assert [row["prediction"] for row in rows] == plain.split()[1:]
+        given = tables["customer_id"][180:].astype(str)
+        assert [row["customer_id"] for row in rows] == given.to_list()
+        code, _, err = run("predict", model, "test.csv", "--keep", "no such column")
+        assert code == 1
+        assert "no such column" in err
+
     def test_probabilities_of_a_model_without(self, run, cancer):  # noqa: F811
         run("train", "cancer.svm", "--algorithm", "odm")
         code, _, err = run("predict", "cancer.wm", "cancer.t", "--proba")

@@ -106,6 +106,7 @@ class Folders:
             "row_square": float(self.X.shape[1] + 1),
             "C": 0.1,
             "sync": False,
+            "min_rows": 1,
             "heartbeat": 0.3,
             **self.settings,
         }

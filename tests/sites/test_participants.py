@@ -367,7 +367,9 @@ def test_ten_thousand_hostile_frames_change_little(tmp_path: Path) -> None:
             member.round()
             most = max(most, float(np.linalg.norm(member.site.model())))
     assert link.received > 100  # it was believed, too
-    assert {"length", "magic", "version", "finite", "magnitude", "number"} <= set(link.reasons)
+    assert {"length", "magic", "version", "finite", "magnitude", "number", "travel"} <= set(
+        link.reasons
+    )
     own = 0.1 * np.sqrt(member.local.problem.squared_norms).sum()
     setting = member.local._setting(1)
     rho = member.local.method.rho(  # type: ignore[attr-defined]
@@ -376,7 +378,9 @@ def test_ten_thousand_hostile_frames_change_little(tmp_path: Path) -> None:
     assert most <= (limits.norm + own) / (0.5 + rho)
     state = member.site.save()
     assert len(state) < 64 * 8 * 6 + 40 * 8 * size + 8 * 4 * member.local.n_rows + 4096
-    # When the neighbour is itself again, both find back.
+    assert any(event == "neighbour_out_of_limits" for _, event in sites.events)
+    # When the neighbour is itself again, and the operator has looked, both find back.
+    sites.kill(0)
     sites.until_agreed()
     assert sites.excess < 0.01
 

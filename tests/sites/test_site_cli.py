@@ -178,3 +178,124 @@ def test_neighbours_are_added_below_the_comments(run, tmp_path):
         "site.toml",
         "widemargin-site.service",
     ]
+
+
+def test_init_takes_every_agreed_setting(run, tmp_path):
+    options = (
+        "--data rows.csv --sites 3 --total-rows 900 --features 4 --label outcome --C 2 --loss odm "
+        "--theta 0.1 --classes no,yes --fit-intercept false --penalty 3.5 --tol 1e-2"
+    )
+    code, _, err = run("site", "init", "--name", "plant-3", *options.split())
+    assert (code, err) == (0, "")
+    config = read_config(tmp_path / "plant-3")
+    assert (config.C, config.loss, config.theta, config.label) == (2, "odm", 0.1, "outcome")
+    assert (config.classes, config.fit_intercept) == (("no", "yes"), False)
+    assert (config.penalty, config.tol) == (3.5, 0.01)
+    code, _, err = run("site", "init", "--name", "plant-4", "--loss", "log")
+    assert code == 2
+    assert "--loss must be one of 'hinge'" in err
+    assert "--loss VALUE" in run("site", "init", "--help")[1]
+    assert not (tmp_path / "plant-4").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--name", "a\nb", "--folder", "f"), "`name` must be a name"),
+        (("--name", "a" * 65, "--folder", "f"), "`name` must be a name"),
+        (("--name", "a", "--listen", "tcp://127.0.0.1:99999"), "`listen` must be an address"),
+        (("--name", "a", "--listen", "tcp://127.0.0.1:0"), "`listen` must be an address"),
+    ],
+)
+def test_init_refuses_names_and_ports_that_are_none(run, tmp_path, options, said):
+    code, _, err = run("site", "init", *options)
+    assert code == 1
+    assert said in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o720])
+def test_init_refuses_a_folder_that_others_can_write(run, tmp_path, mode):
+    folder = tmp_path / "plant-3"
+    folder.mkdir()
+    folder.chmod(mode)
+    code, _, err = run("site", "init", "--name", "plant-3")
+    assert code == 1
+    assert "can be written by others" in err
+    assert not list(folder.iterdir())
+
+
+def test_init_does_not_follow_a_link(run, tmp_path):
+    folder, precious = tmp_path / "plant-3", tmp_path / "precious"
+    folder.mkdir(mode=0o700)
+    precious.write_text("mine")
+    (folder / "public.key").symlink_to(precious)
+    code, _, err = run("site", "init", "--name", "plant-3")
+    assert code == 1
+    assert "public.key" in err
+    assert precious.read_text() == "mine"
+    assert not (folder / "secret.key").exists()
+
+
+def test_a_second_process_hears_of_the_lock_not_of_the_port(run, tmp_path):
+    import socket
+
+    from widemargin.sites.control import ControlServer
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        options = ["--sites", "1", "--total-rows", "9", "--features", "2", "--data", "rows.csv"]
+        run("site", "init", "--name", "plant-3", "--metrics-port", port, *options)
+        server = ControlServer(tmp_path / "plant-3", lambda question: {})
+        try:
+            code, _, err = run("site", "run", "--config", "plant-3/site.toml")
+        finally:
+            server.close()
+    assert code == 1
+    assert "A site runs in" in err
+
+
+def test_study_commands_report_what_is_wrong(run, tmp_path):
+    assert "give an example" in run("study", "create", "risk")[2]
+    made = run("study", "create", "risk", "--features", "3", "--classes", "0,1", "--C", "2")
+    assert made[0] == 0, made
+    assert (
+        "exists already" in run("study", "create", "risk", "--features", "3", "--classes", "0,1")[2]
+    )
+    code, out, _ = run("study", "show", "risk.study", "--json")
+    shown = json.loads(out)
+    assert (code, shown["settings"]["C"], shown["schema"]["classes"]) == (0, 2, [0, 1])
+    key = new_key()
+    admitted = run("study", "admit", "risk.study", "--name", "a", "--key", key)
+    assert "version 2" in admitted[1]
+    assert f"dials only  {key}" in run("study", "show", "risk.study")[1]
+    assert "no such member" in run("study", "remove", "risk.study", "--name", "b")[2]
+    assert "version 3" in run("study", "remove", "risk.study", "--name", "a")[1]
+    (tmp_path / "risk.study").write_bytes(
+        (tmp_path / "risk.study").read_bytes().replace(b"2", b"3")
+    )
+    assert "signature" in run("study", "show", "risk.study")[2]
+
+
+def test_rows_are_checked_before_anyone_is_told(run, tmp_path):
+    (tmp_path / "example.csv").write_text("a,b,label\n" + "1,2,yes\n0,1,no\n" * 30)
+    (tmp_path / "rows.csv").write_text("a,c,label\n" + "1,2,yes\n0,1,maybe\n" * 30)
+    made = run("study", "create", "risk", "--data", "example.csv", "--label", "label")
+    assert made[0] == 0, made
+    code, _, err = run("site", "join", "risk.study", "--name", "x", "--data", "rows.csv")
+    assert code == 1
+    assert "rows.csv" in err  # the desk, which does not run, was not asked
+    assert "desk" not in err
+
+
+def test_a_doctor_names_what_is_wrong(run, tmp_path):
+    code, out, _ = run("site", "doctor")
+    assert code == 1
+    assert "WRONG  site.toml" in out
+    run("site", "init", "--name", "plant-3", "--data", "rows.csv", "--sites", "1")
+    (tmp_path / "plant-3" / "secret.key").chmod(0o644)
+    code, out, _ = run("site", "doctor", "--folder", "plant-3")
+    assert code == 1
+    assert "chmod 600" in out

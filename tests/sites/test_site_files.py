@@ -87,7 +87,15 @@ def test_a_template_says_all_there_is(tmp_path: Path) -> None:
         line[2:] if line.startswith("# ") and "Left out" not in line and " = " in line else line
         for line in text.splitlines()
         if not line.startswith(
-            ("# lam", "# robust", "# max_norm", "# zero_based", "# label", "# study")
+            (
+                "# lam",
+                "# robust",
+                "# max_norm",
+                "# max_travel",
+                "# zero_based",
+                "# label",
+                "# study",
+            )
         )
     )
     path.write_text(plain)
@@ -182,6 +190,7 @@ def test_sites_agree_if_and_only_if_they_solve_one_problem(tmp_path: Path) -> No
 def rows_of(tmp_path: Path, text: str, **changes: Any) -> Any:
     (tmp_path / "rows.csv").write_text(text)
     settings = {"data": "rows.csv", "n_sites": 2, "total_rows": 3, "n_features": 2}
+    settings["min_rows"] = 1
     write_template(tmp_path, "a", **(settings | changes))
     return read_rows(read_config(tmp_path))
 

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from site_folders import Folders, generated_rows
+from sklearn.datasets import load_wine
 
 from widemargin.sites import participant
 from widemargin.sites.control import ask
@@ -81,6 +83,29 @@ def test_rows_of_another_length_are_told(tmp_path: Path) -> None:
     fields = dict(events)["row_square_unlike"]
     assert fields["here"] == pytest.approx((ROWS[0][::2] ** 2).sum(axis=1).mean() + 1)
     assert events[-1][0] == "stopped"
+
+
+def test_unscaled_features_are_told(tmp_path: Path) -> None:
+    """Of wine, unscaled, nothing was said, and the sites were far from the optimum for long."""
+    wine = load_wine(as_frame=True)
+    y = np.where(wine.target == 0, 1, -1)
+    folders = Folders(tmp_path, wine.data.to_numpy(), y, n_sites=2)
+    with running(folders, 0) as events:
+        until(lambda: "features_unscaled" in [event for event, _ in events])
+    fields = dict(events)["features_unscaled"]
+    assert fields["columns"] == "'feature 13', 'feature 5'"  # proline and magnesium
+    assert "schema" in fields["advice"]
+    frame = wine.data.assign(label=y)
+    frame.iloc[0::2].to_csv(folders.folder(1) / "rows.csv", index=False)
+    folders.settings = {"data": "rows.csv"}
+    folders.write(1)
+    with running(folders, 1) as events:
+        until(lambda: "features_unscaled" in [event for event, _ in events])
+    assert dict(events)["features_unscaled"]["columns"] == "'proline', 'magnesium'"
+    alike = Folders(tmp_path / "alike", *ROWS, n_sites=2)
+    with running(alike, 0) as events:
+        until(lambda: "started" in [event for event, _ in events])
+    assert "features_unscaled" not in [event for event, _ in events]
 
 
 def test_history_stays_short(tmp_path: Path) -> None:

@@ -9,12 +9,16 @@ MB = 1_000_000
 GOOD = {
     "kills": [{"seconds": 30.0, "site": "site-0"}],
     "courses": {
-        f"site-{k}": {
+        "site-0": {
             "resident_bytes": [200 * MB] * 100,
-            "descriptors": [None, *[100] * 99],
             "rounds": list(range(100)),
-        }
-        for k in (0, 1)
+            "descriptors": [60] * 100,
+        },
+        "site-1": {
+            "resident_bytes": [200 * MB] * 100,
+            "rounds": list(range(100)),
+            "descriptors": [60] * 100,
+        },
     },
     "stalls_seconds": {"site-0": 5.0, "site-1": 0.0},
     "ended_by_themselves": [],
@@ -36,6 +40,16 @@ def test_a_good_run():
     assert judged(GOOD)["passed"]
 
 
+def test_beside_liars_accuracy_counts():
+    report = copy.deepcopy(GOOD)
+    report["settings"] = {"liars": 1}
+    report["final"] |= {"agreed_after_seconds": None, "excess": [0.2, 0.1]}
+    report["final"] |= {"pooled_accuracy": 0.9, "accuracy": [0.895, 0.91]}
+    assert judged(report)["passed"]
+    report["final"]["accuracy"][0] = 0.88
+    assert not judged(report)["passed"]
+
+
 @pytest.mark.parametrize(
     ("criterion", "place", "value"),
     [
@@ -45,7 +59,7 @@ def test_a_good_run():
             [200 * MB + k * MB for k in range(100)],
         ),
         ("no leak", ("kills",), [{"site": "site-0"}, {"site": "site-1"}]),
-        ("descriptors bounded", ("courses", "site-1", "descriptors"), [100, 2000]),
+        ("descriptors bounded", ("courses", "site-1", "descriptors"), [60] * 50 + [1020] * 50),
         ("no deadlock", ("stalls_seconds", "site-1"), 31.0),
         ("no site ended by itself", ("ended_by_themselves",), [{"site": "site-1", "said": "oh"}]),
         ("all agreed in the end", ("final", "agreed_after_seconds"), None),

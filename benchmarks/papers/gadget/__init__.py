@@ -4,9 +4,9 @@
 :mod:`.problem`       rows divided among the sites of a network; what a method returns
 :mod:`.sets`          the data sets, and the optimum of all rows
 :mod:`.stepping`      Pegasos steps with an exchange after each, and the paper's stopping rule
-:mod:`.stepped`       methods made of them: Pegasos, GADGET SVM as printed, CHOCO-SGD
+:mod:`.stepped`       methods made of them: Pegasos, CHOCO-SGD
 :mod:`.trained`       methods made of LIBLINEAR: pooled rows, every site alone, ASG-SVM, Dist-Eval
-:mod:`.ours`          our methods in the same form; the only module that uses their internals
+:mod:`.ours`          our methods, GADGET SVM as printed among them, in the same form
 :mod:`.published`     figures as printed
 :mod:`.comparison`    Tables 2 to 4, Figures 1, 3 and 4, rare failures
 :mod:`.effects`       what the paper leaves open: costs, networks, faults, liars

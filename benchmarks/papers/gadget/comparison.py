@@ -27,8 +27,8 @@ from benchmarks.race.store import Cell, Store
 from . import ours
 from .problem import DividedProblem, Outcome
 from .sets import cell_of, problem_of, rare_cell, reference
-from .stepped import PushSum, choco, gadget, pegasos
-from .stepping import EPSILON, TIMES, NormRule, run
+from .stepped import choco, pegasos
+from .stepping import EPSILON, TIMES, NormRule
 from .trained import alone, asg, dist_eval, pooled
 
 DATA_SETS = ("a9a", "covtype_binary", "census_income", "ijcnn1", "sylva", "reuters_moneyfx")
@@ -69,7 +69,7 @@ def untimed(fit: Fit, problem: DividedProblem, *, max_time: float) -> Outcome:
 
 TABLE_2: dict[str, Fit] = {
     "pegasos": partial(with_rule, pegasos),
-    "printed": partial(with_rule, gadget),
+    "printed": partial(with_rule, ours.printed),
     "gadget": ours_by_batch,
 }
 TABLE_3: dict[str, Fit] = {
@@ -135,8 +135,8 @@ def follow(name: str, quick: bool, rounds: int) -> Cell:
             rule.update(number, models)
         return False
 
-    exchange = PushSum(problem, 1, 0)
-    outcome = run(problem, exchange, max_rounds=rounds, watch=watch)
+    # No change is below zero: it runs to the last round.
+    outcome = ours.printed(problem, rule=NormRule(0.0), max_rounds=rounds, watch=watch)
     assert outcome.models is not None
     cell: Cell = {"accuracy_at_the_end": outcome.accuracy(problem).tolist()}
     for times, rule in rules.items():
@@ -162,7 +162,7 @@ PRODUCTION_ROUNDS = 10_000
 
 def as_printed(problem: DividedProblem, max_time: float) -> Outcome:
     """Run GADGET as printed."""
-    return gadget(problem, rule=NormRule(EPSILON, QUIET_ITERATIONS), max_time=max_time)
+    return ours.printed(problem, rule=NormRule(EPSILON, QUIET_ITERATIONS), max_time=max_time)
 
 
 def consensus(problem: DividedProblem, max_time: float, loss: str) -> Outcome:

@@ -7,6 +7,8 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent
+from widemargin.gossip import Consensus, graph_of
+from widemargin.gossip.mixing import consensus_time
 
 from .comparison import (
     DATA_SETS,
@@ -31,7 +33,7 @@ from .effects import (
     reached,
 )
 from .figures import above, megabytes, name_of
-from .sets import optimum_cell
+from .sets import asked, optimum_cell
 
 COST_TITLES = {
     "consensus": "consensus",
@@ -64,7 +66,8 @@ def tables(cells: Cells) -> Iterator[Table]:
     yield "gossip_bytes", columns, _bytes(cells)
     columns = ["Data set", "Rows", *(COST_TITLES[each] for each in COSTED)]
     yield "gossip_rounds", columns, _rounds(cells)
-    columns = ["Network", "Links", "Mixing time", "Diameter", "Hinge, sites alike", "MB"]
+    columns = ["Network", "Links", "Diameter", "Mixing time", "of averaging"]
+    columns += ["Hinge, sites alike", "MB"]
     columns += ["ODM, sites alike", "Hinge, sorted by label", "ODM, sorted by label"]
     yield "gossip_topology", columns, _topology(cells)
     columns = ["Data set", "What goes wrong"]
@@ -116,7 +119,7 @@ def _rounds(cells: Cells) -> Rows:
 
 def _topology(cells: Cells) -> Rows:
     (name,) = TOPOLOGY_SETS
-    for title in TOPOLOGIES:
+    for title, (sites, topology) in TOPOLOGIES.items():
         found = {
             (division, loss): cells.get(f"topology/{name}/{title}/{division}/{loss}")
             for division in DIVISIONS
@@ -125,8 +128,10 @@ def _topology(cells: Cells) -> Rows:
         cell = found["even", "hinge"]
         if cell is None:
             continue
-        row = [title, f"{cell['links'] // 2:,}", f"{cell['mixing_time']:.1f}"]
-        row += [str(cell["diameter"]), _when(cells, cell, name, "round", "hinge")]
+        graph = graph_of(asked(topology), sites, 0)
+        times = (consensus_time(graph, Consensus().relaxation), graph.mixing_time())
+        row = [title, f"{cell['links'] // 2:,}", str(cell["diameter"])]
+        row += [f"{time:,.1f}" for time in times] + [_when(cells, cell, name, "round", "hinge")]
         row += [_when(cells, cell, name, "bytes", "hinge")]
         rest = (("even", "odm"), ("skewed", "hinge"), ("skewed", "odm"))
         yield row + [_when(cells, found[each], name, "round", each[1]) for each in rest]

@@ -9,15 +9,33 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from widemargin.core.losses import Hinge, Loss, LossConstants, MarginDistribution
 from widemargin.core.resources import thread_count
-from widemargin.gossip import NetworkFaults, Simulation, Stopping, Talking, graph_of
+from widemargin.gossip import (
+    NetworkFaults,
+    PrintedGadget,
+    Simulation,
+    Stopping,
+    Talking,
+    Topology,
+    graph_of,
+)
 from widemargin.gossip.methods import METHODS
 from widemargin.gossip.simulation import Checkpoint
 from widemargin.linear.problem import LinearProblem
 
-from .problem import THETA, UPSILON, DividedProblem, Outcome
+from .problem import (
+    HEADER_BYTES,
+    THETA,
+    UPSILON,
+    VALUE_BYTES,
+    DividedProblem,
+    Outcome,
+    Stopwatch,
+)
+from .stepping import MAX_ROUNDS, NormRule, Watch
 
 LOSSES: dict[str, Loss] = {"hinge": Hinge(), "odm": MarginDistribution(UPSILON, THETA)}
 # What is kept of the history; objectives in the problem's own scale.
@@ -62,22 +80,10 @@ def fit(
     seed : int
         Decides what is drawn.
     """
-    order = np.argsort(problem.site, kind="stable")
-    sizes = np.bincount(problem.site, minlength=problem.n_sites)
-    constants = LossConstants.of(LOSSES[loss], 1.0 / (problem.lam * problem.weight.sum()))
-    linked = sp.csr_array(problem.mixing - np.diag(np.diag(problem.mixing)))
     went_wrong = dict(faults or {})
     asynchronous = bool(went_wrong.pop("asynchronous", False))
     simulation = _Timed(
-        LinearProblem(
-            problem.X[order],
-            problem.y[order].astype(np.int8),
-            constants,
-            weight=problem.weight[order],
-            threads=thread_count(None),
-        ),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        graph_of(linked, problem.n_sites),
+        *_divided(problem, loss),
         METHODS[solver](**(options or {})),
         Talking(asynchronous=asynchronous),
         NetworkFaults(**went_wrong),
@@ -103,6 +109,65 @@ def fit(
         stopped and not simulation.diverged,
         {"history": _history(simulation), "diverged": simulation.diverged},
     )
+
+
+def printed(
+    problem: DividedProblem,
+    *,
+    batch: int | None = 1,
+    exchanges: int = 1,
+    project: bool = False,
+    rule: NormRule | None = None,
+    watch: Watch | None = None,
+    max_rounds: int = MAX_ROUNDS,
+    max_time: float = np.inf,
+    seed: int = 0,
+) -> Outcome:
+    """Run ``solver="gadget_printed"`` until every site has converged once by the rule.
+
+    The library's own rule ends a network; here every site has the model with which it converged
+    first, as in the paper's tables. ``watch`` is called after every round, and may end the run.
+    Messages are counted as printed: a sum and a weight.
+    """
+    rule = NormRule() if rule is None else rule
+    talking = Talking(partners="one", exchanges=exchanges)
+    method = PrintedGadget(batch_size=batch, project=project)
+    parts = _divided(problem, "hinge")
+    network = Simulation(*parts, method, talking, stopping=Stopping("never"), seed=seed).network
+    message = HEADER_BYTES + (problem.size + 1) * VALUE_BYTES
+    models = network.models()
+    rule.start(models)
+    clock, stopped = Stopwatch(), False
+    while network.round < max_rounds and not stopped and clock.seconds < max_time:
+        network.run(1)
+        models = network.models()
+        stopped = rule.update(network.round, models)
+        if watch is not None:
+            began = time.perf_counter()
+            stopped = watch(network.round, models, network.messages * message) or stopped
+            clock.skip(time.perf_counter() - began)
+    seconds, given = clock.seconds, rule.stopped_models(models)
+    counts = (int(network.round), int(network.messages), int(network.messages) * message)
+    facts = {"first": rule.first.tolist()}
+    return Outcome(np.asarray(problem.X_test @ given.T), given, *counts, seconds, stopped, facts)
+
+
+def _divided(
+    problem: DividedProblem, loss: str
+) -> tuple[LinearProblem, NDArray[np.int64], Topology]:
+    """Return the rows, where those of every site begin, and the graph."""
+    order = np.argsort(problem.site, kind="stable")
+    sizes = np.bincount(problem.site, minlength=problem.n_sites)
+    linked = sp.csr_array(problem.mixing - np.diag(np.diag(problem.mixing)))
+    rows = LinearProblem(
+        problem.X[order],
+        problem.y[order].astype(np.int8),
+        LossConstants.of(LOSSES[loss], 1.0 / (problem.lam * problem.weight.sum())),
+        weight=problem.weight[order],
+        threads=thread_count(None),
+    )
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return rows, start, graph_of(linked, problem.n_sites)
 
 
 @dataclass

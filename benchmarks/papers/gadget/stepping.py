@@ -21,6 +21,7 @@ from .problem import DividedProblem, Outcome, Stopwatch
 
 EPSILON = 1e-3
 TIMES = 3
+MAX_ROUNDS = 1_000_000
 
 
 class NormRule:
@@ -116,7 +117,6 @@ def run(
     max_time: float = np.inf,
     shift: float = 0.0,
     average: bool = False,
-    project: bool = False,
     watch: Watch | None = None,
 ) -> Outcome:
     """Step and exchange until a rule, the watch, the rounds or the time end it.
@@ -139,8 +139,6 @@ def run(
         :math:`t_0`; zero in the paper, so that the first step has length 1/λ.
     average : bool
         Return the mean of the iterates in which the t-th weighs t, instead of the last one.
-    project : bool
-        Keep ‖w‖ within 1/√λ after the step and after the exchange.
     watch : callable, optional
         Called after every round with the models that the run would return.
     """
@@ -148,7 +146,6 @@ def run(
     rows = _RowsOfSites(problem)
     models = np.zeros((problem.n_sites, problem.size))
     mean = models.copy()
-    radius = 1.0 / np.sqrt(problem.lam) if project else np.inf
     if rule is not None:
         rule.start(models)
     clock, number, stopped = Stopwatch(), 0, False
@@ -157,7 +154,7 @@ def run(
         share = 1.0 / (number + shift)
         pulls = rows.pulls(models, batch, rng)
         models = (1.0 - share) * models + share / problem.lam * pulls
-        models = _within(exchange.mix(_within(models, radius)), radius)
+        models = exchange.mix(models)
         if average:
             mean += 2.0 / (number + 1.0) * (models - mean)
         given = mean if average else models
@@ -215,10 +212,3 @@ class _RowsOfSites:
             short = self._y[part] * (X @ models[site]) < 1.0
             pulls[site] = X.T @ (self._pull[part] * short) / max(1, X.shape[0])
         return pulls
-
-
-def _within(models: np.ndarray, radius: float) -> np.ndarray:
-    if np.isinf(radius):
-        return models
-    norms = np.linalg.norm(models, axis=1, keepdims=True)
-    return models * np.minimum(1.0, radius / np.maximum(norms, np.finfo(float).tiny))

@@ -200,6 +200,19 @@ def read_for(model: Any, path: Path, **options: Any) -> Table:
     return read_file(path, n_features=model.n_features_in_, **options)
 
 
+def kept_columns(path: Path, names: list[str], format: str | None) -> dict[str, Any]:
+    """Read columns of a table as they stand, text of a CSV or TSV file."""
+    from ..data import read_frame
+
+    if not holds_a_table(path, format):
+        raise usage_error("--keep is for tables, which name their columns: CSV, TSV or Parquet.")
+    with _option_errors():
+        frame = read_frame(
+            path, labelled=False, format=format, feature_names=list(dict.fromkeys(names))
+        ).X
+    return {name: frame[name] for name in frame}
+
+
 def takes_tables(model: Any) -> bool:
     """Return whether a model prepares its columns by itself."""
     from ..estimators import AutoClassifier

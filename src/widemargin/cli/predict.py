@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .files import as_csv, check_output, input_file, read_for, write_output
+from .files import as_csv, check_output, input_file, kept_columns, read_for, write_output
 from .html_report import check_report_output, label_given, write_report
 from .measures import judge, measure, measured_text, neglected
 from .messages import (
@@ -50,6 +50,14 @@ def predict(
             rich_help_panel=options.RESULT,
         ),
     ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            help="Column of DATA to copy into the result, such as an identifier (repeat for more).",
+            rich_help_panel=options.RESULT,
+        ),
+    ] = None,
     format: options.FileFormat = None,
     label: options.Label = None,
     drop: options.Drop = None,
@@ -57,7 +65,8 @@ def predict(
 ) -> None:
     """Predict a label for each row of DATA.
 
-    The result is CSV with the header `prediction`, one line for each row in the same order.
+    The result is CSV with the header `prediction`, one line for each row in the same order; --keep
+    puts columns of DATA before it.
     DATA need not have labels; a label column is left out. A model trained on named columns takes
     them by name. A model trained on a table prepares DATA as it did the table; categories that it
     has not met are named in a warning.
@@ -86,8 +95,9 @@ def predict(
             drop=drop,
             zero_based=zero_based,
         ).X
-        header = ["prediction"]
-        columns = [estimator.predict(X)]
+        kept = kept_columns(path, keep, format) if keep else {}
+        header = [*kept, "prediction"]
+        columns = [*kept.values(), estimator.predict(X)]
         if decision:
             values = estimator.decision_function(X)
             header += _decision_names(estimator, values)

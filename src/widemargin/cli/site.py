@@ -14,6 +14,7 @@ from . import options
 from .files import check_output
 from .messages import BAD_FILE, aligned, faults_reported, print_json, say, usage_error
 from .setting_options import SettingsCommand, given_settings
+from .site_check import check
 
 site = typer.Typer(
     name="site",
@@ -21,6 +22,8 @@ site = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+site.command()(check)
 
 FolderOption = Annotated[
     Path, typer.Option("--folder", "-f", help="Folder of the site, where its site.toml is.")

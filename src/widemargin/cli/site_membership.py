@@ -72,7 +72,7 @@ def join(
             name=name,
             invitation=invitation,
             listen=listen,
-            address=address,
+            address=address or None,
             data=str(data.resolve()),
             label=_position_or_name(label),
             format=format,

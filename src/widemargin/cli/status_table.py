@@ -18,6 +18,7 @@ FIGURES = ("rows", "rounds", "gap", "apart", "accuracy", "links", "mass")
 STYLES = {
     DOWN: "bold red",
     "starting": "dim",
+    "preparing": "dim",
     "learning": "yellow",
     "content": "cyan",
     "agreed": "green",
@@ -30,6 +31,8 @@ def progress_of(status: Mapping[str, Any] | None) -> str:
         return DOWN
     if not status:
         return "starting"
+    if status.get("preparing"):
+        return "preparing"
     if status.get("agreed"):
         return "agreed"
     return "content" if status.get("content") else "learning"

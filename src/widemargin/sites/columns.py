@@ -17,7 +17,16 @@ from ..core.arrays import Array
 from ..gossip.methods import NativeSite
 from .wire import MessageLimits
 
-__all__ = ["AnySite", "ColumnLimits", "Columns", "columns_of", "models_of", "packed", "unpacked"]
+__all__ = [
+    "AnySite",
+    "ColumnLimits",
+    "Columns",
+    "bodies_of",
+    "columns_of",
+    "models_of",
+    "packed",
+    "unpacked",
+]
 
 # Counter, number and acknowledgement: the last numbers of a message.
 TRAILER = 3
@@ -191,6 +200,14 @@ class ColumnLimits:
 def columns_of(site: AnySite) -> list[NativeSite]:
     """Return the native sites of a site, one per problem."""
     return site.parts if isinstance(site, Columns) else [site]
+
+
+def bodies_of(site: AnySite, message: Array) -> dict[int, Array]:
+    """Return the vectors that a message has of the method, by the positions of their problems."""
+    if not isinstance(site, Columns):
+        return {0: message[: site.body_size]}
+    messages = zip(site.active, site.parts, site.split(message), strict=True)
+    return {column: own[: part.body_size] for column, part, own in messages}
 
 
 def models_of(site: AnySite) -> Array:

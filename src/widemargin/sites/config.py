@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from ..core.resources import memory_bytes
 from .agreement import Agreement
 from .keys import check_public_key, read_public_key
 from .settings import (
+    FROM_PREPARATION,
     NEIGHBOUR_ADDRESS,
     REQUIRED,
     SECTIONS,
@@ -29,6 +30,8 @@ from .template import toml_text, write_template
 
 if TYPE_CHECKING:
     from ..estimators.gossip import GossipClassifier
+    from .preparation import Preparation
+    from .schema import Schema
 
 __all__ = [
     "ConfigError",
@@ -60,6 +63,7 @@ class SiteConfig:
     classes: tuple[Any, ...]
     diameter: int | None
     n_links: int | None
+    min_rows: int
     row_square: float
     loss: str
     C: float | tuple[float, ...]
@@ -84,6 +88,7 @@ class SiteConfig:
     clip: float
     trim: int
     max_norm: float | None
+    max_travel: float | None
     tol: float
     seed: int
     round_interval: float
@@ -95,11 +100,17 @@ class SiteConfig:
     study_file: Path | None
     study_interval: float
     neighbours: tuple[Neighbour, ...] = field(default=())
+    schema: Schema | None = None
+    preparation: Preparation | None = None  # agreed by the sites; see `prepared`
 
     @cached_property
     def agreed(self) -> Agreement:
         """Settings that all sites must share; those that follow from a study's members are not."""
         values = {s.name: getattr(self, s.name) for s in SETTINGS if s.section in _AGREED}
+        values |= {
+            name: None if each is None else each.digest
+            for name, each in (("schema", self.schema), ("preparation", self.preparation))
+        }
         if self.study is not None:
             values = {k: v for k, v in values.items() if k not in ("n_sites", "diameter")}
             return Agreement(values | self.study.agreed)
@@ -109,6 +120,25 @@ class SiteConfig:
     def agreement(self) -> int:
         """Digest of the settings that all sites must share."""
         return self.agreed.digest
+
+    @cached_property
+    def preparing_agreement(self) -> int:
+        """The same before the sites have agreed on a preparation."""
+        found = {"preparation", *FROM_PREPARATION}
+        values = self.agreed.values
+        return Agreement({k: v for k, v in values.items() if k not in found}).digest
+
+    def prepared(self, preparation: Preparation) -> SiteConfig:
+        """Return the configuration with a preparation that the sites have agreed on."""
+        square = preparation.row_square
+        constant = self.intercept_scaling**2 if self.fit_intercept else 0.0
+        return replace(
+            self,
+            preparation=preparation,
+            n_features=preparation.n_features,
+            total_rows=preparation.total_rows,
+            row_square=self.row_square if square is None else square + constant,
+        )
 
     @property
     def longest_path(self) -> int:
@@ -199,7 +229,11 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
     study = _study(text, folder) if study is None else study
     if study is not None:
         text = {**text, **_of_study(study)}
-    values: dict[str, Any] = {s.name: _value(s, text) for s in SETTINGS}
+    network = text.get("network", {})
+    found = REQUIRED & set(FROM_PREPARATION) if "schema" in network else set()
+    values: dict[str, Any] = {s.name: 0 if s.name in found else _value(s, text) for s in SETTINGS}
+    if values["schema"] is not None:
+        _take_schema(values, folder / values["schema"], network)
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
     if isinstance(values["C"], list):
@@ -242,6 +276,25 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             f"{len(neighbours)}. Give it more, or lower `model.trim`."
         )
     return config
+
+
+def _take_schema(values: dict[str, Any], path: Path, network: dict[str, Any]) -> None:
+    """Read the schema, and take the classes from it; ConfigError if the file says otherwise."""
+    from .schema import read_schema
+
+    for name in FROM_PREPARATION:
+        if name in network:
+            raise ConfigError(
+                f"`network.{name}` must be left out where there is a `network.schema`: the sites "
+                "agree on it."
+            )
+    schema = values["schema"] = read_schema(path)
+    if "classes" in network and tuple(sorted(values["classes"])) != schema.classes:
+        raise ConfigError(
+            f"`network.classes` must be those of the schema, {schema.classes}, or left out; got "
+            f"{values['classes']}."
+        )
+    values["classes"] = schema.classes
 
 
 def _study(text: dict[str, Any], folder: Path) -> Study | None:

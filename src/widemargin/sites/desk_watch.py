@@ -11,6 +11,10 @@ from .participant import Participant
 
 __all__ = ["DeskWatch"]
 
+# Members often come one after another: after a start and after a change, the desk is asked so many
+# times at shorter intervals, in seconds.
+HURRIED, HURRY = 20, 1.0
+
 
 class DeskWatch:
     """Asks the desk every ``study_interval`` seconds, in a thread of its own.
@@ -38,8 +42,9 @@ class DeskWatch:
         self._ended.set()
 
     def _watch(self) -> None:
-        answered = True
-        while not self._ended.wait(self._interval):
+        answered, hurried = True, HURRIED
+        while not self._ended.wait(min(HURRY, self._interval) if hurried else self._interval):
+            hurried = max(0, hurried - 1)
             study = self._membership.study
             assert study is not None
             try:
@@ -55,6 +60,7 @@ class DeskWatch:
                 self._listener("desk_reachable", address=study.desk.address)
             answered = True
             if newest is not None:
+                hurried = HURRIED
                 self._membership.offer(newest)
                 self._arrived.set()
         self._client.close()

@@ -19,10 +19,12 @@ __all__ = ["EventLog"]
 
 # Events that an operator should look at.
 WARNINGS = {
+    "features_unscaled",
     "crowded",
     "frame_rejected",
     "memory_exceeded",
     "desk_unreachable",
+    "neighbour_out_of_limits",
     "refused",
     "relay_failed",
     "removed_from_study",
@@ -33,6 +35,7 @@ WARNINGS = {
     "state_set_aside",
     "transport_failed",
     "study_refused",
+    "table_note",
     "unreachable",
 }
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}

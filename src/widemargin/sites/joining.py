@@ -21,6 +21,7 @@ from .template import UNIT_NAME, unit_text, write_template
 
 __all__ = ["join_study", "leave_study", "own_addresses"]
 
+PATIENCE = 30.0
 _LOOPBACK = ("127.", "localhost", "[::1]")
 _ANYWHERE = ("0.0.0.0", "*", "[::]")
 
@@ -86,7 +87,7 @@ def join_study(
     study = read_study(path)
     make_folder(folder)
     check_not_running(folder)
-    _refuse_another(folder, study)
+    study = _newer_copy(folder, study)
     if not (folder / "secret.key").exists():
         make_keys(folder)
     key, secret = read_public_key(folder), read_secret_key(folder)
@@ -116,7 +117,8 @@ def _enrolled(study: Study, member: Member, secret: str, invitation: Path | None
             f"public key {member.public_key!r}, and join with the study that he gives you then."
         )
     text = private_text(invitation, "the invitation, which the owner of the study gives you.")
-    with DeskClient(study.desk, member.public_key, secret) as desk:
+    # A desk that is started at the same time may need a while.
+    with DeskClient(study.desk, member.public_key, secret, timeout=PATIENCE) as desk:
         newest = desk.join(study, member, text.strip().encode())
     if newest.member(member.public_key) is None:
         raise EnrolmentError("the desk enrolled nobody. Try again.")
@@ -131,7 +133,7 @@ def leave_study(folder: Path) -> Study:
     if config.study is None or config.study_file is None:
         raise ConfigError(f"the site in {folder} is in no study.")
     key, secret = read_public_key(folder), read_secret_key(folder)
-    with DeskClient(config.study.desk, key, secret) as desk:
+    with DeskClient(config.study.desk, key, secret, timeout=PATIENCE) as desk:
         left = desk.leave(config.study)
     left.save(config.study_file)
     with suppress(ControlError):  # it may not run
@@ -139,18 +141,20 @@ def leave_study(folder: Path) -> Study:
     return left
 
 
-def _refuse_another(folder: Path, study: Study) -> None:
-    """Raise ConfigError if a folder is that of another site than a member of the study."""
+def _newer_copy(folder: Path, study: Study) -> Study:
+    """Return the study, or the newer copy of a site that joined before.
+
+    ConfigError if the folder is that of another site than a member of the study.
+    """
     if not (folder / "site.toml").exists():
-        return
+        return study
     try:
         there = read_study(folder / f"{study.name}.study", owner=study.owner)
     except ConfigError:
-        there = None
-    if there is None:
         raise ConfigError(
             f"{folder} is the folder of another site. Name another one with --folder."
-        )
+        ) from None
+    return there if there.version > study.version else study
 
 
 def _listens_already(folder: Path) -> str | None:

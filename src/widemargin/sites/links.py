@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import Array
-from .columns import AnySite, ColumnLimits, Columns
+from .column_travel import Journeys, Way
+from .columns import AnySite, ColumnLimits, Columns, bodies_of
 from .config import Neighbour
 from .keys import TokenBucket
 from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
@@ -28,6 +29,9 @@ from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
 __all__ = ["Link", "Links"]
 
 Listener = Callable[..., None]
+
+# Reasons that name a neighbour to the operator: its numbers are not those of a sound site.
+OUT_OF_LIMITS = ("magnitude", "travel")
 
 
 @dataclass
@@ -42,8 +46,10 @@ class Link:
     study_version: int | None = None  # of the study that the neighbour has, as it claims
     received: int = 0  # frames since the process started, like the next
     rejected: int = 0
+    out_of_limits: int = 0  # of those rejected, frames that no sound neighbour sends
     reasons: dict[str, int] = field(default_factory=dict)
     last_heard: float | None = None  # by the monotonic clock
+    journeys: Journeys | None = None  # of the neighbour's vectors, where methods limit it
     last_answered: float | None = None  # the same, of a message that shows that it hears this end
     # Limits the events that are reported for the link.
     news: TokenBucket = field(default_factory=lambda: TokenBucket(0.1, 5.0), repr=False)
@@ -60,15 +66,21 @@ class Links:
         dimension: int,
         limits: MessageLimits | ColumnLimits,
         listener: Listener,
+        ways: Sequence[Way] = (),
     ) -> None:
         self.site, self.limits = site, limits
+        self._ways = ways
+        # By key: a neighbour that begins anew goes on with what is left to it.
+        self._journeys: dict[str, Journeys] = {}
         self._agreement, self._dimension, self._listener = agreement, dimension, listener
         self.study_version = 0  # of the study that this site has
         self.by_key: dict[str, Link] = {}
 
     def add(self, neighbour: Neighbour, slot: int) -> Link:
         """Open a link that was closed, under a new epoch."""
-        link = Link(neighbour, slot, _new_epoch(0))
+        link = Link(
+            neighbour, slot, _new_epoch(0), journeys=self._journeys_of(neighbour.public_key)
+        )
         self.by_key[neighbour.public_key] = link
         self.site.open(slot)
         return link
@@ -114,6 +126,8 @@ class Links:
         if frame.number <= read:
             return False
         self._check(link.slot, frame.numbers)
+        if link.journeys is not None:
+            link.journeys.go(bodies_of(self.site, frame.numbers))
         self.site.read(link.slot, frame.numbers)
         link.received += 1
         return True
@@ -123,6 +137,12 @@ class Links:
         link = self.by_key[key]
         link.rejected += 1
         link.reasons[error.reason] = count = link.reasons.get(error.reason, 0) + 1
+        if error.reason in OUT_OF_LIMITS:
+            link.out_of_limits += 1
+            if link.news.take():
+                self._listener(
+                    "neighbour_out_of_limits", neighbour=link.neighbour.name, detail=str(error)
+                )
         if count == 1:
             self._listener(
                 "frame_rejected",
@@ -155,7 +175,13 @@ class Links:
         for entry in saved:
             key = entry["public_key"]
             known = listed.get(key, Neighbour(entry["name"], "", key))
-            self.by_key[key] = Link(known, entry["slot"], entry["epoch"], entry["their_epoch"])
+            self.by_key[key] = Link(
+                known,
+                entry["slot"],
+                entry["epoch"],
+                entry["their_epoch"],
+                journeys=self._journeys_of(key),
+            )
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
 
@@ -172,6 +198,11 @@ class Links:
         else:
             assert not isinstance(self.site, Columns)
             self.limits.check(self.site, slot, numbers)
+
+    def _journeys_of(self, key: str) -> Journeys | None:
+        if not self._ways:
+            return None
+        return self._journeys.setdefault(key, Journeys(self._ways))
 
     def _frame(self, link: Link) -> Frame:
         known = link.their_epoch != 0

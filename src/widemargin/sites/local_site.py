@@ -26,14 +26,19 @@ from ..linear.model import split_weights
 from ..linear.problem import LinearProblem
 from .agreement import Agreement
 from .choice import HELD_OUT_WEIGHT, Candidates, Choice, ChoiceLimits
+from .column_travel import Way
 from .columns import AnySite, ColumnLimits, Columns, models_of
 from .config import ConfigError, SiteConfig
+from .preparation import Preparation
+from .schema import Schema
 from .scores import HeldOut, correct_rows, held_out_rows
 from .site_features import features_of, mapped_rows
+from .site_table import SiteTable, read_table
 from .transport import QUEUED
+from .travel import RowSample, most_travel
 from .wire import HEADER_BYTES, MessageLimits
 
-__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows"]
+__all__ = ["LocalRows", "LocalSite", "classifier_of", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
 
@@ -45,6 +50,7 @@ class LocalRows:
     X: Any
     codes: NDArray[np.int32]
     feature_names: tuple[str, ...] | None
+    step: Any = None  # transformer that made the rows of a table, for the exported model
 
     @property
     def fingerprint(self) -> str:
@@ -63,6 +69,8 @@ def read_rows(config: SiteConfig) -> LocalRows:
 
     DataFileError if the file cannot be used, has other labels, or more rows than the whole network.
     """
+    if config.preparation is not None:
+        return _prepared_rows(config, config.preparation)
     texts = isinstance(config.classes[0], str)
     table = read(
         config.data,
@@ -89,6 +97,14 @@ def read_rows(config: SiteConfig) -> LocalRows:
             f"expected labels {_listed(config.classes)}, found {other!r}. Set "
             "`network.classes` at all sites, or `data.label` to the column of labels.",
         )
+    if len(y) < config.min_rows:
+        raise DataFileError(
+            config.data,
+            f"it has {len(y):,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
+            "site with few rows sends gives them away to its neighbours. Let it join with more "
+            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
+            "their operators may see each other's rows.",
+        )
     if config.study is None and len(y) > config.total_rows:
         raise DataFileError(
             config.data,
@@ -104,6 +120,28 @@ def _listed(classes: tuple[Any, ...]) -> str:
     shown = [repr(each) for each in classes]
     shown = shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
+    """Read the table that a configuration names, by the schema of the study."""
+    return read_table(
+        config.data,
+        schema,
+        format=config.format,
+        label=config.label,
+        zero_based=config.zero_based,
+    )
+
+
+def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:
+    table = read_site_table(config, preparation.schema)
+    # The model takes what the step gives it, which has no names.
+    return LocalRows(
+        canonical(preparation.transform(table)),
+        table.codes.astype(np.int32),
+        None,
+        preparation.step(table),
+    )
 
 
 @dataclass
@@ -249,7 +287,7 @@ class LocalSite:
             C = site.values[site.best]
             if (accuracies := site.accuracies) is not None:
                 history = {"C": np.array(site.values), "held_out_accuracy": np.array(accuracies)}
-        return classifier_of(
+        model = classifier_of(
             self.config,
             models_of(site),
             int(site.steps),
@@ -259,6 +297,27 @@ class LocalSite:
             history=history,
             features=self.features,
         )
+        if self.rows.step is None:
+            return model
+        steps = model.steps if isinstance(model, Pipeline) else [("classifier", model)]
+        return Pipeline([("preparation", self.rows.step), *steps])
+
+    @cached_property
+    def ways(self) -> list[Way]:
+        """How far neighbours' vectors may go, by problem; empty if the method sends no such."""
+        method: Any = self.method
+        if method.name != "consensus":
+            return []
+        found = []
+        for value, C in enumerate(self.config.values_of_C):
+            weight = self.config.classifier(C)._row_weight(float(self.config.total_rows))
+            given = self.config.max_travel
+            for problem in self._problems(value, True):
+                setting = self._setting(0, problem)
+                rho = method.rho(problem.constants, setting.total_square, setting.n_links)
+                most = most_travel(weight) if given is None else given
+                found.append(Way(RowSample(problem, rho), most))
+        return found
 
     @property
     def mean_square(self) -> float:

@@ -101,8 +101,10 @@ def read_state(path: str | os.PathLike[str]) -> SavedState:
 class StateStore:
     """State file in the folder of a site; ``sync`` flushes every state to the disk."""
 
-    def __init__(self, folder: str | os.PathLike[str], *, sync: bool) -> None:
-        self.path, self._sync = Path(folder) / "state.wms", sync
+    def __init__(
+        self, folder: str | os.PathLike[str], *, sync: bool, name: str = "state.wms"
+    ) -> None:
+        self.path, self._sync = Path(folder) / name, sync
         # Files that a killed process left behind.
         for left in self.path.parent.glob(f".*{TEMPORARY_SUFFIX}"):
             with suppress(OSError):
@@ -125,7 +127,8 @@ class StateStore:
     def set_aside(self) -> Path:
         """Rename a state that cannot be trusted, and return its new path."""
         number = 1
-        while (place := self.path.with_name(f"state.damaged-{number}.wms")).exists():
+        name = self.path.stem
+        while (place := self.path.with_name(f"{name}.damaged-{number}.wms")).exists():
             number += 1
         os.rename(self.path, place)
         return place
@@ -290,6 +293,7 @@ class Participant:
             dimension=self.local.problem.size,
             limits=self.local.limits,
             listener=self._listener,
+            ways=self.local.ways,
         )
         if self.config.study is not None:
             self.links.study_version = self.config.study.version

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -35,7 +36,7 @@ from .schema_checks import (
 )
 from .settings import ConfigError
 
-__all__ = ["Schema", "SchemaColumn", "schema_of"]
+__all__ = ["Schema", "SchemaColumn", "read_schema", "schema_of"]
 
 # Beside name and kind.
 _FIELDS = {
@@ -159,6 +160,14 @@ class Schema:
         columns = [replace(c, range=ranges.get(c.name, c.range)) for c in self.columns]
         return replace(self, columns=tuple(columns))
 
+    def with_levels(self, levels: Mapping[str, tuple[str, ...]]) -> Schema:
+        """Return the schema with declared levels of categories; ConfigError if one is unknown."""
+        categories = [c.name for c in self.columns if c.kind == "category"]
+        for name in levels.keys() - set(categories):
+            raise ConfigError(f"there is no category {name!r}; there are {listed(categories)}.")
+        columns = [replace(c, levels=levels.get(c.name, c.levels)) for c in self.columns]
+        return replace(self, columns=tuple(columns))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as values that JSON and TOML can hold."""
         values: dict[str, Any] = {
@@ -199,6 +208,24 @@ def _column(values: Any, number: int) -> SchemaColumn:
     for name, value in given.items():
         given[name] = tuple(value) if isinstance(value, list) else value
     return SchemaColumn(**given)
+
+
+def read_schema(path: str | PathLike[str]) -> Schema:
+    """Read a schema from a JSON or TOML file, whole or under the key ``schema``.
+
+    ConfigError if the file cannot be used; the message names the key.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+        values = tomllib.loads(text) if not text.lstrip().startswith("{") else json.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is neither JSON nor TOML: {error}.") from None
+    try:
+        return Schema.from_dict(values.get("schema", values))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def schema_of(

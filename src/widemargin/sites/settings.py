@@ -11,6 +11,7 @@ from ..data import FORMATS
 from .addresses import is_listen_address, is_neighbour_address
 
 __all__ = [
+    "FROM_PREPARATION",
     "NEIGHBOUR_ADDRESS",
     "REQUIRED",
     "SECTIONS",
@@ -26,6 +27,8 @@ __all__ = [
 Check = Callable[[Any], bool]
 
 REQUIRED = {"name", "data", "n_sites", "total_rows", "n_features"}
+# What sites with a schema agree on instead; see `preparation`.
+FROM_PREPARATION = ("total_rows", "n_features", "row_square")
 
 
 class ConfigError(ValueError):
@@ -189,6 +192,14 @@ SETTINGS = (
     Setting("n_sites", "network", _whole(1), None, "Sites in the whole network.", 4),
     Setting("total_rows", "network", _whole(1), None, "Rows of all sites together.", 10000),
     Setting("n_features", "network", _whole(1, 2**24), None, "Features of a row.", 20),
+    Setting(
+        "schema",
+        "network",
+        _TEXT,
+        None,
+        "Columns, by which sites agree on scales. Left out: by position, unscaled.",
+        "schema.json",
+    ),
     Setting("classes", "network", _CLASSES, (-1, 1), "All labels, two or more."),
     Setting(
         "diameter",
@@ -212,6 +223,13 @@ SETTINGS = (
         _number(0),
         1.0,
         "linear, poly: mean squared length of a row, roughly. Sets the pace of consensus only.",
+    ),
+    Setting(
+        "min_rows",
+        "network",
+        _whole(0),
+        50,
+        "Fewest rows of a site: what a few rows add up to gives each of them away.",
     ),
     Setting(
         "loss", "model", _one_of("hinge", "squared_hinge", "odm"), "hinge", "Loss of a margin."
@@ -276,6 +294,15 @@ SETTINGS = (
         None,
         "Longest vector that is believed. Left out: ten times what the problem allows.",
         1e6,
+    ),
+    Setting(
+        "max_travel",
+        "model",
+        _number(0),
+        None,
+        "consensus: how far a neighbour's vectors may move decisions here in an hour. Left out: "
+        "100 max(1, C)^(1/4).",
+        100.0,
     ),
     Setting("tol", "model", _number(0), 1e-3, "Relative gap at which sites are content."),
     Setting("seed", "running", _whole(0), 0, "Decides the order in which rows are visited."),

@@ -7,8 +7,9 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,17 @@ import numpy as np
 
 from ..core.resources import memory_bytes
 from ..persistence.model_file import save
+from .column_statistics import ColumnStatistics
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .descriptors import raise_limit
 from .desk_watch import DeskWatch
+from .feature_sizes import sizes_advice
 from .keys import read_public_key, read_secret_key
 from .local_site import LocalSite, read_rows
 from .participant import Participant
+from .prepare_frames import PREPARE, kind_of
+from .preparing import PreparationAnswers, PreparingSite, kept_preparation, most_bytes
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
 from .study import Study, read_study
@@ -57,13 +62,35 @@ def run_site(config: SiteConfig, *, listener: Listener | None = None) -> None:
         If it cannot start; the message says what to do.
     """
     raise_limit()
-    site = Site(config, listener or (lambda event, **fields: None))
+    told = listener or (lambda event, **fields: None)
+    if config.schema is not None and config.preparation is None:
+        prepared = _prepared(config, told)
+        if prepared is None:
+            return
+        config = prepared
+    site = Site(config, told)
+    with _stopped_by_signals(site):
+        site.run()
+
+
+def _prepared(config: SiteConfig, listener: Listener) -> SiteConfig | None:
+    """Return the configuration with the preparation of all sites; None if stopped before."""
+    kept = kept_preparation(config)
+    if kept is not None:
+        return config.prepared(kept[0])
+    preparing = PreparingSite(config, listener)
+    with _stopped_by_signals(preparing):
+        return preparing.run()
+
+
+@contextmanager
+def _stopped_by_signals(site: Site | PreparingSite) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGTERM, signal.SIGINT):
             before[each] = signal.signal(each, lambda *_: site.stop())
     try:
-        site.run()
+        yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
@@ -86,6 +113,10 @@ class Site:
         self._control = ControlServer(config.folder, self._ask)
         try:
             self._taking_part = Participant(local, read_public_key(config.folder), listener)
+            kept = kept_preparation(config)
+            self._answers = kept and PreparationAnswers(
+                config, self._taking_part.public_key, kept[1]
+            )
             self._transport = self._connected()
         except BaseException:
             self._ended = True
@@ -157,6 +188,9 @@ class Site:
 
     def _read(self) -> None:
         for key, data in self._transport.take():
+            if self._answers is not None and kind_of(data) == PREPARE:
+                self._tell_preparation(self._answers, key, data)
+                continue
             try:
                 came = self._taking_part.receive(key, data)
             except Exception as error:  # nothing that a neighbour sends may end the site
@@ -165,6 +199,17 @@ class Site:
                 continue
             if came is not None:
                 self._pace.hear(key, *came)
+
+    def _tell_preparation(self, answers: PreparationAnswers, key: str, data: bytes) -> None:
+        """Tell a neighbour that came later what the others have agreed on."""
+        try:
+            answer = answers.answer(data)
+        except FrameError as error:
+            if key in self._taking_part.links.by_key:
+                self._taking_part.links.reject(key, error)
+            return
+        if answer is not None:
+            self._transport.send(key, answer)
 
     def _follow_study(self) -> None:
         """Tell neighbours of the study, and change to a newer version that has arrived."""
@@ -188,13 +233,19 @@ class Site:
         try:
             assert part.config.study_file is not None
             newer.save(part.config.study_file)
-            config = read_config(part.config.folder)
+            config = self._current_config()
             fields = self._change_neighbours(config)
         except (ConfigError, OSError) as error:
             self._listener("study_refused", reason=str(error))
             return
         members = [member.name for member in newer.members]
         self._listener("study_adopted", version=newer.version, members=members, **fields)
+
+    def _current_config(self) -> SiteConfig:
+        """Read the configuration again; the preparation stays."""
+        old = self._taking_part.config
+        config = read_config(old.folder / "site.toml")
+        return config if old.preparation is None else config.prepared(old.preparation)
 
     def _change_neighbours(self, config: SiteConfig) -> dict[str, list[str]]:
         part = self._taking_part
@@ -208,6 +259,8 @@ class Site:
     def _connected(self) -> Transport:
         config, part = self._taking_part.config, self._taking_part
         frame = part.local.check_memory(max(part.message_sizes), part.links.degree)
+        if config.schema is not None:
+            frame = max(frame, most_bytes(ColumnStatistics(config.schema)))
         return Transport(
             config.listen,
             public_key=part.public_key,
@@ -261,7 +314,7 @@ class Site:
     def _reload(self) -> dict[str, Any]:
         """Change to the neighbours in the file."""
         old = self._taking_part.config
-        config = read_config(old.folder / "site.toml")
+        config = self._current_config()
         changed = [s.name for s in SETTINGS if getattr(config, s.name) != getattr(old, s.name)]
         if old.study is not None and config.study is not None and changed:
             old.study.check_successor(config.study)
@@ -314,6 +367,10 @@ class Site:
             neighbours=part.links.degree,
             steps=int(part.site.steps),
         )
+        if config.preparation is None:
+            rows = part.local.rows
+            if (fields := sizes_advice(rows.X, rows.feature_names)) is not None:
+                self._listener("features_unscaled", **fields)
         here, agreed = part.local.mean_square, part.local.row_square
         if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
             self._listener(

@@ -159,6 +159,9 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
         **figures,
         "content": figures["content"] and not alone,
         "n_rows": part.local.n_rows,
+        "n_sites": config.n_sites,
+        "study": None if config.study is None else config.study.name,
+        "study_version": None if config.study is None else config.study.version,
         "n_features": config.n_features,
         "bytes_sent": transport.bytes_sent,
         "bytes_received": transport.bytes_received,
@@ -206,6 +209,8 @@ def _link(part: Participant, link: Link, transport: Transport, key: str) -> dict
         "received": link.received,
         "rejected": link.rejected + dropped,
         "reasons": {**link.reasons, **({"rate": dropped} if dropped else {})},
+        "out_of_limits": link.out_of_limits,
+        "travel_left": None if link.journeys is None else link.journeys.left,
         "distance": finite(distance / norm) if norm > 0 else None,
         "epoch": link.epoch,
         "last_heard_seconds_ago": ago,
@@ -258,6 +263,18 @@ LINK = (
     _Metric("link_sent_total", "sent", "counter", "Messages sent to the neighbour."),
     _Metric("link_received_total", "received", "counter", "Messages taken from the neighbour."),
     _Metric("link_rejected_total", "rejected", "counter", "Messages of the neighbour thrown away."),
+    _Metric(
+        "link_out_of_limits_total",
+        "out_of_limits",
+        "counter",
+        "Messages of the neighbour that no sound site sends.",
+    ),
+    _Metric(
+        "link_travel_left",
+        "travel_left",
+        "gauge",
+        "How far the neighbour's vectors may still move this site's decisions.",
+    ),
     _Metric("link_distance", "distance", "gauge", "How far the neighbour's model is, relatively."),
     _Metric(
         "link_last_heard_seconds", "last_heard_seconds_ago", "gauge", "Seconds since it was heard."

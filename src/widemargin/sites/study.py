@@ -33,7 +33,7 @@ MOST_VERSION = 2**31
 # comes or goes, unlike in random graphs.
 REACH = {"ring": 1, "nearest": 2, "complete": MOST_VERSION}
 # Settings that follow from members and schema.
-_DERIVED = {"n_sites", "diameter", "classes", "n_features"}
+_DERIVED = {"n_sites", "diameter", "classes", "n_features", "schema"}
 STUDY_SETTINGS = {
     s.name: s for s in SETTINGS if s.section in ("network", "model") and s.name not in _DERIVED
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..persistence.atomic_write import write_atomically
 from .settings import (
+    FROM_PREPARATION,
     REQUIRED,
     SECTIONS,
     SETTINGS,
@@ -146,7 +147,8 @@ def _line(setting: Setting, given: dict[str, Any]) -> str:
     key = setting.key
     if setting.name in given:
         return f"{key} = {toml_text(given[setting.name])}  # {setting.comment}"
-    if setting.name in REQUIRED:
+    agreed = setting.name in FROM_PREPARATION and "schema" in given
+    if setting.name in REQUIRED and not agreed:
         return f"{key} = {toml_text(setting.example)}  # TO BE SET. {setting.comment}"
     value = setting.example if setting.default is None else setting.default
     return f"# {key} = {toml_text(value)}  # {setting.comment}"

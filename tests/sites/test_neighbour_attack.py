@@ -1,0 +1,93 @@
+"""What a listed neighbour learns of a site's rows, by the attack and by looking on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.sites.neighbour_attack import (
+    active_attack,
+    binary_rows,
+    passive_attack,
+    site_of,
+)
+from site_folders import Folders
+from test_participants import Network
+
+from widemargin.data import DataFileError
+
+ROWS = 40
+UNLIMITED = 1e12
+
+
+def test_without_limits_a_neighbour_takes_every_row(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000, max_travel=UNLIMITED)
+    findings = active_attack(target, exchanges=800)
+    assert findings.found == ROWS
+    assert findings.wrong == 0
+
+
+def test_one_row_shows_without_any_attack(tmp_path: Path) -> None:
+    X, y = binary_rows(1)
+    findings = passive_attack(site_of(tmp_path / "site", X, y, 2000), exchanges=30)
+    assert findings.found == 1
+
+
+def test_the_limit_stops_the_sweep_and_names_the_neighbour(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    findings = active_attack(target, exchanges=150)
+    assert findings.found == 0
+    assert findings.refused > 0
+    alarms = [fields for event, fields in target.events if event == "neighbour_out_of_limits"]
+    assert alarms
+    assert alarms[0]["neighbour"] == "attacker"
+    assert "max_travel" in alarms[0]["detail"]
+    link = target.site.links.by_key[target.key]
+    assert link.out_of_limits == findings.refused
+
+
+def test_a_thrifty_attacker_finds_little_at_a_larger_site(tmp_path: Path) -> None:
+    X, y = binary_rows(1000)
+    for strength in (10.0, 40.0):
+        target = site_of(tmp_path / f"site-{strength}", X, y, 2000)
+        assert active_attack(target, exchanges=600, strength=strength).found <= 10
+
+
+def test_a_neighbour_that_begins_anew_gets_no_new_allowance(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    active_attack(target, exchanges=60, strength=20.0)
+    link = target.site.links.by_key[target.key]
+    assert link.journeys is not None
+    left = link.journeys.left
+    assert left < 60
+    target.site.links._undo(link)
+    assert link.journeys.left < left + 1.0
+
+
+def test_too_few_rows_are_refused_with_advice(tmp_path: Path) -> None:
+    X, y = binary_rows(49)
+    with pytest.raises(DataFileError, match=r"fewer than `network\.min_rows`, 50"):
+        site_of(tmp_path / "site", X, y, 2000, min_rows=50)
+
+
+@pytest.mark.parametrize("order", ["alike", "one class each"])
+@pytest.mark.parametrize("loss", [0.0, 0.3])
+def test_sound_neighbours_keep_the_limits(tmp_path: Path, order: str, loss: float) -> None:
+    """Also while they start, lose messages, restart, and lose their states."""
+    X, y = binary_rows(400)
+    if order != "alike":  # site k has the rows k, k + 4, ...
+        sorted_rows = np.argsort(y, kind="stable").reshape(4, -1).T.ravel()
+        X, y = X[sorted_rows], y[sorted_rows]
+    settings = {"C": 1.0, "row_square": 15.0}
+    sites = Network(Folders(tmp_path, X, y, 4, settings), loss=loss)
+    sites.all_round(120)
+    sites.kill(1)
+    sites.all_round(30)
+    sites.lose(2)
+    sites.all_round(120)
+    assert not [event for _, event in sites.events if event == "neighbour_out_of_limits"]
+    assert sites.excess < 0.05
