@@ -322,7 +322,7 @@ def _desk(values: Any) -> Neighbour:
     _demand(right, "desk", "an object of `address` and `public_key`", values)
     address = values["address"]
     fits = is_neighbour_address(address) and str(address).startswith("tcp:")
-    _demand(fits, "desk.address", "tcp://HOST:PORT of one machine", address)
+    _demand(fits, "desk.address", "an address, tcp://HOST:PORT of one machine", address)
     return Neighbour(
         "desk",
         address,
@@ -352,7 +352,7 @@ def checked_member(values: Any) -> Member:
     checked_value(_KINDS["name"], values["name"])
     if values["address"] is not None:
         fits = values["address"] != "" and is_neighbour_address(values["address"])
-        required = "tcp://HOST:PORT or relay://HOST:PORT of one machine, or null"
+        required = "an address, tcp://HOST:PORT or relay://HOST:PORT of one machine, or null"
         _demand(fits, "members.address", required, values["address"])
     return Member(
         values["name"], _key("members.public_key", values["public_key"]), values["address"]
