@@ -26,7 +26,7 @@ NativeSite: TypeAlias = "_native._GossipSite"
 # largest curvature of the objective, and how often it may double. On a9a, ijcnn1 and sylva, hinge
 # and ODM, even and sorted rings, a fixed one of 1 or 16 is ten times slower than the best in some
 # case; this is no slower than a fixed one of 4 in any.
-PENALTY, DOUBLINGS = 2.0, 5
+PENALTY, DOUBLINGS = 2.0, 3
 POWER_STEPS = 20
 
 
