@@ -75,7 +75,7 @@ def test_another_owner_is_not_believed(tmp_path: Path) -> None:
         ({"settings": {"lam": 0.1}}, "`lam` depends on the number of all rows"),
         ({"settings": {"n_sites": 3}}, "no setting `n_sites`"),
         ({"topology": "star"}, "`topology` must be one of"),
-        ({"desk": "tcp://127.0.0.1:99999"}, "`listen` must be an address"),
+        ({"desk": "tcp://127.0.0.1:99999"}, "`desk.address` must be an address"),
         ({"name": "two\nlines"}, "`name` must be a name"),
     ],
 )
