@@ -13,14 +13,14 @@ import argparse
 from contextlib import closing
 from typing import Any
 
-from widemargin.sites.columns import Columns, columns_of
+from widemargin.sites.columns import SiteColumns, columns_of
 from widemargin.sites.config import read_config
 from widemargin.sites.events import EventLog
 from widemargin.sites.participant import Participant
 from widemargin.sites.site import run_site
 
 
-class Lying(Columns):
+class Lying(SiteColumns):
     """A site whose messages name another model than its own."""
 
     factor = -10.0

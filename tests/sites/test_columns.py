@@ -12,7 +12,7 @@ from site_folders import Folders
 from test_participants import Network
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model, save
-from widemargin.sites.columns import Columns, packed, unpacked
+from widemargin.sites.columns import SiteColumns, packed, unpacked
 from widemargin.sites.wire import FrameError, decode
 
 
@@ -160,7 +160,7 @@ def test_the_exported_model_predicts_all_classes(tmp_path: Path) -> None:
 
 def test_damaged_states_are_set_aside(tmp_path: Path) -> None:
     sites = network(tmp_path, *three_classes())
-    assert isinstance(sites.members[0].site, Columns)
+    assert isinstance(sites.members[0].site, SiteColumns)
     state = sites.members[0].site.save()
     for damaged in (state[:-1], state + b"\0", packed(unpacked(state)[:2]), b""):
         with pytest.raises(ValueError, match=r"[sS]tate"):

@@ -33,7 +33,7 @@ from ..gossip import NetworkFaults, Stopping, Talking, Topology
 from ..gossip.methods import METHODS, GossipMethod
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
-from .gossip_choice import Choice, HeldOutRows, checked_values, choose
+from .gossip_choice import ChosenValue, HeldOutRows, checked_values, choose
 from .gossip_features import FeaturePredictor, mapped_bytes
 from .gossip_fit import COLUMNS, GossipFit, Simulating
 from .gossip_sites import NetworkRules, Placement, placed
@@ -463,7 +463,7 @@ class GossipClassifier(
 
             train(fit, fit.run, keep)
 
-    def _choice(self, placement: Placement, rules: NetworkRules, budget: Budget) -> Choice:
+    def _choice(self, placement: Placement, rules: NetworkRules, budget: Budget) -> ChosenValue:
         """Have the sites choose among several values of C."""
         values = checked_values(self.C)
         held_out = HeldOutRows.of(placement, float(self.holdout), budget.seed)

@@ -23,7 +23,7 @@ from .gossip_sites import Placement
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenValue:
     """The value that was chosen, and what it cost."""
 
     C: float
@@ -112,7 +112,7 @@ def choose(
     held_out: HeldOutRows,
     simulating: Callable[[float], Simulating],
     budget: Budget,
-) -> Choice:
+) -> ChosenValue:
     """Train every value on what is not held out, and take the best; of equal ones the smallest.
 
     ``simulating`` poses the problems of a value.
@@ -134,4 +134,4 @@ def choose(
         messages += sum(each.messages for each in outcomes)
         n_bytes += sum(each.n_bytes for each in outcomes)
     best = min(np.flatnonzero(scores == np.nanmax(scores)), key=lambda j: values[j])
-    return Choice(values[int(best)], scores, messages, n_bytes)
+    return ChosenValue(values[int(best)], scores, messages, n_bytes)

@@ -23,9 +23,9 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..gossip.methods import NativeSite
-from .columns import TRAILER, ColumnLimits, Columns, packed, unpacked
+from .columns import TRAILER, ColumnLimits, SiteColumns, packed, unpacked
 from .links import Links
-from .scores import MOST_COUNTED, SCORE_EVERY, HeldOut, Scores
+from .scores import MOST_COUNTED, SCORE_EVERY, Scores, SiteHeldOut
 from .wire import SHARES, Frame, FrameError, Kind, MessageLimits
 
 __all__ = ["HELD_OUT_WEIGHT", "Candidates", "Choice", "ChoiceLimits", "followed"]
@@ -43,11 +43,11 @@ class Candidates:
     values: tuple[float, ...]  # ascending
     n_problems: int  # of one value
     make: Callable[[int, bool], Sequence[NativeSite]]  # of a value, without or with held-out rows
-    held_out: HeldOut
+    held_out: SiteHeldOut
     longest_path: int
 
 
-class Choice(Columns):
+class Choice(SiteColumns):
     """Problems of all values of C, and of the chosen one alone from then on.
 
     Parameters
@@ -256,7 +256,7 @@ class ChoiceLimits(ColumnLimits):
         super().__init__(limits)
         self.total_rows = total_rows
 
-    def check(self, site: Columns, slot: int, numbers: Array) -> None:
+    def check(self, site: SiteColumns, slot: int, numbers: Array) -> None:
         """Raise FrameError if a message exceeds the limits."""
         super().check(site, slot, numbers)
         assert isinstance(site, Choice)

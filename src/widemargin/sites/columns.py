@@ -20,7 +20,7 @@ from .wire import MessageLimits
 __all__ = [
     "AnySite",
     "ColumnLimits",
-    "Columns",
+    "SiteColumns",
     "bodies_of",
     "columns_of",
     "models_of",
@@ -33,7 +33,7 @@ TRAILER = 3
 _COUNT = struct.Struct("<Q")
 
 
-class Columns:
+class SiteColumns:
     """Native sites with the same rows and links, one per problem, driven as one site.
 
     Parameters
@@ -181,7 +181,7 @@ class Columns:
         return frozenset({self.message_size})
 
 
-AnySite: TypeAlias = "NativeSite | Columns"
+AnySite: TypeAlias = "NativeSite | SiteColumns"
 
 
 class ColumnLimits:
@@ -190,7 +190,7 @@ class ColumnLimits:
     def __init__(self, limits: Sequence[MessageLimits]) -> None:
         self.each = list(limits)
 
-    def check(self, site: Columns, slot: int, numbers: Array) -> None:
+    def check(self, site: SiteColumns, slot: int, numbers: Array) -> None:
         """Raise FrameError if a message exceeds the limits."""
         messages = zip(site.active, site.parts, site.split(numbers), strict=True)
         for column, part, own in messages:
@@ -199,12 +199,12 @@ class ColumnLimits:
 
 def columns_of(site: AnySite) -> list[NativeSite]:
     """Return the native sites of a site, one per problem."""
-    return site.parts if isinstance(site, Columns) else [site]
+    return site.parts if isinstance(site, SiteColumns) else [site]
 
 
 def bodies_of(site: AnySite, message: Array) -> dict[int, Array]:
     """Return the vectors that a message has of the method, by the positions of their problems."""
-    if not isinstance(site, Columns):
+    if not isinstance(site, SiteColumns):
         return {0: message[: site.body_size]}
     messages = zip(site.active, site.parts, site.split(message), strict=True)
     return {column: own[: part.body_size] for column, part, own in messages}
@@ -212,7 +212,7 @@ def bodies_of(site: AnySite, message: Array) -> dict[int, Array]:
 
 def models_of(site: AnySite) -> Array:
     """Return the weights of a site, one row per problem."""
-    return site.models() if isinstance(site, Columns) else site.model()[np.newaxis]
+    return site.models() if isinstance(site, SiteColumns) else site.model()[np.newaxis]
 
 
 def packed(parts: Sequence[bytes]) -> bytes:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from .column_travel import Journeys, Way
-from .columns import AnySite, ColumnLimits, Columns, bodies_of
+from .columns import AnySite, ColumnLimits, SiteColumns, bodies_of
 from .config import Neighbour
 from .keys import TokenBucket
 from .wire import MOST_EPOCH, Frame, FrameError, Kind, MessageLimits
@@ -194,10 +194,10 @@ class Links:
     def _check(self, slot: int, numbers: Array) -> None:
         """Raise FrameError if a message exceeds the limits."""
         if isinstance(self.limits, ColumnLimits):
-            assert isinstance(self.site, Columns)
+            assert isinstance(self.site, SiteColumns)
             self.limits.check(self.site, slot, numbers)
         else:
-            assert not isinstance(self.site, Columns)
+            assert not isinstance(self.site, SiteColumns)
             self.limits.check(self.site, slot, numbers)
 
     def _journeys_of(self, key: str) -> Journeys | None:

@@ -28,11 +28,11 @@ from ..linear.problem import LinearProblem
 from .agreement import Agreement
 from .choice import HELD_OUT_WEIGHT, Candidates, Choice, ChoiceLimits
 from .column_travel import Way
-from .columns import AnySite, ColumnLimits, Columns, models_of
+from .columns import AnySite, ColumnLimits, SiteColumns, models_of
 from .config import ConfigError, SiteConfig
 from .preparation import Preparation
 from .schema import Schema
-from .scores import HeldOut, correct_rows, held_out_rows
+from .scores import SiteHeldOut, correct_rows, held_out_rows
 from .site_features import features_of, mapped_rows
 from .site_table import SiteTable, read_table
 from .transport import QUEUED
@@ -258,7 +258,7 @@ class LocalSite:
         if self.config.held_out_share:
             return Choice(self._candidates(links), links)
         parts = self._parts(0, True, links)
-        return parts[0] if len(parts) == 1 else Columns(parts)
+        return parts[0] if len(parts) == 1 else SiteColumns(parts)
 
     def _parts(self, value: int, all_rows: bool, links: int) -> list[NativeSite]:
         problems = self._problems(value, all_rows)
@@ -270,7 +270,7 @@ class LocalSite:
             self.config.values_of_C,
             self.n_problems,
             lambda value, all_rows: self._parts(value, all_rows, links),
-            HeldOut(X, codes, self.problem.constant),
+            SiteHeldOut(X, codes, self.problem.constant),
             self.config.longest_path,
         )
 

@@ -26,7 +26,7 @@ from ..persistence.atomic_write import TEMPORARY_SUFFIX, write_atomically
 from .agreement import Differences
 from .budget import budget_of
 from .choice import Choice, followed
-from .columns import AnySite, Columns
+from .columns import AnySite, SiteColumns
 from .config import SiteConfig
 from .links import Links
 from .local_site import LocalSite
@@ -194,7 +194,7 @@ class Participant:
     @property
     def message_sizes(self) -> frozenset[int]:
         """Sizes of messages that neighbours may send, in numbers."""
-        if isinstance(self.site, Columns):
+        if isinstance(self.site, SiteColumns):
             return self.site.message_sizes
         return frozenset({self.site.message_size})
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Array
 from ..linear.model import decisions_of, split_weights
 
-__all__ = ["HeldOut", "Scores", "correct_rows", "held_out_rows"]
+__all__ = ["Scores", "SiteHeldOut", "correct_rows", "held_out_rows"]
 
 # Exchanges without a message after which a neighbour is given no share, as in the native core.
 SILENCE = 6
@@ -55,7 +55,7 @@ def correct_rows(X: Any, codes: NDArray[np.int32], models: Array, constant: floa
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class SiteHeldOut:
     """The held-out rows of a site."""
 
     X: Any
