@@ -10,7 +10,7 @@ of the way, in units that do not depend on the data: with q the last vector that
 that is, by how much decisions would move if the site followed at once. Sound neighbours on rows of
 binary and of Gaussian features, alike and sorted by class, C from .01 to 1, rings and stars of 2
 and 10 sites, with and without lost messages, went 2 to 42 in all in 600 rounds. The attack that
-takes all rows needs thousands; one that makes do with the same way takes some of the rows of a
+takes all rows goes much farther; one that makes do with the same way takes some of the rows of a
 small site, and hardly any of a large one. This delays an attacker and names it. It is no guarantee:
 differential privacy is.
 """
