@@ -120,5 +120,5 @@ def test_a_study_takes_the_schema_and_declared_ranges(tables: list[Path], tmp_pa
     FRAME.head(49).to_csv(few, index=False)
     assert "needs at least 50 rows" in run(few, "--study", tmp_path / "wine.study", code=1)
     assert create("other", *options, "--data", tables[0]).exit_code == 2
-    assert create("other", "--schema", schema, "--range", "alcohol=10").exit_code == 2
-    assert create("other", "--schema", schema, "--range", "wine=1:2").exit_code == 1
+    assert create("other", "--sites", 3, "--schema", schema, "--range", "alcohol=10").exit_code == 2
+    assert create("other", "--sites", 3, "--schema", schema, "--range", "wine=1:2").exit_code == 1

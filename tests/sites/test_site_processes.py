@@ -145,7 +145,8 @@ def test_ten_thousand_hostile_frames_of_a_neighbour(tmp_path: Path) -> None:
     """Site 1 of two is in the hands of an enemy, who has its keys."""
     folders = Folders(tmp_path, *ROWS, n_sites=2, settings={"rate_limit": 1e6})
     config = folders.config(0)
-    count = ROWS[0].shape[1] + 1 + 5 + 3
+    # Weights and their level, figures with their mass, counter, numbers of messages.
+    count = ROWS[0].shape[1] + 1 + 1 + 5 + 3
     rng = np.random.default_rng(0)
     with Processes(folders) as sites, zmq.Context() as context:
         sites.start(0)

@@ -369,7 +369,7 @@ class GossipClassifier(
             return MarginDistribution(self.upsilon, self.theta)
         return Hinge() if self.loss == "hinge" else SquaredHinge()
 
-    def _weight_of(self, total_weight: float) -> float:
+    def _row_weight(self, total_weight: float) -> float:
         """Weight of a row of sample weight one, where it is not chosen."""
         if self.lam is None:
             return float(self.C)
@@ -446,7 +446,7 @@ class GossipClassifier(
                     print(f"[{name}] binary problems: {done} of {of}")
 
             choice = self._choice(placement, rules, budget) if self._several else None
-            C = self._weight_of(float(training.weights.sum())) if choice is None else choice.C
+            C = self._row_weight(float(training.weights.sum())) if choice is None else choice.C
             history = History.of(COLUMNS, budget, listener)
             simulate = Simulating(self._problems(placement, C), placement, rules, score, report)
             fit = GossipFit(name, simulate, budget, history)
