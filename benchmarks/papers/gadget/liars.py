@@ -2,9 +2,9 @@
 
 WIDEMARGIN_DATA=... python -m benchmarks.papers.gadget.liars [--write]
 
-a9a, hinge, 300 rounds: six sites, all linked, and ten with four neighbours each. Lines without a lie
-are the price of the defence, with sites alike and with one class each. "False labels" follows the
-protocol, with the labels of its rows reversed. Accuracies are those of the worst honest site.
+a9a, hinge, 300 rounds: six sites, all linked, and ten with four neighbours each. Lines without a
+lie are the price of the defence, with sites alike and with one class each. "False labels" follows
+the protocol, with the labels of its rows reversed. Accuracies are those of the worst honest site.
 """
 
 from __future__ import annotations
