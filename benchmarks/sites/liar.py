@@ -24,7 +24,7 @@ class Lying(SiteColumns):
     """A site whose messages name another model than its own."""
 
     factor = -10.0
-    rho = 1.0
+    rhos: Any = (1.0,)  # by the level that a message names after its vector
 
     def write(self, link: int) -> Any:
         """Return a message with ``factor`` times the models."""
@@ -33,7 +33,8 @@ class Lying(SiteColumns):
             model = part.model()
             # The message is 2 rho w - z, and z stays as it is.
             body = slice(k * self.unit, k * self.unit + len(model))
-            message[body] += 2.0 * self.rho * (self.factor - 1.0) * model
+            rho = self.rhos[max(0, int(message[body.stop]))]
+            message[body] += 2.0 * rho * (self.factor - 1.0) * model
         return message
 
 
@@ -50,7 +51,8 @@ def main() -> None:
             liar = Lying(columns_of(site))
             setting = participant.local._setting(1)
             method: Any = participant.local.method
-            liar.rho = method.rho(setting.problem.constants, setting.total_square, setting.n_links)
+            problem = setting.problem
+            liar.rhos = method.rhos(problem.constants, setting.total_square, setting.n_links)
             liar.factor = options.factor
             participant.site = participant.links.site = liar
         return honest(participant)

@@ -30,10 +30,10 @@
 // of a site add up to the gradient of its own part. A neighbour that lies can choose its pull. So
 // the pull is bounded: with B |w_s - w_t| in place of w_s = w_t, q is replaced by
 // q' = u + (q - u) min(1, 2 B / |q - u|), where u = 2 rho w - z is what this site tells. That is
-// exact where no honest pull is longer than B, and a liar's pull is at most B. B is a little
-// more than the longest pull but for `liars` of them, and at least `chances` times what pulls between sites alike
-// are by chance: from the root of the sum of the squared gradients of the site's rows. A site that
-// has hardly any rows of a class cannot judge, and bounds nothing.
+// exact where no honest pull is longer than B, and a liar's pull is at most B. B is a little more
+// than the longest pull but for `liars` of them, and at least `chances` times what pulls between
+// sites alike are by chance: from the root of the sum of the squared gradients of the site's rows.
+// A site that has hardly any rows of a class cannot judge, and bounds nothing.
 //
 // Figures: with all w_s equal to w, the duality gap is the sum over rows of
 // loss_i + phi_i(g_i) + g_i m_i (each >= 0) plus 1/2 |w - sum of g_i y_i x_i|^2, and the vector in

@@ -44,10 +44,13 @@ class NetworkFaults:
         rows no longer count; 'join': it is absent before that round. Sites are given by their
         position in ``sites_``, from 0, not by their names. Sites do not stop before the last event.
         Events of a site in the same round happen in the order of this list.
-    lies : mapping from site to {'opposite', 'noise'}, default={}
-        Faulty sites, which send the opposite of their model, or noise.
+    lies : mapping from site to kind of lie, default={}
+        'opposite': the site sends the opposite of its vector; 'noise': random numbers. Liars that
+        know of defences shift a true vector against their model instead: 'push' always alike,
+        'drift' by another hundredth of it with every message, 'swing' to and fro. 'figures': the
+        model is true, but the figures and counters by which sites stop are not.
     scale : float, default=10
-        Length of what faulty sites send, relative to their model.
+        Length of what faulty sites send, or of the shift, relative to the true vector.
     speeds : mapping from site to float in (0, 1], default={}
         Share of the rounds that slow sites take part in, others in all: a site of speed 0.25 steps,
         reads and sends in every fourth round. With ``asynchronous=True`` it wakes a quarter as
