@@ -107,9 +107,9 @@ class Attacker:
         self.rho = 1.0
         if config.solver == "consensus":
             # The attacker claims the first level, and no other end raises it.
-            self.rho, _ = method.penalties(
+            self.rho = method.rhos(
                 setting.problem.constants, setting.total_square, setting.n_links
-            )
+            )[0]
         self.relaxation, self.C = config.relaxation, config.C
         self.size = config.n_features + 1
         self.number, self.exchanges, self.refused = 0, 0, 0

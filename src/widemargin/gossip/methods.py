@@ -165,14 +165,12 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     def rho(self, constants: LossConstants, total_square: float, n_links: int) -> float:
         """Return the largest penalty of one link, given the sum of all rows' squared lengths."""
-        return float(np.ldexp(*self.penalties(constants, total_square, n_links)))
+        return float(self.rhos(constants, total_square, n_links)[-1])
 
-    def penalties(
-        self, constants: LossConstants, total_square: float, n_links: int
-    ) -> tuple[float, int]:
-        """Return the penalty of one link in the beginning, and how often it may double."""
+    def rhos(self, constants: LossConstants, total_square: float, n_links: int) -> Array:
+        """Return the penalties that a link may have, by the level that messages name last."""
         options = self._options(constants, total_square, n_links)
-        return options["rho"], options["levels"]
+        return np.asarray(np.ldexp(options["rho"], np.arange(options["levels"] + 1)), np.float64)
 
     def _options(
         self, constants: LossConstants, total_square: float, n_links: int

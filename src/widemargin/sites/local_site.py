@@ -333,11 +333,9 @@ class LocalSite:
             given = self.config.max_travel
             for problem in self._problems(value, True):
                 setting = self._setting(0, problem)
-                rho, levels = method.penalties(
-                    problem.constants, setting.total_square, setting.n_links
-                )
+                rhos = method.rhos(problem.constants, setting.total_square, setting.n_links)
                 most = most_travel(weight) if given is None else given
-                found.append(Way(RowSample(problem, rho), most, problem.size, levels))
+                found.append(Way(RowSample(problem, rhos[0]), most, problem.size, len(rhos) - 1))
         return found
 
     @property
