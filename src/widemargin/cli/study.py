@@ -190,18 +190,22 @@ def host(
         import threading
         from contextlib import closing
 
+        from ..sites.descriptors import desk_connections, raise_limit
         from ..sites.enrolment import Desk, desk_listen
         from ..sites.events import EventLog
         from ..sites.study_owner import StudyOwner
 
         owner = StudyOwner(path)
         found = owner.study()
+        raise_limit()
+        at_the_desk, at_the_relay = desk_connections(relay=found.relay is not None)
         ended = threading.Event()
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda *_: ended.set())
         with closing(EventLog(found.name, log, as_json=json_log)) as listener:
             where = listen or desk_listen(found.desk.address)
-            with closing(Desk(owner, where, listener)), _relay(owner, found.relay, listener):
+            desk = Desk(owner, where, listener, most=at_the_desk)
+            with closing(desk), _relay(owner, found.relay, at_the_relay, listener):
                 members = [member.name for member in found.members]
                 listener("desk_open", listen=where, version=found.version, members=members)
                 while not ended.wait(1.0):
@@ -209,7 +213,9 @@ def host(
                 listener("desk_closed")
 
 
-def _relay(owner: Any, address: str | None, listener: Any) -> AbstractContextManager[Any]:
+def _relay(
+    owner: Any, address: str | None, most: int, listener: Any
+) -> AbstractContextManager[Any]:
     """Return the relay of a study, running; nothing if it has none."""
     if address is None:
         return nullcontext()
@@ -218,7 +224,7 @@ def _relay(owner: Any, address: str | None, listener: Any) -> AbstractContextMan
 
     where = desk_listen(address.replace("relay://", "tcp://"))
     listener("relay_open", listen=where)
-    return Relay(where, owner.relay_secret, owner.keys, listener=listener)
+    return Relay(where, owner.relay_secret, owner.keys, most=most, listener=listener)
 
 
 @study.command()
