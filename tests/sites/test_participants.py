@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from site_folders import Folders, generated_rows, on_the_way
 
+from widemargin.gossip.simulation import numbers_bytes
 from widemargin.sites.local_site import LocalSite, read_rows
 from widemargin.sites.packed_numbers import packed_numbers
 from widemargin.sites.participant import Participant, read_state
-from widemargin.sites.wire import decode
+from widemargin.sites.wire import HEADER_BYTES, decode
 
 ROWS = generated_rows(240, 5)
 
@@ -122,6 +123,21 @@ def test_sites_reach_the_pooled_optimum(tmp_path: Path) -> None:
     sites.until_agreed()
     assert sites.excess < 0.01
     sites.check_mass()
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+def test_frames_take_no_more_bytes_than_a_simulation_counts(tmp_path: Path, tol: float) -> None:
+    sites = network(tmp_path, tol=tol)
+    sites.all_round(20)
+    member = sites.members[0]
+    size, count = member.local.problem.size, max(member.message_sizes)
+    for frame in member.round().values():
+        vector = numbers_of(frame)[:size]
+        single = vector.astype(np.float32) == vector
+        assert single.all() if tol >= 1e-4 else not single.all()
+        counted = numbers_bytes(count, size if tol >= 1e-4 else int(single.sum()))
+        # The rest has whole numbers, which are exact in single precision.
+        assert counted - 4 * (count - size) <= len(frame) - HEADER_BYTES <= counted
 
 
 @pytest.mark.parametrize("solver", ["gadget", "tracking"])
