@@ -24,7 +24,7 @@ import zmq
 
 from widemargin.gossip import graph_of
 from widemargin.sites.fleet import LocalFleet
-from widemargin.sites.wire import HEADER_BYTES
+from widemargin.sites.wire import most_bytes
 
 DIMENSIONS = (123, 20_000)
 ROWS = 100
@@ -39,7 +39,7 @@ def main() -> int:
     options = parser.parse_args()
     results = []
     for size in DIMENSIONS:
-        frame = HEADER_BYTES + 8 * (size + 1 + FIGURES)
+        frame = most_bytes(size + 1 + FIGURES)
         result = {
             "features": size,
             "frame_bytes": frame,

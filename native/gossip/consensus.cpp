@@ -95,6 +95,7 @@ public:
     // The vector and the level that it is for; below zero: there is no model yet.
     std::int64_t body_size() const override { return this->size() + 1; }
     std::int64_t values() const override { return this->size(); }
+    bool single() const override { return options_.single; }
     void model(double* w) const override { std::copy(w_.begin(), w_.end(), w); }
     const double* dual() const override { return dual_.data(); }
     double apart() const override {

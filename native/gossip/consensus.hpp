@@ -54,6 +54,7 @@ struct ConsensusOptions {
     double relaxation = 0.7;
     std::int64_t epochs = 1;  // passes over its rows a step
     std::int64_t liars = 0;   // tolerated at sites that have more than twice as many neighbours
+    bool single = false;      // vectors travel in single precision
 };
 
 template <class T>

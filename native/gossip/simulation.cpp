@@ -101,7 +101,10 @@ void GossipNetwork<T>::send(std::int64_t e, std::int64_t s, std::int64_t now) {
     site.write(e - links_.start[s], message.content.data());
     ++sent_[std::size_t(s)];
     RandomNumbers fate(options_.seed, std::uint64_t(e), std::uint64_t(message.number));
-    if (faulty_[std::size_t(s)] != Fault::none) falsify(s, message, fate);
+    if (faulty_[std::size_t(s)] != Fault::none) {
+        falsify(s, message, fate);
+        site.shorten(message.content.data());
+    }
     const NetworkFaults& faults = options_.faults;
     const std::int64_t tick = options_.asynchronous ? links_.sites : 1;
     auto late = [&] { return faults.delay ? tick * fate.below(faults.delay + 1) : 0; };

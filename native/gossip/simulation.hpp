@@ -84,6 +84,10 @@ public:
     std::int64_t round() const { return round_; }
     std::int64_t messages() const { return messages_; }
     std::int64_t message_size() const { return sites_[0]->message_size(); }
+    // Numbers of a message that travel in single precision.
+    std::int64_t message_singles() const {
+        return sites_[0]->single() ? sites_[0]->values() : 0;
+    }
     bool present(std::int64_t s) const { return state_[std::size_t(s)] == State::up; }
     const GossipSite<T>& site(std::int64_t s) const { return *sites_[std::size_t(s)]; }
     // Held by all sites and on its way between them: values, mass last.

@@ -89,6 +89,7 @@ public:
     void write(std::int64_t link, double* message) {
         const std::int64_t number = ++written_[std::size_t(link)];
         write_body(link, number, message);
+        shorten(message);
         figures_.write(link, number, message + body_size());
         double* rest = message + body_size() + figures_.message_size();
         rest[0] = double(counter_);
@@ -168,6 +169,15 @@ public:
     virtual std::int64_t body_size() const = 0;
     // The first so many numbers of a body are values of vectors.
     virtual std::int64_t values() const { return body_size(); }
+    // Whether these travel in single precision. Not those of running sums: what one end has sent
+    // and the other has read would no longer be the same.
+    virtual bool single() const { return false; }
+    void shorten(double* message) const {
+        if (!single()) return;
+        for (std::int64_t k = 0; k < values(); ++k)
+            if (std::fabs(message[k]) <= double(std::numeric_limits<float>::max()))
+                message[k] = double(float(message[k]));
+    }
     virtual void model(double* w) const = 0;
     std::vector<double> model() const {
         std::vector<double> w(std::size_t(size()), 0.0);

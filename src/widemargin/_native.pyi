@@ -345,6 +345,7 @@ class _GossipMethods:
         relaxation: float,
         epochs: int,
         liars: int,
+        single: bool,
     ) -> Self: ...
     @classmethod
     def gradient(
@@ -386,6 +387,7 @@ class _GossipNetwork(_GossipMethods):
     round: Final[int]
     messages: Final[int]
     message_size: Final[int]
+    message_singles: Final[int]
     stopped: Final[bool]
 
 class GossipNetwork32(_GossipNetwork): ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from widemargin.sites.packed_numbers import packed_numbers, unpacked_numbers
 from widemargin.sites.wire import HEADER_BYTES
 
 
@@ -19,19 +20,24 @@ def hostile(frame: bytes, rng: np.random.Generator, k: int) -> bytes:
         for _ in range(rng.integers(1, 8)):
             data[rng.integers(len(data))] = rng.integers(256)
     elif kind == 3:
-        numbers = np.frombuffer(frame, dtype="<f8", offset=HEADER_BYTES).copy()
+        numbers = numbers_of(frame)
         numbers[rng.integers(len(numbers))] = rng.choice([np.nan, np.inf, -np.inf])
-        return frame[:HEADER_BYTES] + numbers.tobytes()
+        return frame[:HEADER_BYTES] + packed_numbers(numbers)
     elif kind == 4:
         data[4:6] = rng.integers(0, 256, 2, dtype=np.uint8).tobytes()
     else:
-        numbers = np.frombuffer(frame, dtype="<f8", offset=HEADER_BYTES).copy()
+        numbers = numbers_of(frame)
         numbers[:-3] = rng.standard_normal(len(numbers) - 3) * 10.0 ** rng.integers(-3, 300)
         if kind == 6:  # believable
             numbers[:-3] = rng.standard_normal(len(numbers) - 3)
         numbers[-3], numbers[-2] = rng.integers(0, 2**30), k + 1
-        data[HEADER_BYTES:] = numbers.tobytes()
+        data[HEADER_BYTES:] = packed_numbers(numbers)
         data[32:40] = (k + 1).to_bytes(8, "little")
         if kind == 7:
             data[16:24] = int(rng.integers(1, 2**62)).to_bytes(8, "little")
     return bytes(data)
+
+
+def numbers_of(frame: bytes) -> np.ndarray:
+    """Return the numbers of a sound frame."""
+    return unpacked_numbers(frame[HEADER_BYTES:], int.from_bytes(frame[56:60], "little"))

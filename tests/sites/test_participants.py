@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hostile_frames import hostile
+from hostile_frames import hostile, numbers_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from site_folders import Folders, generated_rows, on_the_way
 
+from widemargin.gossip.simulation import numbers_bytes
 from widemargin.sites.local_site import LocalSite, read_rows
+from widemargin.sites.packed_numbers import packed_numbers
 from widemargin.sites.participant import Participant, read_state
-from widemargin.sites.wire import decode
+from widemargin.sites.wire import HEADER_BYTES, decode
 
 ROWS = generated_rows(240, 5)
 
@@ -121,6 +123,21 @@ def test_sites_reach_the_pooled_optimum(tmp_path: Path) -> None:
     sites.until_agreed()
     assert sites.excess < 0.01
     sites.check_mass()
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+def test_frames_take_no_more_bytes_than_a_simulation_counts(tmp_path: Path, tol: float) -> None:
+    sites = network(tmp_path, tol=tol)
+    sites.all_round(20)
+    member = sites.members[0]
+    size, count = member.local.problem.size, max(member.message_sizes)
+    for frame in member.round().values():
+        vector = numbers_of(frame)[:size]
+        single = vector.astype(np.float32) == vector
+        assert single.all() if tol >= 1e-4 else not single.all()
+        counted = numbers_bytes(count, size if tol >= 1e-4 else int(single.sum()))
+        # The rest has whole numbers, which are exact in single precision.
+        assert counted - 4 * (count - size) <= len(frame) - HEADER_BYTES <= counted
 
 
 @pytest.mark.parametrize("solver", ["gadget", "tracking"])
@@ -347,7 +364,9 @@ def test_ten_thousand_hostile_frames_change_little(tmp_path: Path) -> None:
     member, enemy = sites.members[0], sites.folders.keys[1]
     link = member.links.by_key[enemy]
     sound = next(iter(sites.members[1].round().values()))
-    sound = sound[:40] + bytes(8) + sound[48:-8] + bytes(8)  # it acknowledges nothing
+    numbers = numbers_of(sound)
+    numbers[-1] = 0.0  # it acknowledges nothing
+    sound = sound[:40] + bytes(8) + sound[48:64] + packed_numbers(numbers)
     rng = np.random.default_rng(0)
     limits, size = member.local.limits, member.site.body_size
     most = 0.0
@@ -392,9 +411,9 @@ def test_robust_exchange_follows_no_neighbour_farther_than_clipping_allows(tmp_p
     for key in (liar, other):
         sound = sites.members[sites.folders.keys.index(key)].round()[member.public_key]
         if key == liar:
-            numbers = np.frombuffer(sound, "<f8", offset=64).copy()
+            numbers = numbers_of(sound)
             numbers[: member.site.body_size] = 1e3
-            sound = sound[:64] + numbers.tobytes()
+            sound = sound[:64] + packed_numbers(numbers)
         else:
             frame = decode(
                 sound,

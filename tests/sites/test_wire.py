@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from widemargin.sites.wire import (
     bytes_frame,
     decode,
     encode,
+    most_bytes,
 )
 
 AGREED, DIMENSION, COUNT = 12345, 4, 12
@@ -48,7 +50,36 @@ def test_layout_is_fixed() -> None:
     assert data[:8] == b"WMGS\x02\x00\x01\x00"
     assert struct.unpack("<QQQQQ", data[8:48]) == (AGREED, 10, 20, 7, 5)
     assert struct.unpack("<IIII", data[48:64]) == (3, DIMENSION, COUNT, 0)
-    assert struct.unpack(f"<{COUNT}d", data[64:]) == (*range(COUNT - 3), 2.0, 7.0, 5.0)
+    # Whole numbers are exact in single precision.
+    assert data[64:66] == b"\xff\x0f"
+    assert struct.unpack(f"<{COUNT}f", data[66:]) == (*range(COUNT - 3), 2.0, 7.0, 5.0)
+
+
+def test_numbers_have_the_least_precision_that_is_exact() -> None:
+    numbers = frame().numbers.copy()
+    numbers[[1, 8]] = 0.1, 1e300
+    numbers[2] = float(np.float32(0.1))
+    data = encode(frame(numbers=numbers))
+    assert data[64:66] == bytes([0xFF - 2, 0x0F - 1])
+    assert len(data) == 64 + 2 + 4 * (COUNT - 2) + 8 * 2 < most_bytes(COUNT)
+    assert struct.unpack("<dd", data[-16:]) == (0.1, 1e300)
+    np.testing.assert_array_equal(read(data).numbers, numbers)
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        lambda data: data[:65] + b"\x1f" + data[66:],  # a bit for a number that there is not
+        lambda data: data[:65] + b"\x07" + data[66:],  # one number less in single precision
+        lambda data: data[:65] + b"\x07" + data[66:-4] + struct.pack("<d", 5.0),  # 5 is shorter
+        lambda data: data[:66],
+        lambda data: data[:65],
+    ],
+)
+def test_numbers_have_one_form_only(altered: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(FrameError) as caught:
+        read(altered(encode(frame())))
+    assert caught.value.reason == "length"
 
 
 @given(
@@ -144,11 +175,16 @@ def test_garbage_is_refused(data: bytes) -> None:
         read(data)
 
 
+MIXED = frame(numbers=np.array([*(0.1 * k for k in range(COUNT - 3)), 2, 7, 5]))
+
+
 @given(
-    flips=st.lists(st.tuples(st.integers(0, 64 + 8 * COUNT - 1), st.integers(0, 255)), max_size=6)
+    flips=st.lists(
+        st.tuples(st.integers(0, len(encode(MIXED)) - 1), st.integers(0, 255)), max_size=6
+    )
 )
 def test_altered_frames_are_refused_or_sound(flips: list[tuple[int, int]]) -> None:
-    data = bytearray(encode(frame()))
+    data = bytearray(encode(MIXED))
     for position, value in flips:
         data[position] = value
     try:

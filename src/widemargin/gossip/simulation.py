@@ -30,6 +30,15 @@ BEYOND = 1e100
 # Bytes of a message in addition to its numbers: sender, number, length and checksum.
 HEADER = 32
 
+
+def numbers_bytes(count: int, singles: int) -> int:
+    """Return the bytes of numbers in a message, of which ``singles`` are in single precision.
+
+    One bit for each says which.
+    """
+    return -(-count // 8) + 8 * count - 4 * singles
+
+
 HISTORY = (
     "round",
     "min_accuracy",
@@ -262,7 +271,9 @@ class Simulation:
     @property
     def bytes_sent(self) -> int:
         """Bytes of all messages."""
-        return int(self.network.messages) * (8 * int(self.network.message_size) + HEADER)
+        network = self.network
+        numbers = numbers_bytes(int(network.message_size), int(network.message_singles))
+        return int(network.messages) * (HEADER + numbers)
 
     def history(self) -> dict[str, Any]:
         """Return the records of the checkpoints, as arrays of equal length."""
@@ -358,4 +369,5 @@ class Simulation:
             self.seed,
             self.number,
             self.n_problems,
+            stopping.tol,
         )

@@ -37,7 +37,7 @@ from .site_features import features_of, mapped_rows
 from .site_table import SiteTable, read_table
 from .transport import QUEUED
 from .travel import RowSample, most_travel
-from .wire import HEADER_BYTES, MessageLimits
+from .wire import MessageLimits, most_bytes
 
 __all__ = ["LocalRows", "LocalSite", "classifier_of", "read_codes", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
@@ -345,7 +345,7 @@ class LocalSite:
 
     def check_memory(self, message_size: int, links: int) -> int:
         """Return the bytes of a frame, or raise ConfigError if neighbours need too much memory."""
-        frame = HEADER_BYTES + 8 * message_size
+        frame = most_bytes(message_size)
         # Each neighbour has two queues in libzmq and one in this process.
         needed = links * (3 * QUEUED * frame + VECTORS_PER_LINK * 8 * message_size)
         limit = memory_bytes(self.config.max_memory)
@@ -387,6 +387,7 @@ class LocalSite:
             config.network_links,
             config.longest_path,
             self.n_problems,
+            config.tol,
         )
 
 

@@ -18,7 +18,7 @@ offset type    contents
 52     uint32  dimension: number of weights, including the intercept
 56     uint32  count of the numbers, or bytes, that follow
 60     uint32  version of the study that the sender has; 0 if it has none
-64     float64 the numbers, or bytes
+64     bytes   the numbers (see `packed_numbers`), or the bytes
 ====== ======= ===================================================================
 
 Studies and differences (see `membership` and `agreement`) are read whatever the sender's settings
@@ -38,6 +38,8 @@ import numpy as np
 from .. import _native
 from ..core.arrays import Array
 from ..gossip.methods import SiteSetting
+from ..gossip.simulation import numbers_bytes
+from .packed_numbers import packed_numbers, unpacked_numbers
 
 __all__ = [
     "HEADER_BYTES",
@@ -50,6 +52,7 @@ __all__ = [
     "bytes_frame",
     "decode",
     "encode",
+    "most_bytes",
 ]
 
 MAGIC = b"WMGS"
@@ -111,7 +114,12 @@ def encode(frame: Frame) -> bytes:
     *fields, numbers, study_version, payload = vars(frame).values()
     count = len(payload) if frame.kind in _OF_BYTES else len(numbers)
     header = _HEADER.pack(MAGIC, VERSION, *fields, count, study_version)
-    return header + (payload or np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+    return header + (payload or packed_numbers(numbers))
+
+
+def most_bytes(count: int) -> int:
+    """Return the bytes of a frame with so many numbers, all of them in double precision."""
+    return HEADER_BYTES + numbers_bytes(count, 0)
 
 
 def bytes_frame(kind: Kind, payload: bytes, *, study_version: int = 0) -> bytes:
@@ -151,14 +159,17 @@ def decode(
         raise FrameError("dimension", f"models have {dimension} weights here; got {size}.")
     counts = (count,) if isinstance(count, int) else count
     allowed = counts if kind == Kind.EXCHANGE else (0,)
-    if given not in allowed or len(data) != HEADER_BYTES + 8 * given:
+    if given not in allowed:
         shown = " or ".join(map(str, sorted(counts)))
         raise FrameError("length", f"an exchange has {shown} numbers; got {given}.")
     if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
         raise FrameError("epoch", "epochs must be positive and below 2**62.")
     if number > MOST_NUMBER or read > MOST_NUMBER or (number == 0) != (kind == Kind.GREETING):
         raise FrameError("number", "messages are numbered from 1 to 2**53.")
-    numbers = np.frombuffer(data, dtype="<f8", offset=HEADER_BYTES).astype(np.float64)
+    try:
+        numbers = unpacked_numbers(data[HEADER_BYTES:], given)
+    except ValueError as error:
+        raise FrameError("length", str(error)) from None
     if not np.isfinite(numbers).all():
         raise FrameError("finite", "numbers must be finite.")
     if kind == Kind.EXCHANGE:
