@@ -20,7 +20,7 @@ from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
 from .desk_client import DeskClient, EnrolmentError
 from .keys import read_public_key, read_secret_key
-from .local_site import read_codes
+from .local_rows import read_codes
 from .settings import Neighbour
 from .site_folder import check_folder
 from .streams import listening_at

@@ -12,7 +12,7 @@ from .config import SiteConfig, member_config, read_config
 from .control import ControlError, ask, check_not_running
 from .desk_client import DeskClient, EnrolmentError
 from .keys import make_keys, read_public_key, read_secret_key
-from .local_site import read_codes
+from .local_rows import read_codes
 from .relay import TOKEN_FILE
 from .settings import ConfigError
 from .site_folder import make_folder

@@ -1,16 +1,13 @@
-"""The rows of a site, read from its own disk; its native site, and its model as a classifier."""
+"""A site as its configuration and rows make it: problem, method, limits and native site."""
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
@@ -18,23 +15,20 @@ from .. import _native
 from ..core.arrays import Array
 from ..core.losses import LossConstants
 from ..core.resources import memory_bytes
-from ..core.rows import Rows, as_rows, canonical
-from ..data import DataFileError, read
+from ..core.rows import Rows, as_rows
 from ..estimators import RandomFeatures
 from ..gossip.methods import NativeSite, SiteMethod, SiteSetting
 from ..gossip.private import shortened
-from ..linear.model import split_weights
 from ..linear.problem import LinearProblem
 from .agreement import Agreement
 from .choice import HELD_OUT_WEIGHT, Candidates, Choice, ChoiceLimits
 from .column_travel import Way
 from .columns import AnySite, ColumnLimits, SiteColumns, models_of
 from .config import ConfigError, SiteConfig
-from .preparation import Preparation
-from .schema import Schema
+from .exported_model import classifier_of
+from .local_rows import LocalRows, read_codes, read_rows, read_site_table
 from .scores import SiteHeldOut, correct_rows, held_out_rows
 from .site_features import features_of, mapped_rows
-from .site_table import SiteTable, read_table
 from .transport import QUEUED
 from .travel import RowSample, most_travel
 from .wire import MessageLimits, most_bytes
@@ -42,121 +36,6 @@ from .wire import MessageLimits, most_bytes
 __all__ = ["LocalRows", "LocalSite", "classifier_of", "read_codes", "read_rows", "read_site_table"]
 # Maximum number of vectors that the native site keeps per link, in addition to queues.
 VECTORS_PER_LINK = 3
-
-
-@dataclass(frozen=True)
-class LocalRows:
-    """Rows of a site, with the position of their class in the configuration."""
-
-    X: Any
-    codes: NDArray[np.int32]
-    feature_names: tuple[str, ...] | None
-    step: Any = None  # transformer that made the rows of a table, for the exported model
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of the rows; a saved state belongs to rows with the same digest."""
-        digest = hashlib.blake2b(digest_size=16)
-        parts = (self.X.data, self.X.indices, self.X.indptr) if sp.issparse(self.X) else (self.X,)
-        for part in (*parts, self.codes):
-            array = np.ascontiguousarray(part)
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(array.view(np.uint8).data if array.size else b"")
-        return digest.hexdigest()
-
-
-def read_rows(config: SiteConfig) -> LocalRows:
-    """Read the rows that a configuration names.
-
-    DataFileError if the file cannot be used, has other labels, or more rows than the whole network.
-    """
-    if config.preparation is not None:
-        return _prepared_rows(config, config.preparation)
-    texts = isinstance(config.classes[0], str)
-    table = read(
-        config.data,
-        format=config.format,
-        label=config.label,
-        n_features=config.n_features,
-        zero_based="auto" if config.zero_based is None else config.zero_based,
-        text_labels=texts,
-    )
-    y: NDArray[Any] = np.asarray(table.y)
-    if texts:
-        y = y.astype(str)
-    elif y.dtype.kind not in "iufb":
-        raise DataFileError(
-            config.data,
-            f"expected labels {_listed(config.classes)}, found text such as {str(y[0])!r}. Set "
-            "`network.classes` at all sites.",
-        )
-    known = np.isin(y, config.classes)
-    if not known.all():
-        other = y[~known][0].item()
-        raise DataFileError(
-            config.data,
-            f"expected labels {_listed(config.classes)}, found {other!r}. Set "
-            "`network.classes` at all sites, or `data.label` to the column of labels.",
-        )
-    _check_least_rows(config, len(y))
-    if config.study is None and len(y) > config.total_rows:
-        raise DataFileError(
-            config.data,
-            f"it has {len(y):,} rows, and all sites together have {config.total_rows:,} by "
-            "`network.total_rows`. Set that at all sites to the sum of their rows.",
-        )
-    codes = np.searchsorted(np.array(config.classes), y).astype(np.int32)
-    return LocalRows(canonical(table.X), codes, table.feature_names)
-
-
-def _listed(classes: tuple[Any, ...]) -> str:
-    """Write labels for a message; of many, the first and the last."""
-    shown = [repr(each) for each in classes]
-    shown = shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _check_least_rows(config: SiteConfig, n_rows: int) -> None:
-    if n_rows < config.min_rows:
-        raise DataFileError(
-            config.data,
-            f"it has {n_rows:,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
-            "site with few rows sends gives them away to its neighbours. Let it join with more "
-            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
-            "their operators may see each other's rows.",
-        )
-
-
-def read_site_table(config: SiteConfig, schema: Schema) -> SiteTable:
-    """Read the table that a configuration names, by the schema of the study."""
-    table = read_table(
-        config.data,
-        schema,
-        format=config.format,
-        label=config.label,
-        zero_based=config.zero_based,
-    )
-    _check_least_rows(config, table.n_rows)
-    return table
-
-
-def read_codes(config: SiteConfig) -> NDArray[np.int32]:
-    """Read the positions of the rows' classes; DataFileError if the file does not fit."""
-    if config.schema is None:
-        return read_rows(config).codes
-    return read_site_table(config, config.schema).codes.astype(np.int32)
-
-
-def _prepared_rows(config: SiteConfig, preparation: Preparation) -> LocalRows:
-    table = read_site_table(config, preparation.schema)
-    _check_least_rows(config, table.n_rows)
-    # The model takes what the step gives it, which has no names.
-    return LocalRows(
-        canonical(preparation.transform(table)),
-        table.codes.astype(np.int32),
-        None,
-        preparation.step(table),
-    )
 
 
 @dataclass
@@ -389,62 +268,3 @@ class LocalSite:
             self.n_problems,
             config.tol,
         )
-
-
-def classifier_of(
-    config: SiteConfig,
-    w: Array,
-    steps: int,
-    agreed: bool,
-    names: tuple[str, ...] | None,
-    *,
-    C: float | None = None,
-    history: dict[str, Array] | None = None,
-    features: RandomFeatures | None = None,
-    privacy: dict[str, Any] | None = None,
-) -> Any:
-    """Return a fitted linear classifier with these weights, the intercept's last.
-
-    ``w`` has one row per binary problem, or is the weights of the only one. ``C`` is the chosen
-    value and ``history`` its comparison with others. With random features, the model is a pipeline
-    that maps rows first. ``privacy`` is what is guaranteed, if anything is. The gaps are NaN even
-    if the sites have agreed: a single site cannot certify them.
-    """
-    from .. import LinearODMClassifier, LinearSVMClassifier
-
-    parameters = config.classifier(C)
-    given: dict[str, Any] = {
-        "C": parameters._row_weight(float(config.total_rows)),
-        "fit_intercept": config.fit_intercept,
-        "intercept_scaling": config.intercept_scaling,
-        "tol": config.tol,
-    }
-    model: LinearODMClassifier | LinearSVMClassifier
-    if config.loss == "odm":
-        model = LinearODMClassifier(upsilon=config.upsilon, theta=config.theta, **given)
-    else:
-        model = LinearSVMClassifier(loss=config.loss, **given)
-    coef, intercept = split_weights(np.atleast_2d(w), parameters._constant)
-    fitted = {
-        "coef_": coef,
-        "intercept_": intercept,
-        "dual_gap_": np.nan,
-        "relative_gap_": np.nan,
-        "converged_": agreed,
-        "classes_": np.array(config.classes),
-        "n_features_in_": coef.shape[1],
-        "n_iter_": steps,
-        "solver_": config.solver,
-        "history_": {} if history is None else history,
-    }
-    if privacy is not None:
-        fitted["privacy_"] = privacy
-    if names is not None and features is None:
-        fitted["feature_names_in_"] = np.array(names, dtype=object)
-    model.__dict__.update(fitted)
-    if features is None:
-        return model
-    if names is not None:
-        features = copy(features)  # that of the site maps arrays without names
-        features.feature_names_in_ = np.array(names, dtype=object)
-    return Pipeline([("features", features), ("classifier", model)])

@@ -21,7 +21,7 @@ from .control import ControlServer
 from .desk_watch import DeskWatch
 from .kept_preparation import keep_preparation, most_bytes
 from .keys import read_public_key, read_secret_key
-from .local_site import read_site_table
+from .local_rows import read_site_table
 from .membership import Membership
 from .participant import StateStore
 from .preparation_phase import PreparationPhase

@@ -44,8 +44,7 @@ def check_private(values: Mapping[str, Any], schema: Schema | None) -> None:
     if values.get("total_rows") is None:
         raise ConfigError(
             "`model.solver` = 'private' needs `network.total_rows` (`study create --total-rows`): "
-            "the sites do not count their rows together. Give about as many as all sites will "
-            "have, rather too many than too few."
+            "the sites do not count their rows together. Give about as many as all of them have."
         )
     if schema is not None and not schema.declared:
         raise ConfigError(_undeclared(schema))

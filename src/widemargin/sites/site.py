@@ -26,7 +26,8 @@ from .feature_sizes import sizes_advice
 from .gathering import GatheringSite, founding
 from .kept_preparation import PreparationAnswers, kept_preparation, most_bytes
 from .keys import read_public_key, read_secret_key
-from .local_site import LocalSite, read_rows
+from .local_rows import read_rows
+from .local_site import LocalSite
 from .participant import Participant
 from .prepare_frames import PREPARE, kind_of
 from .preparing import PreparingSite
