@@ -288,14 +288,14 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             "numbers are for 'consensus', 'clip' and 'trim' for 'gadget'. Take 'auto' or leave it "
             "out."
         )
-    if counted and 2 * int(config.robust) >= len(neighbours):
+    # The neighbours of a member come and go: it trusts all of them while they are too few.
+    if study is None and counted and 2 * int(config.robust) >= len(neighbours):
         raise ConfigError(
             f"`model.robust` = {config.robust} needs more than {2 * int(config.robust)} "
             f"neighbours; this site has {len(neighbours)}. Give it more, lower it, or take 'auto'."
         )
     if config.solver == "private":
         _check_private(config)
-    # The neighbours of a member come and go.
     if study is None and config.robust == "trim" and 2 * config.trim > len(neighbours):
         raise ConfigError(
             f"`model.trim` = {config.trim} leaves out {2 * config.trim} neighbours; this site has "

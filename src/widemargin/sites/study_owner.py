@@ -73,6 +73,7 @@ def create_study(
     StudyError
         If a setting or the address is wrong.
     """
+    _check_use(topology, settings)
     keys = path.with_suffix(".owner")
     for each in (path, keys, invitation_of(path)):
         if each.exists() or each.is_symlink():
@@ -96,6 +97,21 @@ def create_study(
     _new_invitation(path)
     study.save(path)
     return study
+
+
+def _check_use(topology: str, settings: Mapping[str, Any]) -> None:
+    """Refuse settings with which no site could start, or that would do nothing."""
+    if settings.get("solver") == "private":
+        raise StudyError(
+            "`solver` = 'private' is not for studies yet: their members agree on the columns by "
+            "sums without noise. Set the sites up by hand, with `widemargin site init`."
+        )
+    robust, most = settings.get("robust"), {"ring": 2, "nearest": 4}.get(topology)
+    if isinstance(robust, int) and most is not None and 2 * robust >= most:
+        raise StudyError(
+            f"`robust` = {robust} needs more than {2 * robust} neighbours, and topology "
+            f"{topology!r} gives a site {most} at most. Take 'complete', or another `robust`."
+        )
 
 
 def _new_invitation(study: Path) -> None:
