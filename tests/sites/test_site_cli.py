@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from widemargin.cli import app
 from widemargin.sites.config import read_config
+from widemargin.sites.keys import make_keys
 from widemargin.sites.template import unit_text
 
 
@@ -280,6 +281,34 @@ def test_study_commands_report_what_is_wrong(run, tmp_path):
         (tmp_path / "risk.study").read_bytes().replace(b"2", b"3")
     )
     assert "signature" in run("study", "show", "risk.study")[2]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "named"),
+    [("--solver", "private", "site init"), ("--robust", "2", "complete")],
+)
+def test_a_study_whose_settings_cannot_work_is_refused(run, tmp_path, option, value, named):
+    code, _, err = run(
+        *("study", "create", "risk", "--sites", "6", "--features", "3", "--classes", "0,1"),
+        *(option, value),
+    )
+    assert (code, named in err) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_member_joins_a_study_that_tolerates_a_liar(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,label\n" + "1,2,yes\n0,1,no\n" * 30)
+    made = run(
+        *("study", "create", "risk", "--data", "rows.csv", "--label", "label", "--sites", "4"),
+        *("--robust", "1"),
+    )
+    assert made[0] == 0, made
+    (tmp_path / "a").mkdir(mode=0o700)
+    make_keys(tmp_path / "a")
+    key = (tmp_path / "a" / "public.key").read_text().strip()
+    run("study", "admit", "risk.study", "--name", "a", "--key", key)
+    joined = run("site", "join", "risk.study", "--name", "a", "--data", "rows.csv", "--no-run")
+    assert joined[0] == 0, joined
 
 
 def test_rows_are_checked_before_anyone_is_told(run, tmp_path):

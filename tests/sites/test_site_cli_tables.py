@@ -25,6 +25,11 @@ def test_a_site_with_its_neighbours():
     assert "[red]x[/red]" in text  # a name is no markup
 
 
+def test_states_are_whole_in_a_narrow_terminal():
+    text = drawn(site_view(status(neighbours=["plant-1"])), width=60)
+    assert "connected" in text or "silent" in text
+
+
 def test_a_fleet_with_a_site_that_is_down():
     text = drawn(fleet_table({"plant-1": status("plant-1"), "plant-2": None}))
     lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}

@@ -288,7 +288,8 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             "numbers are for 'consensus', 'clip' and 'trim' for 'gadget'. Take 'auto' or leave it "
             "out."
         )
-    if counted and 2 * int(config.robust) >= len(neighbours):
+    # The neighbours of a member come and go: it trusts all of them while they are too few.
+    if study is None and counted and 2 * int(config.robust) >= len(neighbours):
         raise ConfigError(
             f"`model.robust` = {config.robust} needs more than {2 * int(config.robust)} "
             f"neighbours; this site has {len(neighbours)}. Give it more, lower it, or take 'auto'."

@@ -76,6 +76,7 @@ def create_study(
     """
     if settings.get("solver") == "private":
         check_private(settings, schema)
+    _check_use(topology, settings)
     keys = path.with_suffix(".owner")
     for each in (path, keys, invitation_of(path)):
         if each.exists() or each.is_symlink():
@@ -99,6 +100,16 @@ def create_study(
     _new_invitation(path)
     study.save(path)
     return study
+
+
+def _check_use(topology: str, settings: Mapping[str, Any]) -> None:
+    """Refuse settings with which no site could start, or that would do nothing."""
+    robust, most = settings.get("robust"), {"ring": 2, "nearest": 4}.get(topology)
+    if isinstance(robust, int) and most is not None and 2 * robust >= most:
+        raise StudyError(
+            f"`robust` = {robust} needs more than {2 * robust} neighbours, and topology "
+            f"{topology!r} gives a site {most} at most. Take 'complete', or another `robust`."
+        )
 
 
 def _new_invitation(study: Path) -> None:
