@@ -263,8 +263,13 @@ class Site:
         except (ConfigError, OSError) as error:
             self._listener("study_refused", reason=str(error))
             return
-        members = [member.name for member in newer.members]
-        self._listener("study_adopted", version=newer.version, members=members, **fields)
+        # Neighbours come and go with the order of the members, so that one may stay a member.
+        self._listener(
+            "study_adopted",
+            version=newer.version,
+            members=[member.name for member in newer.members],
+            **{f"neighbours_{change}": names for change, names in fields.items()},
+        )
 
     def _current_config(self) -> SiteConfig:
         """Read the configuration again; the preparation stays."""
@@ -396,6 +401,8 @@ class Site:
         rows = part.local.rows
         if (fields := sizes_advice(rows.X, rows.feature_names)) is not None:
             self._listener("features_unscaled", **fields)
+        if config.solver == "private":
+            return  # its pace follows from the longest row
         here, agreed = part.local.mean_square, part.local.row_square
         if not agreed / UNLIKE <= here <= agreed * UNLIKE or not math.isfinite(here):
             self._listener(

@@ -21,6 +21,7 @@ from typing import Any
 import zmq
 
 from ..persistence.atomic_write import write_atomically
+from .private_checks import check_private
 from .schema import Schema
 from .settings import Neighbour
 from .signing import make_signer, public_of
@@ -73,6 +74,8 @@ def create_study(
     StudyError
         If a setting or the address is wrong.
     """
+    if settings.get("solver") == "private":
+        check_private(settings, schema)
     keys = path.with_suffix(".owner")
     for each in (path, keys, invitation_of(path)):
         if each.exists() or each.is_symlink():
