@@ -9,6 +9,7 @@ import typer
 from . import options
 from .messages import faults_reported, plain, print_summary, warnings_shown
 from .network import describe_network, network_lines, network_parameters
+from .privacy_text import account_of, budget_text
 from .steps import classifier_of, describe_steps, step_lines
 from .trials import describe_trials, trial_lines
 
@@ -63,6 +64,7 @@ def _of_classifier(estimator: Any) -> dict[str, Any]:
         "dual_gap": estimator.dual_gap_,
         "iterations": estimator.n_iter_,
         "solver": estimator.solver_,
+        "privacy": account_of(estimator),
         "compression": getattr(estimator, "compression_", None),
         "search": _search(estimator),
     }
@@ -148,6 +150,8 @@ def described_lines(summary: dict[str, Any], *, history: bool = True) -> list[tu
     unit = "round" if "sites" in summary else "iteration"
     steps = f"{summary['iterations']:,} {unit}{'' if summary['iterations'] == 1 else 's'}"
     lines.append(("solver", f"{summary['solver']}, {steps}"))
+    if summary.get("privacy") is not None:
+        lines.append(("privacy", budget_text(summary["privacy"])))
     for key in ("compression", "search"):
         if summary[key] is not None:
             lines.append((key, _numbers(summary[key])))

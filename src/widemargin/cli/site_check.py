@@ -51,11 +51,11 @@ def check(
         from ..sites.schema import schema_of
         from ..sites.table_report import table_report
 
-        preparation, needed = None, 0
+        preparation, needed, private = None, 0, False
         if folder is not None:
-            schema, preparation, needed = _of_folder(folder)
+            schema, preparation, needed, private = _of_folder(folder)
         elif study is not None:
-            schema, needed = _of_study(study)
+            schema, needed, private = _of_study(study)
         else:
             schema = schema_of(data, label=label, format=format)
         if write_schema is not None:
@@ -68,6 +68,7 @@ def check(
             schema,
             preparation=preparation,
             min_rows=needed if min_rows is None else min_rows,
+            private=private,
             format=format,
             label=label,
         )
@@ -81,22 +82,23 @@ def check(
         raise typer.Exit(BAD_FILE)
 
 
-def _of_study(path: Path) -> tuple[Any, int]:
-    """Return the schema of a study, or that in a file of its own, and the rows that sites need.
+def _of_study(path: Path) -> tuple[Any, int, bool]:
+    """Return the schema of a study, the rows that its sites need, and whether it is private.
 
-    The signature of a study must hold.
+    The schema may be in a file of its own. The signature of a study must hold.
     """
     from ..sites.schema import read_schema
     from ..sites.study import STUDY_SETTINGS, read_study
 
     if path.suffix != ".study":
-        return read_schema(path), 0
+        return read_schema(path), 0, False
     study = read_study(path)
-    return study.schema, study.settings.get("min_rows", STUDY_SETTINGS["min_rows"].default)
+    needed = study.settings.get("min_rows", STUDY_SETTINGS["min_rows"].default)
+    return study.schema, needed, study.settings.get("solver") == "private"
 
 
-def _of_folder(folder: Path) -> tuple[Any, Any, int]:
-    """Return schema and preparation of the site in a folder, and the rows that it needs."""
+def _of_folder(folder: Path) -> tuple[Any, Any, int, bool]:
+    """Return schema, preparation and needed rows of a site, and whether it is private."""
     from ..sites.config import read_config
     from ..sites.kept_preparation import kept_preparation
 
@@ -106,8 +108,10 @@ def _of_folder(folder: Path) -> tuple[Any, Any, int]:
             f"--folder {folder}: its site.toml has no schema. Set `network.schema`, or join a "
             "study."
         )
+    if config.preparation is not None:  # declared
+        return config.schema, config.preparation, config.min_rows, True
     kept = kept_preparation(config)
-    return config.schema, None if kept is None else kept[0], config.min_rows
+    return config.schema, None if kept is None else kept[0], config.min_rows, False
 
 
 def _print(report: dict[str, Any]) -> None:

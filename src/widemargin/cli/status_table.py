@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .info import size
+from .privacy_text import budget_text
 
 DOWN = "down"
 FIGURES = ("rows", "rounds", "gap", "apart", "accuracy", "links", "mass")
@@ -50,11 +51,18 @@ def status_view(statuses: Mapping[str, Mapping[str, Any] | None]) -> RenderableT
 
 def fleet_table(statuses: Mapping[str, Mapping[str, Any] | None]) -> Table:
     """Return a table with one line for each site, given its name and status."""
-    table = plain_table("site", "state", right=FIGURES)
+    private = any(status and status.get("privacy") for status in statuses.values())
+    table = plain_table("site", "state", right=(*FIGURES, "ε spent") if private else FIGURES)
     for name, status in statuses.items():
         state = progress_of(status)
-        table.add_row(escape(name), Text(state, style=STYLES[state]), *_figures(status))
+        spent = [_spent(status)] if private else []
+        table.add_row(escape(name), Text(state, style=STYLES[state]), *_figures(status), *spent)
     return table
+
+
+def _spent(status: Mapping[str, Any] | None) -> str:
+    account = (status or {}).get("privacy")
+    return f"{account['epsilon_spent']:.3g} of {account['epsilon']:g}" if account else "–"
 
 
 def _figures(status: Mapping[str, Any] | None) -> Sequence[str]:
@@ -143,6 +151,8 @@ def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
         ("traffic", transferred),
         ("state saved", f"{age(status.get('state_saved_seconds_ago'))} ago"),
     ]
+    if status.get("privacy"):
+        facts.insert(-3, ("privacy", budget_text(status["privacy"])))
     if "scores" in status:
         facts.insert(-3, ("scores", _state_of_scores(status)))
     if refused := status.get("refused_keys"):

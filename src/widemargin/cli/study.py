@@ -13,6 +13,7 @@ from . import options
 from .messages import aligned, faults_reported, print_json, usage_error
 from .setting_options import SettingsCommand, given_settings
 from .site import check_transport
+from .study_schema import Example, found_schema, with_declared
 
 study = typer.Typer(
     name="study",
@@ -81,6 +82,14 @@ def create(
             help="Declared range of a column: nothing is told about its values (repeat for more).",
         ),
     ] = None,
+    levels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--levels",
+            metavar="COLUMN=A,B,C",
+            help="Declared levels of a category, likewise (repeat for more).",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a signed description, NAME.study, the keys of its owner and an invitation.
@@ -97,8 +106,10 @@ def create(
 
         settings = given_settings(ctx)
         settings.setdefault("least_sites", sites)
+        private = settings.get("solver") == "private"
         if schema_file is None:
-            schema, rows, square = _schema(data, label, format, n_features, classes)
+            example = found_schema(data, label, format, n_features, classes)
+            example = example.without_values() if private else example
         elif any(each is not None for each in (data, n_features, classes)):
             raise usage_error(
                 "--schema has the columns and classes: leave --data, --features and --classes out."
@@ -106,13 +117,14 @@ def create(
         else:
             from ..sites.schema import read_schema
 
-            schema, rows, square = read_schema(schema_file), None, None
-        schema = schema.with_ranges(dict(map(_range, ranges or ())))
+            example = Example(read_schema(schema_file))
+        schema = with_declared(example.schema, ranges or (), levels or ())
         degree = {"ring": 2, "nearest": 4}.get(topology, sites - 1)
-        settings.setdefault("total_rows", (rows or USUAL_ROWS) * sites)
+        if not private:  # its sites do not count their rows: a guess would stay
+            settings.setdefault("total_rows", (example.n_rows or USUAL_ROWS) * sites)
         settings.setdefault("n_links", max(1, sites * min(degree, sites - 1)))
-        if square is not None:
-            settings.setdefault("row_square", square)
+        if example.row_square is not None:
+            settings.setdefault("row_square", example.row_square)
         make_folder(folder)
         path = folder / f"{name}.study"
         made = create_study(
@@ -148,57 +160,6 @@ def create(
     )
 
 
-def _range(text: str) -> tuple[str, tuple[float, float]]:
-    """Return the column and the range of an option."""
-    name, _, limits = text.rpartition("=")
-    low, _, high = limits.partition(":")
-    try:
-        return name, (float(low), float(high))
-    except ValueError:
-        raise usage_error(f"--range must be COLUMN=LOW:HIGH; got {text!r}.") from None
-
-
-def _schema(
-    data: Path | None,
-    label: str | None,
-    format: str | None,
-    n_features: int | None,
-    classes: str | None,
-) -> tuple[Any, int | None, float | None]:
-    """Return the schema, and of the example the number of rows and their mean squared length."""
-    from dataclasses import replace
-
-    from ..sites.schema import Schema, schema_of
-    from .setting_options import _scalar
-
-    given = None if classes is None else tuple(_scalar(each.strip()) for each in classes.split(","))
-    if data is None:
-        if n_features is None or given is None:
-            raise usage_error("give an example with --data, or --features and --classes.")
-        return Schema((), None, given, n_features=n_features), None, None
-    if n_features is not None:
-        raise usage_error("--features is for studies without an example: leave it out.")
-    schema = schema_of(data, label=label, format=format)
-    schema = schema if given is None else replace(schema, classes=given)
-    rows, square = _measured(data, schema, format)
-    return schema, rows, square
-
-
-def _measured(data: Path, schema: Any, format: str | None) -> tuple[int | None, float | None]:
-    import numpy as np
-    import scipy.sparse as sp
-
-    from ..data import DataFileError, read
-
-    try:
-        table = read(data, format=format, label=schema.label, text_labels=True)
-    except DataFileError:  # not a table of numbers
-        return None, None
-    X = table.X
-    squares = X.multiply(X).sum() if sp.issparse(X) else np.square(X, dtype=np.float64).sum()
-    return int(X.shape[0]), float(f"{1.0 + squares / X.shape[0]:.2g}")
-
-
 @study.command()
 def host(
     path: StudyPath,
@@ -229,18 +190,22 @@ def host(
         import threading
         from contextlib import closing
 
+        from ..sites.descriptors import desk_connections, raise_limit
         from ..sites.enrolment import Desk, desk_listen
         from ..sites.events import EventLog
         from ..sites.study_owner import StudyOwner
 
         owner = StudyOwner(path)
         found = owner.study()
+        raise_limit()
+        at_the_desk, at_the_relay = desk_connections(relay=found.relay is not None)
         ended = threading.Event()
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda *_: ended.set())
         with closing(EventLog(found.name, log, as_json=json_log)) as listener:
             where = listen or desk_listen(found.desk.address)
-            with closing(Desk(owner, where, listener)), _relay(owner, found.relay, listener):
+            desk = Desk(owner, where, listener, most=at_the_desk)
+            with closing(desk), _relay(owner, found.relay, at_the_relay, listener):
                 members = [member.name for member in found.members]
                 listener("desk_open", listen=where, version=found.version, members=members)
                 while not ended.wait(1.0):
@@ -248,7 +213,9 @@ def host(
                 listener("desk_closed")
 
 
-def _relay(owner: Any, address: str | None, listener: Any) -> AbstractContextManager[Any]:
+def _relay(
+    owner: Any, address: str | None, most: int, listener: Any
+) -> AbstractContextManager[Any]:
     """Return the relay of a study, running; nothing if it has none."""
     if address is None:
         return nullcontext()
@@ -257,7 +224,7 @@ def _relay(owner: Any, address: str | None, listener: Any) -> AbstractContextMan
 
     where = desk_listen(address.replace("relay://", "tcp://"))
     listener("relay_open", listen=where)
-    return Relay(where, owner.relay_secret, owner.keys, listener=listener)
+    return Relay(where, owner.relay_secret, owner.keys, most=most, listener=listener)
 
 
 @study.command()

@@ -8,8 +8,9 @@ import numpy as np
 
 from .column_statistics import Agreed, ColumnStatistics, rounded
 from .preparation import Preparation
+from .schema import Schema
 
-__all__ = ["agreed_preparation", "filled"]
+__all__ = ["agreed_preparation", "declared_preparation", "filled"]
 
 #: The largest typical size of a feature, in units of the median one, that needs no scaling.
 COMPARABLE = 10.0
@@ -27,6 +28,16 @@ def agreed_preparation(statistics: ColumnStatistics, agreed: Agreed) -> Preparat
     levels, rare = _categories(statistics, agreed)
     square = None if schema.declared else _row_square(statistics, agreed, missing, len(levels))
     return Preparation(schema, first["rows"], centre, scale, fill, missing, levels, rare, square)
+
+
+def declared_preparation(schema: Schema, total_rows: int) -> Preparation:
+    """Return the preparation that follows from a declared schema: sites need not agree on it."""
+    if not schema.declared:
+        raise ValueError("all columns must be declared.")
+    of_columns: dict[str, Any] = {"rows": total_rows, "present": [], "mean": [], "names": {}}
+    of_rows: dict[str, Any] = {"rows": total_rows, "square": None, "typical": [], "share": []}
+    sums = of_rows if schema.n_features else of_columns
+    return agreed_preparation(ColumnStatistics(schema), {"sums": sums})
 
 
 def _number(

@@ -14,6 +14,7 @@ See `agreed_preparation` for what follows from the conclusions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,7 @@ import scipy.sparse as sp
 
 from ..core.arrays import Array
 from ..tables.cleaning import MISSING_LEVEL
-from .schema import Schema
+from .schema import Schema, SchemaColumn
 from .site_table import SiteTable
 
 __all__ = ["Agreed", "ColumnStatistics", "Names", "rounded"]
@@ -52,14 +53,17 @@ class ColumnStatistics:
 
     @cached_property
     def ranges(self) -> list[tuple[float, float] | None]:
-        """Declared range of every number that the columns become; None if there is none."""
+        """Declared range of every number that the columns become; None if there is none.
+
+        Of columns with a unit, the range after the logarithm was taken.
+        """
         found: list[tuple[float, float] | None] = []
         for column in self.schema.columns:
             if column.kind == "date":
                 turning = None if column.range is None else (-1.0, 1.0)
                 found += [column.range if part == "day" else turning for part in column.parts]
             elif column.kind != "category":
-                found.append(column.range)
+                found.append(_after_logarithm(column))
         return found
 
     @cached_property
@@ -248,6 +252,13 @@ class ColumnStatistics:
         first, second = agreed["sums"], agreed["squares"]
         each = zip(self.told, first["present"], first["mean"], second["deviation"], strict=True)
         return [(k, mean, spread or 1.0) for k, n, mean, spread in each if 0 < n < first["rows"]]
+
+
+def _after_logarithm(column: SchemaColumn) -> tuple[float, float] | None:
+    if column.range is None or column.unit is None:
+        return column.range
+    low, high = (math.copysign(math.log1p(abs(x) / column.unit), x) for x in column.range)
+    return low, high
 
 
 def rounded(value: Any) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.resources import memory_bytes
 from .agreement import Agreement
 from .keys import check_public_key, read_public_key
+from .private_checks import check_private
 from .settings import (
     FROM_PREPARATION,
     NEIGHBOUR_ADDRESS,
@@ -239,14 +240,13 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
     if study is not None:
         text = {**text, **_of_study(study)}
     network = text.get("network", {})
-    found = REQUIRED & set(FROM_PREPARATION) if "schema" in network else set()
+    agreed_on = _agreed_on(text) if "schema" in network else ()
+    found = REQUIRED & set(agreed_on)
     values: dict[str, Any] = {s.name: 0 if s.name in found else _value(s, text) for s in SETTINGS}
     if study is not None:
         values["schema"] = study.schema
     elif values["schema"] is not None:
-        _take_schema(values, folder / values["schema"], network)
-    if study is not None and not study.schema.as_is:
-        values["schema"] = study.schema
+        _take_schema(values, folder / values["schema"], network, agreed_on)
     values["data"] = folder / values["data"]
     values["classes"] = tuple(sorted(values["classes"]))
     if isinstance(values["C"], list):
@@ -295,40 +295,38 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
             f"neighbours; this site has {len(neighbours)}. Give it more, lower it, or take 'auto'."
         )
     if config.solver == "private":
-        _check_private(config)
+        check_private(vars(config), config.schema)
     if study is None and config.robust == "trim" and 2 * config.trim > len(neighbours):
         raise ConfigError(
             f"`model.trim` = {config.trim} leaves out {2 * config.trim} neighbours; this site has "
             f"{len(neighbours)}. Give it more, or lower `model.trim`."
         )
-    return config
+    return _declared(config) if config.solver == "private" else config
 
 
-def _check_private(config: SiteConfig) -> None:
-    """Refuse what would let out more about rows than the privacy account says."""
-    method: Any = config.classifier()._method()
-    try:
-        method.account()
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
-    if isinstance(config.C, tuple) or config.holdout:
-        raise ConfigError(
-            "`model.solver` = 'private' needs one value of `model.C` and no `model.holdout`: "
-            "accuracies on held-out rows are sent without noise. Choose C on public rows."
-        )
-    if config.schema is not None:
-        raise ConfigError(
-            "`model.solver` = 'private' goes without `network.schema`: sums and quantiles of "
-            "columns are sent without noise. Scale rows by constants that are known without them, "
-            "and give `network.n_features` and `network.total_rows`."
-        )
+def _declared(config: SiteConfig) -> SiteConfig:
+    """Return the configuration of a private site with the preparation that its schema declares."""
+    from .agreed_preparation import declared_preparation
+
+    if config.schema is None:
+        return config
+    return config.prepared(declared_preparation(config.schema, config.total_rows))
 
 
-def _take_schema(values: dict[str, Any], path: Path, network: dict[str, Any]) -> None:
+def _agreed_on(text: dict[str, Any]) -> tuple[str, ...]:
+    """Return the settings that sites with a schema find out together."""
+    private = text.get("model", {}).get("solver") == "private"
+    # The number of rows is one of the things that private sites do not tell.
+    return tuple(name for name in FROM_PREPARATION if not (private and name == "total_rows"))
+
+
+def _take_schema(
+    values: dict[str, Any], path: Path, network: dict[str, Any], agreed_on: tuple[str, ...]
+) -> None:
     """Read the schema, and take the classes from it; ConfigError if the file says otherwise."""
     from .schema import read_schema
 
-    for name in FROM_PREPARATION:
+    for name in agreed_on:
         if name in network:
             raise ConfigError(
                 f"`network.{name}` must be left out where there is a `network.schema`: the sites "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 from contextlib import suppress
 
-__all__ = ["connections_allowed", "raise_limit"]
+__all__ = ["connections_allowed", "desk_connections", "raise_limit"]
 
 # Kept back: libraries and files that are open, the state, the log, commands and metrics.
 _RESERVE = 112
@@ -60,3 +60,24 @@ def connections_allowed(n_neighbours: int) -> int:
             "LimitNOFILE= of its systemd unit."
         )
     return max(least, min(allowed, _MOST_CONNECTIONS))
+
+
+def desk_connections(*, relay: bool = False) -> tuple[int, int]:
+    """Return the connections of a desk and of its relay that leave the reserve untouched.
+
+    Raises
+    ------
+    OSError
+        If the limit of descriptors is too low.
+    """
+    limit = descriptor_limit()
+    room = (limit - _RESERVE) // (2 if relay else 1)
+    desk = min(room // _PER_CONNECTION, _MOST_CONNECTIONS)
+    if desk < _LEAST_CONNECTIONS:
+        needed = _RESERVE + (2 if relay else 1) * _PER_CONNECTION * _LEAST_CONNECTIONS
+        raise OSError(
+            f"the desk of a study needs {needed} file descriptors; this process may have {limit}. "
+            "Raise the limit: `ulimit -n 1024`, or LimitNOFILE= of its systemd unit."
+        )
+    # What is passed on through a relay has a descriptor for either end alone.
+    return desk, min(room, _MOST_CONNECTIONS) if relay else 0

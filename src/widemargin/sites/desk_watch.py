@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .config import SiteConfig
-from .enrolment import DeskClient, EnrolmentError
+from .desk_client import DeskClient, EnrolmentError
 from .keys import read_secret_key
 from .membership import Membership
 

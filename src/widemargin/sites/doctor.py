@@ -18,7 +18,7 @@ from zmq.utils.monitor import parse_monitor_message
 from .addresses import RELAY
 from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
-from .enrolment import DeskClient, EnrolmentError
+from .desk_client import DeskClient, EnrolmentError
 from .keys import read_public_key, read_secret_key
 from .local_site import read_codes
 from .settings import Neighbour

@@ -19,15 +19,20 @@ from collections.abc import Callable, Set
 from .crowd import Crowd, Visitor
 from .streams import LoopThread, exactly, first_of, listening_at, pump
 
-__all__ = ["HANDSHAKE_SECONDS", "Door"]
+__all__ = ["GUEST_SECONDS", "HANDSHAKE_SECONDS", "Door"]
 
 HANDSHAKE_SECONDS = 5.0
+# How long one may stay whose key nobody knows.
+GUEST_SECONDS = 60.0
 # A neighbour may connect again before its last connection is found to be dead.
 _CONNECTIONS_PER_KEY = 2
 # Bytes of ZMTP 3: the signature, the greeting, and the first command of a CURVE client.
 _SIGNATURE, _GREETING, _HELLO = 10, 64, 202
 _MECHANISM = b"CURVE".ljust(20, b"\0")
 _MOST_INITIATE = 2048
+
+
+_Verdict = tuple[str | None, bool]  # the key, and whether it is a guest's
 
 
 class Stranger(Exception):
@@ -67,7 +72,7 @@ class Door:
         self._crowd = Crowd(most, _CONNECTIONS_PER_KEY, listener)
         self._turn = asyncio.Lock()
         # Whose turn it is, and what is to be set once libzmq has decided.
-        self._at_the_gate: tuple[Visitor, asyncio.Future[str | None]] | None = None
+        self._at_the_gate: tuple[Visitor, asyncio.Future[_Verdict]] | None = None
         thread.start(self._crowd.open(listening_at(listen) if listen else [], self._serve))
 
     @property
@@ -84,8 +89,11 @@ class Door:
         """Change the number of connections at any time."""
         self._crowd.most = most
 
-    def judge(self, key: str | None) -> str | None:
+    def judge(self, key: str | None, *, guest: bool = False) -> str | None:
         """Record that libzmq admits a key, or None: the connection whose turn it is.
+
+        A guest is let in for a while, and is the first to go where there is no room: a key that
+        anybody may make says nothing.
 
         Return the address of the connection, or None if nobody's turn it is: whoever knocks has not
         come through this door.
@@ -94,7 +102,7 @@ class Door:
         if at_the_gate is None:
             return None
         visitor, verdict = at_the_gate
-        self._thread.loop.call_soon_threadsafe(_settle, verdict, key)
+        self._thread.loop.call_soon_threadsafe(_settle, verdict, (key, guest))
         return visitor.address
 
     def drop(self, keys: Set[str] | None = None) -> None:
@@ -152,25 +160,26 @@ class Door:
                 raise ConnectionResetError
             seen += data
         async with self._turn:
-            verdict: asyncio.Future[str | None] = loop.create_future()
+            verdict: asyncio.Future[_Verdict] = loop.create_future()
             self._at_the_gate = visitor, verdict
             try:
                 await loop.sock_sendall(inner, seen[passed:])
-                key = await verdict
+                key, guest = await verdict
             finally:
                 self._at_the_gate = None
         visitor.judged = True
         if key is None:
             await asyncio.Event().wait()  # until libzmq has told it, and hangs up
         else:
-            patience.reschedule(None)
-            self._crowd.prove(visitor, key)
+            patience.reschedule(loop.time() + GUEST_SECONDS if guest else None)
+            if not guest:
+                self._crowd.prove(visitor, key)
             await pump(visitor.link, inner)
 
 
-def _settle(verdict: asyncio.Future[str | None], key: str | None) -> None:
+def _settle(verdict: asyncio.Future[_Verdict], judged: _Verdict) -> None:
     if not verdict.done():
-        verdict.set_result(key)
+        verdict.set_result(judged)
 
 
 def _check(seen: bytes | bytearray) -> bool:

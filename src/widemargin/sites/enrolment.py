@@ -14,7 +14,7 @@ own. Questions and answers are JSON objects of bounded size; nothing is unpickle
 
 An answer has ``study`` (or null), ``challenge``, ``time`` or ``error``; that to ``join`` also has
 the member's token for the relay. A proof is of no use to another key, to another study or later on.
-The desk remembers nothing of those who only ask.
+The desk remembers nothing of those who only ask. See `desk_client` for the site's end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import secrets
+import shutil
 import threading
 import time
 from collections import OrderedDict
@@ -33,12 +35,15 @@ from typing import Any
 import zmq
 from zmq.utils import z85
 
+from .descriptors import desk_connections
+from .desk_client import DeskClient, EnrolmentError, proof_of
+from .door import HANDSHAKE_SECONDS, Door
 from .keys import DOMAIN, ENDPOINT, TokenBucket
 from .relay import member_token
-from .settings import Neighbour
-from .study import Member, Study, StudyError, checked_member
+from .site_folder import socket_folder
+from .streams import LoopThread
+from .study import Member, Study, checked_member
 from .study_owner import StudyOwner
-from .wire import MOST_STUDY_BYTES
 
 __all__ = ["Desk", "DeskClient", "EnrolmentError", "desk_listen", "proof_of"]
 
@@ -46,21 +51,11 @@ MOST_QUESTION_BYTES = 4096
 # Keys whose limits are remembered; the oldest are forgotten.
 MOST_KEYS = 4096
 CHALLENGE_SECONDS = 60.0
+MEMBERS_SECONDS = 1.0
 # Questions per second and at once, of one key and of all.
 PACE, BURST = 2.0, 20.0
 PACE_OF_ALL, BURST_OF_ALL = 200.0, 400.0
-_HANDSHAKE_MILLISECONDS = 5000
 _POLL_MILLISECONDS = 100
-
-
-class EnrolmentError(ValueError):
-    """A desk that cannot be reached, or that refuses."""
-
-
-def proof_of(invitation: bytes, owner: str, member: Member, challenge: str) -> str:
-    """Return the proof that the owner of a key knows the invitation."""
-    said = ["join", owner, member.public_key, member.name, member.address, challenge]
-    return hmac.new(invitation, json.dumps(said).encode(), hashlib.sha256).hexdigest()
 
 
 class Desk:
@@ -73,14 +68,34 @@ class Desk:
     listen : str
         Address to bind, such as ``tcp://0.0.0.0:7000``.
     listener : callable
-        Called with events, from the desk's thread.
+        Called with events, from other threads.
+    most : int, optional
+        Connections at any time; None: as many as the process has descriptors for.
+
+    Raises
+    ------
+    OSError
+        If it cannot listen there, or the process may have too few file descriptors.
+
+    Notes
+    -----
+    Anybody may make a key and connect. Members' connections are kept; others end after a minute,
+    and earlier where there is no room: see `Crowd`.
     """
 
-    def __init__(self, owner: StudyOwner, listen: str, listener: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        owner: StudyOwner,
+        listen: str,
+        listener: Callable[..., None],
+        *,
+        most: int | None = None,
+    ) -> None:
         self._owner, self._listener = owner, listener
         self._secret = secrets.token_bytes(32)
         self._limits: OrderedDict[str, TokenBucket] = OrderedDict()
         self._all = TokenBucket(PACE_OF_ALL, BURST_OF_ALL)
+        self._known: tuple[float, set[str]] = (-math.inf, set())  # members' keys, and since when
         self._ended = threading.Event()
         self._context = zmq.Context()
         self._gate: zmq.Socket[bytes] = self._context.socket(zmq.REP)
@@ -90,26 +105,48 @@ class Desk:
         self._socket.curve_secretkey = owner.desk_secret.encode()
         self._socket.zap_domain = DOMAIN
         self._socket.maxmsgsize = MOST_QUESTION_BYTES
-        self._socket.handshake_ivl = _HANDSHAKE_MILLISECONDS
-        self._socket.ipv6 = True
+        self._socket.handshake_ivl = int(1000 * HANDSHAKE_SECONDS)
         self._socket.heartbeat_ivl, self._socket.heartbeat_timeout = 10_000, 30_000
         self._socket.rcvhwm = self._socket.sndhwm = 16
+        self._place, self._loop = socket_folder(None), LoopThread("desk door")
+        inside = str(self._place / "libzmq")
         try:
-            self._socket.bind(listen)
-        except zmq.ZMQError as error:
-            self._context.destroy(0)
-            raise OSError(
-                f"cannot listen at {listen}: {error}. Name an address of this machine and a free "
-                "port with --listen."
-            ) from None
+            self._socket.bind(f"ipc://{inside}")
+            self._door = Door(
+                listen,
+                inside,
+                self._loop,
+                most=desk_connections()[0] if most is None else most,
+                refuse=lambda **who: None,
+                listener=listener,
+            )
+        except BaseException:
+            self._release()
+            raise
         self._thread = threading.Thread(target=self._serve, name="desk", daemon=True)
         self._thread.start()
 
+    @property
+    def connections(self) -> int:
+        """Number of connections."""
+        return self._door.connections
+
+    @property
+    def turned_away(self) -> int:
+        """Number of connections closed for lack of room, or of a handshake in time."""
+        return self._door.turned_away
+
     def close(self) -> None:
         """Stop answering."""
+        self._door.close()
         self._ended.set()
         self._thread.join()
+        self._release()
+
+    def _release(self) -> None:
         self._context.destroy(0)
+        self._loop.close()
+        shutil.rmtree(self._place, ignore_errors=True)
 
     def _serve(self) -> None:
         poller = zmq.Poller()
@@ -120,9 +157,32 @@ class Desk:
             # No fault of one peer, and no lack of descriptors, may end the desk.
             with suppress(zmq.ZMQError):
                 if self._gate in ready:
-                    self._gate.send_multipart(_admitted(self._gate.recv_multipart()))
+                    self._gate.send_multipart(self._admitted(self._gate.recv_multipart()))
                 if self._socket in ready:
                     self._answer_one()
+
+    def _admitted(self, query: list[bytes]) -> list[bytes]:
+        """Let any key in, members and guests, and have libzmq attach it to what the peer sends."""
+        if len(query) < 6:
+            return [b"1.0", query[1] if len(query) > 1 else b"", b"500", b"", b"", b""]
+        version, number, _, _, _, mechanism, *credentials = query
+        key: str | None = None
+        if mechanism == b"CURVE" and len(credentials) == 1 and len(credentials[0]) == 32:
+            key = z85.encode(credentials[0]).decode()
+        # Whoever has not come through the door has no business here.
+        passed = self._door.judge(key, guest=key not in self._members())
+        if key is None or passed is None:
+            return [version, number, b"400", b"", b"", b""]
+        return [version, number, b"200", b"", key.encode(), b""]
+
+    def _members(self) -> set[str]:
+        """Return the keys of the members, as they were a moment ago."""
+        since, keys = self._known
+        if time.monotonic() - since > MEMBERS_SECONDS:
+            with suppress(ValueError, OSError):  # as before
+                keys = self._owner.keys()
+            self._known = time.monotonic(), keys
+        return keys
 
     def _answer_one(self) -> None:
         parts = self._socket.recv_multipart(copy=False)
@@ -204,106 +264,6 @@ class Desk:
         while len(self._limits) > MOST_KEYS:
             self._limits.popitem(last=False)
         return bucket.take() and self._all.take()
-
-
-class DeskClient:
-    """A site's connection to the desk of its study."""
-
-    def __init__(
-        self, desk: Neighbour, public_key: str, secret_key: str, *, timeout: float = 10.0
-    ) -> None:
-        self._desk, self._timeout, self.public_key = desk, timeout, public_key
-        self._context = zmq.Context()
-        self._keys = public_key.encode(), secret_key.encode()
-        self._socket = self._connected()
-
-    def __enter__(self) -> DeskClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._context.destroy(0)
-
-    def join(self, study: Study, member: Member, invitation: bytes) -> tuple[Study, str]:
-        """Enrol a site; return the newest study, which has it, and its token for the relay."""
-        challenge = str(self._ask(ask="challenge").get("challenge"))
-        proof = proof_of(invitation, study.owner, member, challenge)
-        answer = self._ask(
-            ask="join", name=member.name, address=member.address, challenge=challenge, proof=proof
-        )
-        return self._study(answer, study), str(answer.get("relay_token"))
-
-    def leave(self, study: Study) -> Study:
-        """Leave the study; return the newest version, which does not have the site."""
-        return self._study(self._ask(ask="leave"), study)
-
-    def newest(self, version: int) -> bytes | None:
-        """Return the newest study, not checked yet; None if it is of this version."""
-        text = self._ask(ask="newest", version=version).get("study")
-        return text.encode() if isinstance(text, str) else None
-
-    def clock(self) -> float:
-        """Return the seconds since 1970 by the desk's clock."""
-        told = self._ask(ask="time").get("time")
-        if not isinstance(told, int | float):
-            raise EnrolmentError("the desk told no time.")
-        return float(told)
-
-    def _study(self, answer: dict[str, Any], known: Study) -> Study:
-        try:
-            return Study.from_bytes(str(answer.get("study")).encode(), owner=known.owner)
-        except StudyError as error:
-            raise EnrolmentError(
-                f"the desk answered with a study that is not valid: {error}"
-            ) from None
-
-    def _ask(self, **question: Any) -> dict[str, Any]:
-        try:
-            self._socket.send(json.dumps(question).encode())
-            if not self._socket.poll(int(self._timeout * 1000)):
-                raise zmq.Again
-            answer = json.loads(self._socket.recv())
-        except zmq.Again:
-            # An answer that comes late must not be taken for that to the next question.
-            self._socket.close(0)
-            self._socket = self._connected()
-            raise EnrolmentError(
-                f"the desk at {self._desk.address} did not answer within {self._timeout:g} s. Is "
-                "`widemargin study host` running there, and does a firewall let you through?"
-            ) from None
-        except (ValueError, RecursionError):
-            raise EnrolmentError("the desk sent no valid answer.") from None
-        if not isinstance(answer, dict) or "error" in answer:
-            refused = answer.get("error") if isinstance(answer, dict) else answer
-            raise EnrolmentError(f"the desk refused: {str(refused)[:500]}")
-        return answer
-
-    def _connected(self) -> zmq.Socket[bytes]:
-        socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
-        socket.curve_serverkey = self._desk.public_key.encode()
-        socket.curve_publickey, socket.curve_secretkey = self._keys
-        socket.maxmsgsize = 2 * MOST_STUDY_BYTES
-        socket.linger = 0
-        socket.ipv6 = True
-        socket.sndtimeo = int(self._timeout * 1000)
-        socket.reconnect_ivl, socket.reconnect_ivl_max = 100, 5000
-        socket.handshake_ivl = _HANDSHAKE_MILLISECONDS
-        socket.heartbeat_ivl, socket.heartbeat_timeout = 10_000, 30_000
-        socket.connect(self._desk.address)
-        return socket
-
-
-def _admitted(query: list[bytes]) -> list[bytes]:
-    """Let any key in, and have libzmq attach it to what the peer sends."""
-    if len(query) < 6:
-        return [b"1.0", query[1] if len(query) > 1 else b"", b"500", b"", b"", b""]
-    version, number, _, _, _, mechanism, *credentials = query
-    right = mechanism == b"CURVE" and len(credentials) == 1 and len(credentials[0]) == 32
-    status, key = (b"200", z85.encode(credentials[0])) if right else (b"400", b"")
-    return [version, number, status, b"", key, b""]
 
 
 def _question(data: bytes) -> dict[str, Any]:

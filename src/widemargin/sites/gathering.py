@@ -15,7 +15,7 @@ from typing import Any
 
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
-from .enrolment import DeskClient, EnrolmentError
+from .desk_client import DeskClient, EnrolmentError
 from .keys import read_public_key, read_secret_key
 from .membership import Membership
 from .study import StudyError

@@ -10,7 +10,7 @@ from typing import Any
 from ..persistence.atomic_write import write_atomically
 from .config import SiteConfig, member_config, read_config
 from .control import ControlError, ask, check_not_running
-from .enrolment import DeskClient, EnrolmentError
+from .desk_client import DeskClient, EnrolmentError
 from .keys import make_keys, read_public_key, read_secret_key
 from .local_site import read_codes
 from .relay import TOKEN_FILE

@@ -44,7 +44,8 @@ def kept_preparation(config: SiteConfig) -> tuple[Preparation, Agreed] | None:
     ConfigError if the file is damaged, or of another schema.
     """
     path = Path(config.folder) / FILE
-    if config.schema is None or not path.exists():
+    # Private sites know the preparation from their schema, and tell nothing of another one.
+    if config.schema is None or config.solver == "private" or not path.exists():
         return None
     statistics = ColumnStatistics(config.schema)
     try:

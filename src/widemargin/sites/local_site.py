@@ -360,6 +360,8 @@ class LocalSite:
     @property
     def row_square(self) -> float:
         """The agreed mean squared length of a row; that of random features is known."""
+        if self.config.solver == "private":
+            return self.config.row_norm**2 + self.problem.constant**2
         if self.config.kernel in ("rbf", "laplacian"):
             return 1.0 + self.problem.constant**2
         return self.config.row_square

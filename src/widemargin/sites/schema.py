@@ -143,9 +143,12 @@ class Schema:
     @property
     def declared(self) -> bool:
         """Whether the features follow from the schema alone: no site tells of its values."""
-        return all(c.declared for c in self.columns) and (
-            bool(self.columns) or self.scale == "none"
-        )
+        return not self.undeclared and (bool(self.columns) or self.scale == "none")
+
+    @property
+    def undeclared(self) -> tuple[SchemaColumn, ...]:
+        """Columns about whose values sites tell each other."""
+        return tuple(column for column in self.columns if not column.declared)
 
     @property
     def as_is(self) -> bool:
@@ -159,9 +162,13 @@ class Schema:
         return hashlib.sha256(text).hexdigest()
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Schema:
-        """Return the schema with declared ranges of columns; ConfigError if one is unknown."""
-        for name in ranges.keys() - set(self.names):
-            raise ConfigError(f"there is no column {name!r}; there are {listed(self.names)}.")
+        """Return the schema with declared ranges of columns; ConfigError if one has none."""
+        kinds = {column.name: column.kind for column in self.columns}
+        for name in sorted(ranges):
+            if name not in kinds:
+                raise ConfigError(f"there is no column {name!r}; there are {listed(self.names)}.")
+            if kinds[name] == "category":
+                raise ConfigError(f"column {name!r} is a category: it has levels, and no range.")
         columns = [replace(c, range=ranges.get(c.name, c.range)) for c in self.columns]
         return replace(self, columns=tuple(columns))
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from .settings import ConfigError
 
-__all__ = ["check_folder", "make_folder"]
+__all__ = ["check_folder", "make_folder", "socket_folder"]
+
+# Longest path of a Unix socket that all systems take.
+_LONGEST_PATH = 100
 
 
 def make_folder(folder: Path) -> None:
@@ -33,3 +39,20 @@ def check_folder(folder: Path) -> None:
             f"{folder} belongs to another user, who could replace the keys of the site. Name a "
             "folder of your own."
         )
+
+
+def socket_folder(folder: Path | None) -> Path:
+    """Return a new folder for sockets, which no other user can enter.
+
+    It is in the folder of the site, where a killed process leaves nothing behind for long, unless
+    paths there are too long for sockets.
+    """
+    if folder is not None and len(os.fsencode(folder)) < _LONGEST_PATH - 20:
+        place = folder / ".sockets"
+        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):
+            place.mkdir(mode=0o700)
+            return place
+    parent = tempfile.gettempdir()
+    short = len(os.fsencode(parent)) < _LONGEST_PATH - 40
+    return Path(tempfile.mkdtemp(prefix="widemargin-", dir=parent if short else "/tmp"))

@@ -21,6 +21,7 @@ from typing import Any
 import zmq
 
 from ..persistence.atomic_write import write_atomically
+from .private_checks import check_private
 from .schema import Schema
 from .settings import Neighbour
 from .signing import make_signer, public_of
@@ -73,7 +74,9 @@ def create_study(
     StudyError
         If a setting or the address is wrong.
     """
-    _check_use(topology, settings)
+    _check_robust(topology, settings)
+    if settings.get("solver") == "private":
+        check_private(settings, schema)
     keys = path.with_suffix(".owner")
     for each in (path, keys, invitation_of(path)):
         if each.exists() or each.is_symlink():
@@ -99,13 +102,8 @@ def create_study(
     return study
 
 
-def _check_use(topology: str, settings: Mapping[str, Any]) -> None:
-    """Refuse settings with which no site could start, or that would do nothing."""
-    if settings.get("solver") == "private":
-        raise StudyError(
-            "`solver` = 'private' is not for studies yet: their members agree on the columns by "
-            "sums without noise. Set the sites up by hand, with `widemargin site init`."
-        )
+def _check_robust(topology: str, settings: Mapping[str, Any]) -> None:
+    """Refuse more liars than the neighbours of a member could ever outvote."""
     robust, most = settings.get("robust"), {"ring": 2, "nearest": 4}.get(topology)
     if isinstance(robust, int) and most is not None and 2 * robust >= most:
         raise StudyError(

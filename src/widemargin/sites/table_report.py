@@ -28,6 +28,7 @@ def table_report(
     *,
     preparation: Preparation | None = None,
     min_rows: int = 0,
+    private: bool = False,
     format: str | None = None,
     label: str | int | None = None,
     zero_based: bool | None = None,
@@ -44,6 +45,8 @@ def table_report(
         What the sites have agreed on, if they have: values far from it are reported.
     min_rows : int, default=0
         Rows that a site needs to take part.
+    private : bool, default=False
+        Whether the study has differential privacy, so that nothing is told before training.
     format, label, zero_based
         As for `read_table`.
 
@@ -76,7 +79,7 @@ def table_report(
     else:
         _report_numbers(report, table, preparation)
         _report_categories(report, table, preparation)
-    report["told"] = _told(table)
+    report["told"] = ["nothing before training"] if private else _told(table)
     return report
 
 

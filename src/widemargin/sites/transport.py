@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,13 +23,11 @@ from .door import Door
 from .keys import Gate
 from .peers import QUEUED, Peers
 from .relay_link import RelayLinks
+from .site_folder import socket_folder
 from .sockets import Sockets
 from .streams import LoopThread
 
 __all__ = ["QUEUED", "Transport"]
-
-# Longest path of a Unix socket that all systems take.
-_LONGEST_PATH = 100
 
 
 class Transport:
@@ -80,7 +77,7 @@ class Transport:
         self._bytes_before = (0, 0)  # through sockets that are closed
         self._peers, self._gate = Peers(rate_limit), Gate(listener)
         most = connections_allowed(len(neighbours))
-        self._place = _private_place(folder)
+        self._place = socket_folder(folder)
         self._loop = LoopThread("door")
         try:
             self._door = Door(
@@ -212,23 +209,6 @@ class Transport:
         peer = self._peers.by_key.get(key)
         address = "" if peer is None else peer.neighbour.address
         return self._relays.endpoint(key) if address.startswith(f"{RELAY}:") else address
-
-
-def _private_place(folder: Path | None) -> Path:
-    """Return a new folder for sockets, which no other user can enter.
-
-    It is in the folder of the site, where a killed process leaves nothing behind for long, unless
-    paths there are too long for sockets.
-    """
-    if folder is not None and len(os.fsencode(folder)) < _LONGEST_PATH - 20:
-        place = folder / ".sockets"
-        shutil.rmtree(place, ignore_errors=True)
-        with suppress(OSError):
-            place.mkdir(mode=0o700)
-            return place
-    parent = tempfile.gettempdir()
-    short = len(os.fsencode(parent)) < _LONGEST_PATH - 40
-    return Path(tempfile.mkdtemp(prefix="widemargin-", dir=parent if short else "/tmp"))
 
 
 def resident_bytes() -> int:

@@ -78,10 +78,10 @@ def novelties(cleaned: Cleaned, known: dict[str, set[str]]) -> list[str]:
     return found
 
 
-def listed(names: Sequence[Any]) -> str:
+def listed(names: Sequence[Any], most: int = LISTED) -> str:
     """List names, the first few of many."""
-    shown = ", ".join(repr(str(name)) for name in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED:,} more" if len(names) > LISTED else "")
+    shown = ", ".join(repr(str(name)) for name in names[:most])
+    return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def counted(counts: dict[str, int], unit: str = "rows") -> str:
