@@ -74,9 +74,9 @@ def create_study(
     StudyError
         If a setting or the address is wrong.
     """
+    _check_robust(topology, settings)
     if settings.get("solver") == "private":
         check_private(settings, schema)
-    _check_use(topology, settings)
     keys = path.with_suffix(".owner")
     for each in (path, keys, invitation_of(path)):
         if each.exists() or each.is_symlink():
@@ -102,8 +102,8 @@ def create_study(
     return study
 
 
-def _check_use(topology: str, settings: Mapping[str, Any]) -> None:
-    """Refuse settings with which no site could start, or that would do nothing."""
+def _check_robust(topology: str, settings: Mapping[str, Any]) -> None:
+    """Refuse more liars than the neighbours of a member could ever outvote."""
     robust, most = settings.get("robust"), {"ring": 2, "nearest": 4}.get(topology)
     if isinstance(robust, int) and most is not None and 2 * robust >= most:
         raise StudyError(
