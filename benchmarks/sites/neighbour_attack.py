@@ -214,14 +214,19 @@ def _findings(attacker: Attacker, claimed: set[tuple[int, ...]]) -> Findings:
 
 
 def active_attack(
-    target: Target, *, exchanges: int, strength: float | None = None, seed: int = 0
+    target: Target,
+    *,
+    exchanges: int,
+    strength: float | None = None,
+    seed: int = 0,
+    kind: type[Attacker] = Attacker,
 ) -> Findings:
     """Sweep z for so many exchanges, and collect rows.
 
     Without a ``strength``, z is as long as the limit on its norm allows. With one, decisions are
     drawn about that far, on ways that are as short as can be: for sites that limit the way.
     """
-    attacker, rng = Attacker(target), np.random.default_rng(seed)
+    attacker, rng = kind(target), np.random.default_rng(seed)
     claimed: set[tuple[int, ...]] = set()
     length = 0.3 * attacker.norm  # all know this bound
     if strength is not None:

@@ -210,7 +210,7 @@ def test_validation_rows_are_what_accuracies_are_of():
 
 
 def test_a_crash_for_good_is_said_to_keep_them_from_the_optimum():
-    faults = NetworkFaults(schedule=[(20, "crash", 4)])
+    faults = NetworkFaults(schedule=[(2, "crash", 4)])
     with (
         pytest.warns(UserWarning, match=r"Sites \[4\] crashed and did not return"),
         pytest.warns(ConvergenceWarning, match="in `max_iter` was reached"),

@@ -64,8 +64,9 @@ SIGNATURES = {
         **{**LIMITS, "max_iter": 10_000, "engine": "local", "warm_start": False, "verbose": 0},
     },
     "GossipClassifier": {
-        **{"n_sites": None, "topology": "ring", "*": None, "loss": "hinge", "C": 1.0, **ODM},
-        **{**CONSTANT, **NETWORK, **LIMITS, "verbose": 0},
+        **{"n_sites": None, "topology": "ring", "*": None, "kernel": "linear", "loss": "hinge"},
+        **{"C": 1.0, "holdout": 0.2, **ODM, "gamma": "auto", "degree": 3, "coef0": 0.0},
+        **{"n_components": 1000, **CONSTANT, **NETWORK, **LIMITS, "verbose": 0},
     },
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.sites.attack_among_others import DEFENCES, InformedAttacker, site_among_others
 from benchmarks.sites.neighbour_attack import (
     active_attack,
     binary_rows,
@@ -54,6 +55,20 @@ def test_a_thrifty_attacker_finds_little_at_a_larger_site(tmp_path: Path) -> Non
     for strength in (10.0, 40.0):
         target = site_of(tmp_path / f"site-{strength}", X, y, 2000)
         assert active_attack(target, exchanges=600, strength=strength).found <= 10
+
+
+@pytest.mark.parametrize(
+    ("defence", "least", "most"),
+    [("Neither", 60, 100), ("Robust", 0, 10), ("Limits and robust", 0, 3)],
+)
+def test_bounded_pulls_hide_rows_where_honest_neighbours_are(
+    tmp_path: Path, defence: str, least: int, most: int
+) -> None:
+    X, y = binary_rows(2100)
+    target = site_among_others(tmp_path, X[:100], y[:100], **DEFENCES[defence])
+    findings = active_attack(target, exchanges=400, kind=InformedAttacker)
+    assert least <= findings.found <= most
+    assert findings.wrong == 0
 
 
 def test_a_neighbour_that_begins_anew_gets_no_new_allowance(tmp_path: Path) -> None:

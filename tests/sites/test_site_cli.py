@@ -295,6 +295,34 @@ def test_rows_are_checked_before_anyone_is_told(run, tmp_path):
     assert "desk" not in err
 
 
+def test_a_member_that_was_admitted_joins_without_desk_and_invitation(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,label\n" + "1,2,yes\n0,1,no\n" * 30)
+    run("study", "create", "risk", "--data", "rows.csv", "--label", "label", "--sites", "1")
+    (tmp_path / "risk.invitation").rename(tmp_path / "kept.invitation")
+    join = ("site", "join", "risk.study", "--name", "a", "--data", "rows.csv", "--no-run")
+    code, _, err = run(*join)
+    assert code == 1
+    key = (tmp_path / "a" / "public.key").read_text().strip()
+    assert key in err
+    run("study", "admit", "risk.study", "--name", "a", "--key", key)
+    code, out, err = run(*join)
+    assert code == 0, err
+    assert "1 member;" in out + err
+    code, _, err = run(*join, "--listen", "tcp://127.0.0.1:7199")  # the others must be told
+    assert (code, "invitation" in err) == (1, True)
+
+
+def test_values_of_a_list_are_taken_with_and_without_brackets(run):
+    for name, text in (("a", "[0.1, 1, 10]"), ("b", "0.1,1,10")):
+        made = run(
+            *("study", "create", name, "--sites", "2", "--features", "3", "--classes", "0,1"),
+            *("--C", text),
+        )
+        assert made[0] == 0, made
+        shown = json.loads(run("study", "show", f"{name}.study", "--json")[1])
+        assert shown["settings"]["C"] == [0.1, 1, 10]
+
+
 def test_a_doctor_names_what_is_wrong(run, tmp_path):
     code, out, _ = run("site", "doctor")
     assert code == 1

@@ -25,8 +25,6 @@ SITES = 10
 SAMPLE = {"covtype_binary": 20_000}
 QUICK_ROWS = 2_000
 LAMS = (1e-3, 1e-4, 1e-5)
-# Accuracies that differ by less than this part are as good as each other.
-ALIKE = 0.001
 
 
 @dataclass(frozen=True)
@@ -78,16 +76,14 @@ def optimum(rows: Silos) -> np.ndarray:
 
 
 def _best_lam(X: np.ndarray, y: np.ndarray) -> float:
-    """Choose on a fifth of the training rows the largest λ that is as good as the best."""
+    """Return the λ that is the most accurate on a fifth of the training rows."""
     train, held = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0, stratify=y)
     scores = []
     for lam in LAMS:
         C = 1.0 / (lam * len(train))
         model = LinearSVMClassifier(loss="hinge", C=C, tol=1e-2, max_iter=100_000)
         scores.append(model.fit(X[train], y[train]).score(X[held], y[held]))
-    return next(
-        lam for lam, score in zip(LAMS, scores, strict=True) if score >= max(scores) - ALIKE
-    )
+    return LAMS[int(np.argmax(scores))]
 
 
 def _dense(X: Any) -> np.ndarray:

@@ -47,9 +47,10 @@ def given_settings(ctx: Any) -> dict[str, Any]:
 def value_from_text(setting: Any, text: str) -> Any:
     """Return the value that a text stands for: a number, true or false, a text, or a list."""
     plain = _scalar(text)
-    parts = [_scalar(each.strip()) for each in text.split(",")]
+    items = text[1:-1] if text.startswith("[") and text.endswith("]") else text  # as in TOML
+    words = [each.strip() for each in items.split(",")]
     required, fits = setting.kind
-    for value in (plain, parts, text, [each.strip() for each in text.split(",")]):
+    for value in (plain, [_scalar(each) for each in words], text, words):
         if fits(value):
             return value
     raise usage_error(f"{_name(setting.name)} must be {required}; got {text!r}.")

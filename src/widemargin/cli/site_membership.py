@@ -21,7 +21,11 @@ def join(
     format: options.FileFormat = None,
     listen: Annotated[
         str | None,
-        typer.Option("--listen", help="Address to listen on; left out: this machine only."),
+        typer.Option(
+            "--listen",
+            help="Address to listen on; left out: nowhere, and the site dials the others. If the "
+            "desk is on this machine: a free port here.",
+        ),
     ] = None,
     address: Annotated[
         str | None,
@@ -79,10 +83,11 @@ def join(
             metrics_port=metrics_port,
         )
         assert config.study is not None
-        version, members = config.study.version, len(config.study.members)
+        count = len(config.study.members)
+        members = "1 member" if count == 1 else f"{count} members"
         say(
-            f"joined {config.study.name!r} as {name!r}: version {version}, {members} members; the "
-            f"site is in {folder}"
+            f"joined {config.study.name!r} as {name!r}: version {config.study.version}, {members}; "
+            f"the site is in {folder}"
         )
         if run:
             run_configured(config, log, json_log)

@@ -170,7 +170,9 @@ def _state_of_scores(status: Mapping[str, Any]) -> str:
 
 def plain_table(*left: str, right: Sequence[str]) -> Table:
     """Return a table without a frame; figures are aligned on the right."""
-    table = Table(*left, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in left:
+        table.add_column(heading, no_wrap=heading == "state")
     for heading in right:
         table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -98,7 +98,7 @@ def held_out_decisions(
     start = np.array([np.bincount(folded.merged, each, minlength=n) for each in coef])
     wanted = max(FOLD_GAP, machine.tol)
     decisions, gaps = _decisions_of_small(posed, weight, splits, start, wanted, budget)
-    if not np.all(gaps <= wanted):
+    if not decisions.size or not (np.all(gaps <= wanted) or budget.out_of_time):
         decisions, gaps = _decisions_by_blocks(posed, weight, splits, start, wanted, budget)
     _warn_of_gaps(gaps, wanted, machine)
     known = np.flatnonzero(~np.all(weight > 0, axis=0))  # left out by a fold

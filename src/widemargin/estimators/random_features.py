@@ -64,11 +64,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The constant of the kernel.
     random_weights_ : array
         For 'rbf' and 'laplacian', one column per frequency (including ``gamma``), with its phase
-        as the last row. For 'poly', of shape (degree, n_features_in\_ + 1): the place of every
+        as the last row. For 'poly', of shape (degree, n_features + 1): the place of every
         column in each count sketch, counted from 1, negative where its sign changes.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Names of the columns, if X had names.
 
     See Also

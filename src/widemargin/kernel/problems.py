@@ -62,7 +62,9 @@ class BinaryTasks:
 
     @property
     def by_class(self) -> NDArray[np.int64]:
-        """The rows, those of a class side by side."""
+        """The rows, those of a class side by side if problems have rows of some classes only."""
+        if (self.negative == REST).any():
+            return np.arange(len(self.codes))
         return np.argsort(self.codes, kind="stable")
 
     @property

@@ -58,7 +58,7 @@ def join_study(
     """Make the folder of a site and enrol it at the desk of a study.
 
     A site that is a member already, because it joined before or its owner admitted it, needs no
-    invitation and no desk.
+    invitation and no desk, unless its address is another one now.
 
     Parameters
     ----------
@@ -95,10 +95,13 @@ def join_study(
         make_keys(folder)
     key, secret = read_public_key(folder), read_secret_key(folder)
     known = study.member(key)
+    reached = listen is not None or address is not None
     if (folder / "site.toml").exists() and listen is None:
         listen = _listens_already(folder)
     listen, address = own_addresses(study, listen, address)
     member = Member(name, key, address)
+    if known is not None and not reached and known == Member(name, key):
+        member = known  # admitted as a site that dials the others, wherever it may listen
     values = {"name": name, "listen": listen, **local}
     others = [each for each in study.members if each.public_key != key]
     config = member_config(folder, study.with_members([*others, member]), **values)
@@ -119,8 +122,9 @@ def _enrolled(
     if invitation is None:
         raise ConfigError(
             "an invitation is needed to join. Put the file beside the study, or name it with "
-            f"--invitation. Or have the owner of the study run `widemargin study admit` with the "
-            f"public key {member.public_key!r}, and join with the study that he gives you then."
+            "--invitation. Or have the owner of the study run `widemargin study admit` with the "
+            f"public key {member.public_key!r}, and with --address if others are to dial this "
+            "site; then join with the study that the owner sends back."
         )
     text = private_text(invitation, "the invitation, which the owner of the study gives you.")
     # A desk that is started at the same time may need a while.

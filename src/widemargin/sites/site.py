@@ -264,8 +264,13 @@ class Site:
         except (ConfigError, OSError) as error:
             self._listener("study_refused", reason=str(error))
             return
-        members = [member.name for member in newer.members]
-        self._listener("study_adopted", version=newer.version, members=members, **fields)
+        # Neighbours come and go with the order of the members, so that one may stay a member.
+        self._listener(
+            "study_adopted",
+            version=newer.version,
+            members=[member.name for member in newer.members],
+            **{f"neighbours_{change}": names for change, names in fields.items()},
+        )
 
     def _current_config(self) -> SiteConfig:
         """Read the configuration again; the preparation stays."""
