@@ -345,6 +345,7 @@ class _GossipMethods:
         relaxation: float,
         epochs: int,
         liars: int,
+        strict: bool,
     ) -> Self: ...
     @classmethod
     def gradient(
