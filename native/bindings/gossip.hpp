@@ -31,12 +31,12 @@ inline Exchange exchange_named(const std::string& name) {
 }
 
 inline ConsensusOptions consensus_options(double rho, std::int64_t levels, double relaxation,
-                                          std::int64_t epochs, std::int64_t liars,
+                                          std::int64_t epochs, std::int64_t liars, bool strict,
                                           bool single) {
     require(rho > 0.0 && relaxation > 0.0 && relaxation <= 1.0 && epochs > 0,
             "`rho` and `epochs` must be positive, `relaxation` in (0, 1].");
     require(levels >= 0 && levels <= 60 && liars >= 0, "`levels` and `liars` must be from 0.");
-    return {rho, levels, relaxation, epochs, liars, single};
+    return {rho, levels, relaxation, epochs, liars, strict, single};
 }
 inline GradientOptions gradient_options(bool tracking, std::int64_t batch, double offset,
                                         double decay, double radius, bool averaging,
@@ -268,9 +268,9 @@ void bind_gossip(nb::module_& m, const char* name) {
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
                  Matrix<const double> pace, const StoppingRule& stopping,
                  const NetworkOptions& options, double rho, std::int64_t levels, double relaxation,
-                 std::int64_t epochs, std::int64_t liars, bool single) {
+                 std::int64_t epochs, std::int64_t liars, bool strict, bool single) {
             const ConsensusOptions own =
-                consensus_options(rho, levels, relaxation, epochs, liars, single);
+                consensus_options(rho, levels, relaxation, epochs, liars, strict, single);
             return new Set(problem,
                            arrays(site_start, link_start, link_other, link_reverse, fraction),
                            events, faulty, pace, stopping, options,
@@ -280,7 +280,7 @@ void bind_gossip(nb::module_& m, const char* name) {
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
         "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "rho"_a,
-        "levels"_a, "relaxation"_a, "epochs"_a, "liars"_a, "single"_a);
+        "levels"_a, "relaxation"_a, "epochs"_a, "liars"_a, "strict"_a, "single"_a);
     network.def_static(
         "gradient",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,
@@ -311,8 +311,9 @@ void bind_gossip(nb::module_& m, const char* name) {
                  Vector<const std::int64_t> link_reverse, Matrix<const double> fraction,
                  Matrix<const std::int64_t> events, Vector<const std::uint8_t> faulty,
                  Matrix<const double> pace, const StoppingRule& stopping,
-                 const NetworkOptions& options, double noise, double bound, double reach, std::int64_t releases, std::int64_t interval,
-                 double step, double momentum, nb::bytes key) {
+                 const NetworkOptions& options, double noise, double bound, double reach,
+                 std::int64_t releases, std::int64_t interval, double step, double momentum,
+                 nb::bytes key) {
             const PrivateOptions own =
                 private_options(noise, bound, reach, releases, interval, step, momentum, key);
             return new Set(problem,
@@ -325,8 +326,8 @@ void bind_gossip(nb::module_& m, const char* name) {
                            });
         },
         "problem"_a, "site_start"_a, "link_start"_a, "link_other"_a, "link_reverse"_a, "fraction"_a,
-        "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "noise"_a, "bound"_a,
-        "reach"_a, "releases"_a, "interval"_a, "step"_a, "momentum"_a, "key"_a);
+        "events"_a, "faulty"_a, "pace"_a, "stopping"_a, "options"_a, nb::kw_only(), "noise"_a,
+        "bound"_a, "reach"_a, "releases"_a, "interval"_a, "step"_a, "momentum"_a, "key"_a);
     network.def_static(
         "average",
         [arrays](nb::object problem, Vector<const std::int64_t> site_start,

@@ -168,16 +168,17 @@ void bind_site(nb::module_& m, const char* name) {
         .def_static(
             "consensus",
             [](nb::object problem, const SiteSettings& settings, double rho, std::int64_t levels,
-               double relaxation, std::int64_t epochs, std::int64_t liars, bool single) {
+               double relaxation, std::int64_t epochs, std::int64_t liars, bool strict,
+               bool single) {
                 const ConsensusOptions own =
-                    consensus_options(rho, levels, relaxation, epochs, liars, single);
+                    consensus_options(rho, levels, relaxation, epochs, liars, strict, single);
                 return new Site(problem, settings,
                                 [&](const LinearProblem<T>& part, const SiteSettings& each) {
                                     return make_consensus_site(part, each, own);
                                 });
             },
-            "problem"_a, "settings"_a, nb::kw_only(), "rho"_a, "levels"_a,
-            "relaxation"_a, "epochs"_a, "liars"_a, "single"_a)
+            "problem"_a, "settings"_a, nb::kw_only(), "rho"_a, "levels"_a, "relaxation"_a,
+            "epochs"_a, "liars"_a, "strict"_a, "single"_a)
         .def_static(
             "gradient",
             [](nb::object problem, const SiteSettings& settings, bool tracking, std::int64_t batch,

@@ -112,7 +112,7 @@ public:
         if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
         const double tol = this->settings_.stopping.tol;
         // Figures may be false; this site's own are not.
-        if (defended() && own_gap_ > alone * tol * own_objective_) return false;
+        if (bounds() && own_gap_ > alone * tol * own_objective_) return false;
         return apart() <= this->agreement() * norm_ && this->estimate() <= tol;
     }
 
@@ -157,7 +157,7 @@ protected:
         for (std::int64_t l = 0; l < this->settings_.links; ++l)
             if (this->open_[std::size_t(l)] && !counts(l)) open_body(l);
         tune(std::sqrt(moved));
-        set_bound();
+        set_bound(std::sqrt(moved));
     }
 
     void write_body(std::int64_t link, std::int64_t, double* message) override {
@@ -183,7 +183,7 @@ protected:
         }
         distance_[std::size_t(link)] = std::sqrt(far) / (2.0 * now);
         const double strength = strength_[std::size_t(link)] = 0.5 * std::sqrt(length);
-        const double kept = defended() && strength > bound_ ? bound_ / strength : 1.0;
+        const double kept = bounds() && strength > bound_ ? bound_ / strength : 1.0;
         for (std::int64_t f = 0; f < this->size(); ++f) {
             const double w = w_[std::size_t(f)], told = 2.0 * now * w - z[f];
             const double q = message[f] + shift * w;
@@ -215,7 +215,8 @@ protected:
         for (std::int64_t level : level_)
             SiteState::require(level >= 0 && level <= options_.levels);
         for (double* each : {&norm_, &bound_, &own_objective_, &own_gap_}) fields.value(*each);
-        fields.value(informed_);
+        fields.value(doubt_);
+        for (auto* each : {&informed_, &unlike_}) fields.value(*each);
     }
     double estimated_gap() const override {
         const double sites = this->settings_.sites;
@@ -238,9 +239,10 @@ private:
     bool defended() const {
         return options_.liars > 0 && judges_ && this->open_links() > 2 * options_.liars;
     }
+    bool bounds() const { return defended() && !unlike_; }
     // Links whose pull is cut do not keep the others from agreeing, unless they are too many.
     bool trusted(std::int64_t link) const {
-        if (!defended() || strength_[std::size_t(link)] <= bound_) return true;
+        if (!bounds() || strength_[std::size_t(link)] <= bound_) return true;
         std::int64_t cut = 0;
         for (std::int64_t l = 0; l < this->settings_.links; ++l)
             cut += counts(l) && strength_[std::size_t(l)] > bound_;
@@ -265,10 +267,12 @@ private:
             steps = distance_[std::size_t(l)] > stuck * since ? steps + 1 : 0;
             since = 0.0;
             fresh_[std::size_t(l)] = 0;
-            if (steps >= enough) raise(l, level_[std::size_t(l)] + 1);
+            // Ends stay apart while a pull is cut, which may end soon.
+            const bool cut = bounds() && strength_[std::size_t(l)] > bound_;
+            if (steps >= (cut ? patience * enough : enough)) raise(l, level_[std::size_t(l)] + 1);
         }
     }
-    void set_bound() {
+    void set_bound(double moved) {
         double spread = 0.0;
         for (std::int64_t i = 0; i < this->rows(); ++i)
             spread += dual_[std::size_t(i)] * dual_[std::size_t(i)] * squares_[std::size_t(i)];
@@ -279,6 +283,7 @@ private:
         const double crowd = std::fmax(1.0, this->settings_.sites / ends);
         bound_ = chances * std::sqrt(2.0 * spread * crowd) / ends;
         if (!defended()) return;
+        judge(moved);
         std::vector<double> pulls;
         for (std::int64_t l = 0; l < this->settings_.links; ++l) {
             if (!counts(l)) continue;
@@ -294,6 +299,28 @@ private:
         if (std::int64_t(pulls.size()) > options_.liars)
             bound_ = std::fmax(bound_, std::fmax(times, per_other * (ends - 2.0)) *
                                            pulls[std::size_t(options_.liars)]);
+    }
+    // Whether honest neighbours differ by more than chance: more of them pull too hard than may lie,
+    // for some steps in which this site's model is calm. (A liar that makes models swing makes all
+    // pulls long.)
+    void judge(double moved) {
+        if (options_.strict) return;
+        std::vector<double> asked;
+        double stiffest = 0.0;
+        for (std::int64_t l = 0; l < this->settings_.links; ++l) {
+            if (!counts(l)) continue;
+            asked.push_back(strength_[std::size_t(l)]);
+            stiffest = std::fmax(stiffest, rho(l));
+        }
+        if (std::int64_t(asked.size()) <= options_.liars) return;
+        const auto next = asked.begin() + options_.liars;
+        std::nth_element(asked.begin(), next, asked.end(), std::greater<>());
+        const bool unlike = *next > bound_ && (unlike_ || stiffest * moved <= calm * *next);
+        doubt_ = unlike != bool(unlike_) ? doubt_ + 1 : 0;
+        if (doubt_ < steps_of_doubt) return;
+        unlike_ = unlike;
+        doubt_ = 0;
+        std::fill(apart_for_.begin(), apart_for_.end(), 0);
     }
     void add_up_links() {
         std::fill(pull_.begin(), pull_.end(), 0.0);
@@ -339,6 +366,15 @@ private:
     // A liar's pull on a site spreads over the site's other links, and must not raise its own bound
     // by as much: with 1.5 at four links, and a large rho, bounds grew without end.
     static constexpr double times = 1.1, per_other = 0.35;
+    // Honest neighbours are unlike if they pull too hard for so many steps in which this model moves,
+    // times rho, by so small a part of the pull. With 0.25 a liar that swings over lossy links had a
+    // site trust it.
+    static constexpr std::int64_t steps_of_doubt = 4;
+    static constexpr double calm = 0.05;
+    // So many times as many steps until rho doubles where a pull is cut: rho cannot help there, and
+    // too large a rho is slow when the pull is no longer cut. Never is worse: a larger rho calms what
+    // a liar stirs up.
+    static constexpr std::int64_t patience = 4;
     // Rows that a site that judges has of either class, and their part of the weight.
     static constexpr std::int64_t fewest = 10;
     static constexpr double least = 0.01;
@@ -355,7 +391,9 @@ private:
     std::vector<std::uint8_t> counts_, fresh_;
     std::vector<std::int64_t> level_, apart_for_;
     double norm_ = 0.0, bound_ = 0.0, own_objective_ = 0.0, own_gap_ = 0.0;
+    std::int64_t doubt_ = 0;     // steps that speak against `unlike_` as it is
     std::uint8_t informed_ = 0;  // there is a model
+    std::uint8_t unlike_ = 0;    // more neighbours than may lie differ from this site
     bool judges_ = false;
 };
 

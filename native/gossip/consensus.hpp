@@ -10,9 +10,9 @@
 //     share/2 |w|^2 + sum loss_i + sum over links l of (rho_l/2 |w|^2 - z_l . w)
 //
 // by coordinate ascent on the duals g of its own rows: w = (sum of z_l + sum of g_i y_i x_i) /
-// kappa with kappa = share + sum of rho_l. It tells neighbour l   q = 2 rho_l w - z_l,   which there
-// becomes z <- (1 - relaxation) z + relaxation q. There is no step size; any rho > 0 converges, and
-// messages may be lost, late or repeated.
+// kappa with kappa = share + sum of rho_l. It tells neighbour l   q = 2 rho_l w - z_l,   which
+// there becomes z <- (1 - relaxation) z + relaxation q. There is no step size; any rho > 0
+// converges, and messages may be lost, late or repeated.
 //
 // Departures from the paper: one pass of coordinate ascent a step, warm-started, instead of the
 // exact minimiser; the regulariser is shared out in proportion to the sites' rows. Then:
@@ -33,7 +33,10 @@
 // exact where no honest pull is longer than B, and a liar's pull is at most B. B is a little more
 // than the longest pull but for `liars` of them, and at least `chances` times what pulls between
 // sites alike are by chance: from the root of the sum of the squared gradients of the site's rows.
-// A site that has hardly any rows of a class cannot judge, and bounds nothing.
+// A site that has hardly any rows of a class cannot judge, and bounds nothing. Nor, unless
+// `strict`, does one at which more neighbours than may lie keep pulling harder than chance: then
+// honest sites differ, and a bound would keep them from the optimum. One liar cannot bring that
+// about: its own pull is bounded until then, and spreads over the other links.
 //
 // Figures: with all w_s equal to w, the duality gap is the sum over rows of
 // loss_i + phi_i(g_i) + g_i m_i (each >= 0) plus 1/2 |w - sum of g_i y_i x_i|^2, and the vector in
@@ -54,6 +57,7 @@ struct ConsensusOptions {
     double relaxation = 0.7;
     std::int64_t epochs = 1;  // passes over its rows a step
     std::int64_t liars = 0;   // tolerated at sites that have more than twice as many neighbours
+    bool strict = false;      // whether their pulls are bounded even where many neighbours differ
     bool single = false;      // vectors travel in single precision
 };
 

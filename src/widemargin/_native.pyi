@@ -345,6 +345,7 @@ class _GossipMethods:
         relaxation: float,
         epochs: int,
         liars: int,
+        strict: bool,
         single: bool,
     ) -> Self: ...
     @classmethod

@@ -8,11 +8,11 @@ from sklearn.datasets import make_classification
 
 from widemargin import _native
 from widemargin.core.losses import Hinge, LossConstants
-from widemargin.gossip import Consensus, NetworkFaults
+from widemargin.gossip import Consensus, NetworkFaults, graph_of
 from widemargin.gossip.methods import DOUBLINGS, SiteSetting
 from widemargin.gossip.simulation import Simulation, Stopping
-from widemargin.gossip.topology import graph_of
 from widemargin.linear.problem import LinearProblem
+from widemargin.sites.demo import dealt_out
 
 SITES, LIAR = 6, 2
 ROWS = 6000
@@ -76,6 +76,61 @@ def test_the_defence_costs_little_where_nobody_lies(topology, ordered):
     _, trusting = run(Consensus(robust=None), topology, ordered=ordered)
     _, careful = run(Consensus(), topology, ordered=ordered)
     assert careful.min() >= trusting.min() - 0.002
+
+
+def unlike(kind, seed=0):
+    """Return rows ordered by site, and where sites begin: sites differ but have both classes."""
+    problem, _, _ = problem_of()
+    if kind == "slices":
+        parts = dealt_out(problem.X, problem.label, SITES)
+    else:
+        rng = np.random.default_rng(seed)
+        parts = [[] for _ in range(SITES)]
+        for value in (-1, 1):
+            rows = rng.permutation(np.flatnonzero(problem.label == value))
+            ends = np.cumsum(rng.dirichlet(np.full(SITES, kind)))[:-1] * len(rows)
+            for part, more in zip(parts, np.split(rows, ends.astype(int)), strict=True):
+                part.extend(more)
+    order = np.concatenate(parts).astype(int)
+    moved = LinearProblem(problem.X[order], problem.label[order], problem.constants)
+    return moved, np.r_[0, np.cumsum([len(part) for part in parts])].astype(np.int64)
+
+
+@pytest.mark.parametrize("topology", ["complete", ("random_regular", {"degree": 4})])
+@pytest.mark.parametrize("kind", [0.3, 1.0, "slices"])
+def test_honest_sites_that_differ_agree_on_the_optimum(topology, kind):
+    problem, start = unlike(kind)
+    ends = []
+    for method in (Consensus(robust=None), Consensus()):
+        simulation = Simulation(
+            problem, start, graph_of(topology, SITES), method, stopping=Stopping("gap", 1e-3)
+        )
+        simulation.run(1000)
+        assert simulation.network.stopped
+        ends.append(simulation.last.objective.max())
+    assert ends[1] <= (1 + 1e-3) * ends[0]
+
+
+def test_a_number_of_liars_bounds_honest_sites_that_differ_as_well():
+    problem, start = unlike(0.3)
+    ends = []
+    for method in (Consensus(), Consensus(robust=1)):
+        simulation = Simulation(
+            problem, start, graph_of("complete", SITES), method, stopping=Stopping("never")
+        )
+        simulation.run(200)
+        ends.append(simulation.last.objective.max())
+    assert ends[1] > (1 + 1e-3) * ends[0]
+
+
+def test_a_liar_that_behaves_at_first_is_bounded_later():
+    sites = linked_sites(Consensus(), n_sites=SITES)
+    before = sites[0].model()
+    for _ in range(100):
+        exchange(sites, shift=11.0)
+    after = sites[0].model()
+    assert before @ after > 0.9 * np.linalg.norm(before) * np.linalg.norm(after)
+    assert sites[0].links()[-1, 6] > 1  # suspicion
 
 
 def test_false_figures_do_not_stop_sites_too_early():

@@ -133,9 +133,11 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         Passes of a site over its rows per round. The first round has at least five.
     robust : 'auto', int or None, default='auto'
         Number of lying neighbours that a site tolerates: it bounds the pull of each neighbour by
-        1.5 times the longest of the others', or by what its own rows allow for chance. Sites that
-        do not have more than twice as many neighbours, and sites with less than 1 % of one class,
-        trust all of them. 'auto' is 1, so that sites with three neighbours or more are protected.
+        what its own rows allow for chance, or by a little more than the longest pull of the others.
+        Sites that do not have more than twice as many neighbours, and sites with less than 1 % of
+        one class, trust all of them. 'auto' tolerates one, and bounds nothing at sites where two
+        or more neighbours keep pulling harder than chance: honest sites differ there, and reach
+        the optimum. A number bounds pulls there, too, which costs accuracy if nobody lies.
         None trusts everyone.
     """
 
@@ -199,6 +201,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
             "relaxation": float(self.relaxation),
             "epochs": int(self.epochs),
             "liars": self._liars(),
+            "strict": not isinstance(self.robust, str),
         }
 
     def trusts(self, topology: Topology) -> bool:
