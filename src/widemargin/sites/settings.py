@@ -310,7 +310,8 @@ SETTINGS = (
         _ROBUST,
         "auto",
         "Limit what neighbours can do to the model. consensus: how many may lie, 'auto' is one "
-        "from three neighbours on, where honest sites are alike; gadget: 'clip' or 'trim', 'auto' is 'none'.",
+        "from three neighbours on, where honest sites are alike; gadget: 'clip' or 'trim', "
+        "'auto' is 'none'.",
     ),
     Setting("clip", "model", _number(0), 1.0, "robust = 'clip': longest difference followed."),
     Setting("trim", "model", _whole(0), 1, "robust = 'trim': left out at either end."),
