@@ -22,9 +22,9 @@ import numpy as np
 
 from benchmarks.race.tables import FOLDER, write_csv
 from widemargin.sites.config import Neighbour, read_config, write_template
-from widemargin.sites.keys import make_keys
-from widemargin.sites.local_site import LocalSite, read_rows
-from widemargin.sites.participant import Participant
+from widemargin.sites.network.keys import make_keys
+from widemargin.sites.training.local_site import LocalSite, read_rows
+from widemargin.sites.training.participant import Participant
 
 from .neighbour_attack import Attacker, Target, active_attack, binary_rows
 

@@ -24,7 +24,7 @@ import zmq
 
 from widemargin.gossip import graph_of
 from widemargin.sites.fleet import LocalFleet
-from widemargin.sites.wire import most_bytes
+from widemargin.sites.network.wire import most_bytes
 
 DIMENSIONS = (123, 20_000)
 ROWS = 100

@@ -13,11 +13,11 @@ import argparse
 from contextlib import closing
 from typing import Any
 
-from widemargin.sites.columns import SiteColumns, columns_of
 from widemargin.sites.config import read_config
 from widemargin.sites.events import EventLog
-from widemargin.sites.participant import Participant
 from widemargin.sites.site import run_site
+from widemargin.sites.training.columns import SiteColumns, columns_of
+from widemargin.sites.training.participant import Participant
 
 
 class Lying(SiteColumns):

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from widemargin.sites.config import Neighbour, SiteConfig, read_config, write_template
-from widemargin.sites.keys import make_keys
-from widemargin.sites.local_site import LocalSite, read_rows
-from widemargin.sites.participant import Participant
-from widemargin.sites.wire import Frame, Kind, MessageLimits, decode, encode
+from widemargin.sites.network.keys import make_keys
+from widemargin.sites.network.wire import Frame, Kind, MessageLimits, decode, encode
+from widemargin.sites.training.local_site import LocalSite, read_rows
+from widemargin.sites.training.participant import Participant
 
 # How far entries of a row that was found may be from 0 and 1.
 CLOSE = 0.02

@@ -36,10 +36,10 @@ import numpy as np
 
 from widemargin import RandomFeatures
 from widemargin.gossip import graph_of
-from widemargin.sites.addresses import parse_address
 from widemargin.sites.config import read_config
 from widemargin.sites.demo import PooledProblem, dealt_out, generated
 from widemargin.sites.fleet import LocalFleet, SiteProcess
+from widemargin.sites.network.addresses import parse_address
 
 from .outsiders import IdleConnections
 from .soak_report import Samples, judged

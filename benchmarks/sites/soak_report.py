@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.sites.fleet import LocalFleet, SiteProcess
-from widemargin.sites.participant import StateError, read_state
+from widemargin.sites.training.participant import StateError, read_state
 
 # A process that has just begun still imports and reads its rows, on a machine that may be busy.
 SECONDS_TO_BEGIN = 60.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from widemargin.sites.packed_numbers import packed_numbers, unpacked_numbers
-from widemargin.sites.wire import HEADER_BYTES
+from widemargin.sites.network.packed_numbers import packed_numbers, unpacked_numbers
+from widemargin.sites.network.wire import HEADER_BYTES
 
 
 def hostile(frame: bytes, rng: np.random.Generator, k: int) -> bytes:

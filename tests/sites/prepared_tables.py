@@ -11,10 +11,10 @@ import numpy as np
 import pandas
 from sklearn.datasets import load_wine
 
-from widemargin.sites.preparation_phase import PreparationPhase
-from widemargin.sites.schema import Schema
-from widemargin.sites.site_table import read_table
-from widemargin.sites.wire import FrameError
+from widemargin.sites.network.wire import FrameError
+from widemargin.sites.preparation.preparation_phase import PreparationPhase
+from widemargin.sites.preparation.site_table import read_table
+from widemargin.sites.studies.schema import Schema
 
 REGIONS = ("north", "east", "south")
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from widemargin import LinearSVMClassifier
 from widemargin.sites.config import Neighbour, SiteConfig, read_config, write_template
-from widemargin.sites.keys import make_keys
-from widemargin.sites.participant import SavedState
+from widemargin.sites.network.keys import make_keys
+from widemargin.sites.training.participant import SavedState
 
 
 def generated_rows(n_rows: int, n_features: int, seed: int = 0) -> tuple[Any, Any]:

@@ -18,9 +18,9 @@ from site_folders import Folders
 
 from widemargin.sites.config import Neighbour, read_config
 from widemargin.sites.control import ControlError, ask
-from widemargin.sites.keys import read_secret_key
-from widemargin.sites.participant import SavedState, read_state
+from widemargin.sites.network.keys import read_secret_key
 from widemargin.sites.site import run_site
+from widemargin.sites.training.participant import SavedState, read_state
 
 # Children of a process that has imported everything start at once.
 _forking = multiprocessing.get_context("forkserver")

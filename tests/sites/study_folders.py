@@ -10,12 +10,12 @@ from site_folders import save_rows
 
 from widemargin import LinearSVMClassifier
 from widemargin.sites.config import read_config, write_template
-from widemargin.sites.keys import make_keys
-from widemargin.sites.local_site import LocalSite, read_rows
-from widemargin.sites.participant import Participant
-from widemargin.sites.schema import Schema
-from widemargin.sites.study import Member, Study
-from widemargin.sites.study_owner import StudyOwner, create_study
+from widemargin.sites.network.keys import make_keys
+from widemargin.sites.studies.schema import Schema
+from widemargin.sites.studies.study import Member, Study
+from widemargin.sites.studies.study_owner import StudyOwner, create_study
+from widemargin.sites.training.local_site import LocalSite, read_rows
+from widemargin.sites.training.participant import Participant
 
 DESK = "tcp://127.0.0.1:7000"
 

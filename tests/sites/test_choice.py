@@ -13,10 +13,10 @@ from test_columns import excess, three_classes
 from test_participants import Network
 
 from widemargin import LinearSVMClassifier, load_model, save
-from widemargin.sites.choice import Choice
 from widemargin.sites.config import ConfigError
-from widemargin.sites.scores import Scores, held_out_rows
-from widemargin.sites.wire import FrameError, decode, encode
+from widemargin.sites.network.wire import FrameError, decode, encode
+from widemargin.sites.training.choice import Choice
+from widemargin.sites.training.scores import Scores, held_out_rows
 
 VALUES = [0.003, 0.1, 10.0]
 

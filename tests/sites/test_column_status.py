@@ -17,9 +17,9 @@ from test_site_cli_tables import drawn
 
 from widemargin.cli.status_table import site_view
 from widemargin.gossip import graph_of
-from widemargin.sites.column_status import choice_figures, class_figures
 from widemargin.sites.fleet import LocalFleet
 from widemargin.sites.status import metrics_text
+from widemargin.sites.training.column_status import choice_figures, class_figures
 
 FIGURES: dict[str, Any] = {
     "classes": [

@@ -12,8 +12,8 @@ from site_folders import Folders
 from test_participants import Network
 
 from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model, save
-from widemargin.sites.columns import SiteColumns, packed, unpacked
-from widemargin.sites.wire import FrameError, decode
+from widemargin.sites.network.wire import FrameError, decode
+from widemargin.sites.training.columns import SiteColumns, packed, unpacked
 
 
 def three_classes(n_rows: int = 240, seed: int = 0, labels: Any = (0, 1, 2)) -> tuple[Any, Any]:

@@ -16,20 +16,20 @@ from site_folders import free_ports
 from study_folders import made_study
 from transport_ends import until
 
-from widemargin.sites import descriptors, door
-from widemargin.sites.descriptors import desk_connections, raise_limit
-from widemargin.sites.desk_client import DeskClient
-from widemargin.sites.enrolment import Desk
-from widemargin.sites.study import Member
-from widemargin.sites.study_owner import StudyOwner
+from widemargin.sites.network import descriptors, door
+from widemargin.sites.network.descriptors import desk_connections, raise_limit
+from widemargin.sites.studies.desk_client import DeskClient
+from widemargin.sites.studies.enrolment import Desk
+from widemargin.sites.studies.study import Member
+from widemargin.sites.studies.study_owner import StudyOwner
 
 FEW = 256
 
 _DESK = """
 import resource, sys, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]),) * 2)
-from widemargin.sites.enrolment import Desk
-from widemargin.sites.study_owner import StudyOwner
+from widemargin.sites.studies.enrolment import Desk
+from widemargin.sites.studies.study_owner import StudyOwner
 owner = StudyOwner(sys.argv[1])
 desk = Desk(owner, owner.study().desk.address, lambda event, **fields: print(event, flush=True))
 print("open", flush=True)

@@ -14,11 +14,17 @@ import zmq
 from site_folders import free_ports
 from study_folders import made_study
 
-from widemargin.sites import enrolment
-from widemargin.sites.enrolment import Desk, DeskClient, EnrolmentError, desk_listen, proof_of
 from widemargin.sites.settings import Neighbour
-from widemargin.sites.study import Member
-from widemargin.sites.study_owner import StudyOwner
+from widemargin.sites.studies import enrolment
+from widemargin.sites.studies.enrolment import (
+    Desk,
+    DeskClient,
+    EnrolmentError,
+    desk_listen,
+    proof_of,
+)
+from widemargin.sites.studies.study import Member
+from widemargin.sites.studies.study_owner import StudyOwner
 
 
 class Office:

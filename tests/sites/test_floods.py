@@ -22,13 +22,13 @@ from site_folders import Folders, generated_rows
 from test_site_loop import running
 from transport_ends import until
 
-from widemargin.sites import participant
 from widemargin.sites.config import Neighbour
 from widemargin.sites.control import ControlError, ControlServer, ask
-from widemargin.sites.descriptors import connections_allowed, raise_limit
-from widemargin.sites.keys import read_secret_key
+from widemargin.sites.network.descriptors import connections_allowed, raise_limit
+from widemargin.sites.network.keys import read_secret_key
+from widemargin.sites.network.wire import Frame, Kind, encode
+from widemargin.sites.training import participant
 from widemargin.sites.watch import LocalServer, Page, server
-from widemargin.sites.wire import Frame, Kind, encode
 
 ROWS = generated_rows(120, 4)
 FEW = 256
@@ -96,7 +96,7 @@ def test_idle_connections_neither_stall_nor_end_a_site(tmp_path: Path) -> None:
 
 
 def test_a_site_needs_some_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    from widemargin.sites import descriptors
+    from widemargin.sites.network import descriptors
 
     monkeypatch.setattr(descriptors, "descriptor_limit", lambda: 100)
     with pytest.raises(OSError, match="ulimit"):

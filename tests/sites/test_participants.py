@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from site_folders import Folders, generated_rows, on_the_way
 
 from widemargin.gossip.simulation import numbers_bytes
-from widemargin.sites.local_site import LocalSite, read_rows
-from widemargin.sites.packed_numbers import packed_numbers
-from widemargin.sites.participant import Participant, read_state
-from widemargin.sites.wire import HEADER_BYTES, decode
+from widemargin.sites.network.packed_numbers import packed_numbers
+from widemargin.sites.network.wire import HEADER_BYTES, decode
+from widemargin.sites.training.local_site import LocalSite, read_rows
+from widemargin.sites.training.participant import Participant, read_state
 
 ROWS = generated_rows(240, 5)
 
@@ -315,7 +315,7 @@ def test_an_older_copy_of_a_state_is_found_out(tmp_path: Path) -> None:
 def test_a_clock_set_back_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sites = network(tmp_path)
     sites.all_round(10)
-    monkeypatch.setattr("widemargin.sites.links.time.time_ns", lambda: 1)
+    monkeypatch.setattr("widemargin.sites.training.links.time.time_ns", lambda: 1)
     sites.lose(0)
     sites.until_agreed()
     assert (0, "state_behind") in sites.events

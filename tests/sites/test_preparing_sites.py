@@ -21,14 +21,14 @@ from widemargin import LinearSVMClassifier, TablePreprocessor, load_model
 from widemargin.cli import app
 from widemargin.sites.config import Neighbour, read_config, write_template
 from widemargin.sites.control import ask
-from widemargin.sites.enrolment import Desk
-from widemargin.sites.joining import join_study
-from widemargin.sites.keys import make_keys
-from widemargin.sites.schema import schema_of
+from widemargin.sites.network.keys import make_keys
 from widemargin.sites.settings import ConfigError
 from widemargin.sites.site import run_site
-from widemargin.sites.study import read_study
-from widemargin.sites.study_owner import StudyOwner, create_study
+from widemargin.sites.studies.enrolment import Desk
+from widemargin.sites.studies.joining import join_study
+from widemargin.sites.studies.schema import schema_of
+from widemargin.sites.studies.study import read_study
+from widemargin.sites.studies.study_owner import StudyOwner, create_study
 
 FRAME = wine_frame()
 C = 0.1

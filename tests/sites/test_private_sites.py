@@ -15,8 +15,8 @@ from test_participants import Network
 import widemargin
 from widemargin.gossip import PrivacyAccount
 from widemargin.gossip.privacy import epsilon_of, mu_of
+from widemargin.sites.network.wire import decode
 from widemargin.sites.settings import ConfigError
-from widemargin.sites.wire import decode
 
 PRIVATE = {"solver": "private", "epsilon": 3.0, "row_norm": 4.0, "releases": 30, "C": 1.0}
 ROWS = binary_rows(1200)

@@ -20,17 +20,17 @@ from typer.testing import CliRunner
 
 from widemargin import load_model
 from widemargin.cli import app
-from widemargin.sites.agreed_preparation import declared_preparation
-from widemargin.sites.column_statistics import ColumnStatistics
 from widemargin.sites.config import Neighbour, read_config, write_template
 from widemargin.sites.control import ask
-from widemargin.sites.enrolment import Desk
-from widemargin.sites.joining import join_study
-from widemargin.sites.keys import make_keys
-from widemargin.sites.schema import Schema, SchemaColumn
+from widemargin.sites.network.keys import make_keys
+from widemargin.sites.preparation.agreed_preparation import declared_preparation
+from widemargin.sites.preparation.column_statistics import ColumnStatistics
 from widemargin.sites.settings import ConfigError
-from widemargin.sites.study import read_study
-from widemargin.sites.study_owner import StudyOwner
+from widemargin.sites.studies.enrolment import Desk
+from widemargin.sites.studies.joining import join_study
+from widemargin.sites.studies.schema import Schema, SchemaColumn
+from widemargin.sites.studies.study import read_study
+from widemargin.sites.studies.study_owner import StudyOwner
 
 PRIVATE = {"solver": "private", "epsilon": 3.0, "row_norm": 2.0, "releases": 30, "C": 1.0}
 WARDS = ("north", "south", "west")
@@ -268,7 +268,7 @@ def test_a_schema_of_its_own_must_be_declared_too(tmp_path: Path) -> None:
 
 
 def test_a_preparation_from_before_is_not_passed_on(tmp_path: Path) -> None:
-    from widemargin.sites.kept_preparation import kept_preparation
+    from widemargin.sites.preparation.kept_preparation import kept_preparation
 
     site = TableFolder(tmp_path / "one", schema(), total_rows=200)
     agreed = {"sums": {"rows": 77, "present": [], "mean": [], "names": {}}}

@@ -16,11 +16,11 @@ from site_folders import Folders, free_ports, generated_rows
 from test_site_loop import running
 from transport_ends import Ends, both_ways, until
 
-from widemargin.sites import relay as relay_module
-from widemargin.sites.addresses import Address
 from widemargin.sites.config import Neighbour
 from widemargin.sites.control import ask
-from widemargin.sites.relay import (
+from widemargin.sites.network import relay as relay_module
+from widemargin.sites.network.addresses import Address
+from widemargin.sites.network.relay import (
     MAGIC,
     TOKEN_FILE,
     Relay,
@@ -303,7 +303,7 @@ def test_the_commands_run_a_relay_and_give_tokens(tmp_path: Path, port: int) -> 
     import subprocess
     import sys
 
-    from widemargin.sites.keys import make_keys
+    from widemargin.sites.network.keys import make_keys
 
     keys = []
     for name in ("one", "two"):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from widemargin.data import DataFileError
-from widemargin.sites.schema import Schema, SchemaColumn, schema_of
 from widemargin.sites.settings import ConfigError
+from widemargin.sites.studies.schema import Schema, SchemaColumn, schema_of
 
 VALUES = {
     "label": "class",

@@ -12,9 +12,9 @@ from prepared_tables import PreparingNetwork, dealt, wine_frame, write_tables
 from typer.testing import CliRunner
 
 from widemargin.cli import app
-from widemargin.sites.schema import Schema, schema_of
-from widemargin.sites.study import read_study
-from widemargin.sites.table_report import table_report
+from widemargin.sites.preparation.table_report import table_report
+from widemargin.sites.studies.schema import Schema, schema_of
+from widemargin.sites.studies.study import read_study
 
 FRAME = wine_frame()
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from widemargin.cli import app
 from widemargin.sites.config import read_config
-from widemargin.sites.keys import make_keys
+from widemargin.sites.network.keys import make_keys
 from widemargin.sites.template import unit_text
 
 

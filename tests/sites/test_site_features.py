@@ -14,7 +14,7 @@ from test_participants import Network
 
 from widemargin import LinearSVMClassifier, RandomFeatures, load_model, save
 from widemargin.sites.config import ConfigError
-from widemargin.sites.local_site import LocalSite, read_rows
+from widemargin.sites.training.local_site import LocalSite, read_rows
 
 SETTINGS = {"kernel": "rbf", "gamma": 0.5, "n_components": 120, "feature_seed": 3, "C": 1.0}
 

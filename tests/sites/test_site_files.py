@@ -17,7 +17,7 @@ from widemargin import LinearODMClassifier, LinearSVMClassifier, load_model
 from widemargin.data import DataFileError
 from widemargin.sites.config import ConfigError, Neighbour, read_config, write_template
 from widemargin.sites.control import ControlError, ControlServer, ask, socket_path
-from widemargin.sites.keys import (
+from widemargin.sites.network.keys import (
     MOST_STRANGERS,
     Gate,
     TokenBucket,
@@ -26,9 +26,9 @@ from widemargin.sites.keys import (
     read_public_key,
     read_secret_key,
 )
-from widemargin.sites.local_site import LocalSite, classifier_of, read_rows
-from widemargin.sites.participant import StateError, StateStore, read_state
 from widemargin.sites.settings import SETTINGS
+from widemargin.sites.training.local_site import LocalSite, classifier_of, read_rows
+from widemargin.sites.training.participant import StateError, StateStore, read_state
 
 REQUIRED: dict[str, Any] = {"data": "rows.npz", "n_sites": 4, "total_rows": 100, "n_features": 5}
 
@@ -307,7 +307,7 @@ def test_the_gate_lets_in_those_on_the_list(tmp_path: Path) -> None:
 
 def test_a_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("widemargin.sites.keys.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("widemargin.sites.network.keys.time.monotonic", lambda: now[0])
     bucket = TokenBucket(2.0, 3.0)
     assert [bucket.take() for _ in range(4)] == [True, True, True, False]
     now[0] = 0.5

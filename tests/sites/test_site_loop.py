@@ -14,10 +14,10 @@ import pytest
 from site_folders import Folders, generated_rows
 from sklearn.datasets import load_wine
 
-from widemargin.sites import participant
 from widemargin.sites.control import ask
 from widemargin.sites.site import run_site
 from widemargin.sites.status import MOST_POINTS, SiteHistory
+from widemargin.sites.training import participant
 
 ROWS = generated_rows(120, 4)
 
@@ -110,7 +110,7 @@ def test_unscaled_features_are_told(tmp_path: Path) -> None:
 
 def test_history_stays_short(tmp_path: Path) -> None:
     folders = Folders(tmp_path, *ROWS, n_sites=2)
-    from widemargin.sites.local_site import LocalSite, read_rows
+    from widemargin.sites.training.local_site import LocalSite, read_rows
 
     local = LocalSite(folders.config(0), read_rows(folders.config(0)))
     site, history = local.native(1), SiteHistory()

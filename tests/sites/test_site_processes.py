@@ -16,8 +16,8 @@ from site_processes import MeanNetwork, Processes
 
 from widemargin import load_model
 from widemargin.sites.control import ControlError, ask
-from widemargin.sites.keys import make_keys, read_secret_key
-from widemargin.sites.wire import Frame, Kind, encode
+from widemargin.sites.network.keys import make_keys, read_secret_key
+from widemargin.sites.network.wire import Frame, Kind, encode
 
 ROWS = generated_rows(400, 8)
 
@@ -183,7 +183,7 @@ def test_ten_thousand_hostile_frames_of_a_neighbour(tmp_path: Path) -> None:
         assert resident(status["pid"]) - memory < 64 * 2**20
         assert np.isfinite(load_model_of(sites, 0)).all()
         # The model keeps within what the limits on single messages allow.
-        from widemargin.sites.local_site import LocalSite, read_rows
+        from widemargin.sites.training.local_site import LocalSite, read_rows
 
         local = LocalSite(config, read_rows(config))
         rho = local.method.rho(local.problem.constants, local._setting(1).total_square, 4)

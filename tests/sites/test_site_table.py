@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from widemargin.data import DataFileError
-from widemargin.sites.schema import Schema, SchemaColumn
-from widemargin.sites.site_table import read_table
+from widemargin.sites.preparation.site_table import read_table
+from widemargin.sites.studies.schema import Schema, SchemaColumn
 
 SCHEMA = Schema(
     (

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from study_folders import made_study
 
-from widemargin.sites.signing import make_signer, public_of
-from widemargin.sites.study import Member, Study, StudyError, read_study
-from widemargin.sites.study_owner import StudyOwner
+from widemargin.sites.studies.signing import make_signer, public_of
+from widemargin.sites.studies.study import Member, Study, StudyError, read_study
+from widemargin.sites.studies.study_owner import StudyOwner
 
 
 def member(number: int) -> Member:

@@ -12,9 +12,9 @@ from study_folders import StudyNetwork
 
 from widemargin.sites.agreement import Agreement, read_digests
 from widemargin.sites.config import SiteConfig, read_config
-from widemargin.sites.local_site import LocalSite, read_rows
-from widemargin.sites.participant import Participant, read_state
-from widemargin.sites.wire import Kind, bytes_frame
+from widemargin.sites.network.wire import Kind, bytes_frame
+from widemargin.sites.training.local_site import LocalSite, read_rows
+from widemargin.sites.training.participant import Participant, read_state
 
 ROWS = generated_rows(240, 5)
 
@@ -81,7 +81,7 @@ def test_a_study_without_the_owners_signature_is_not_adopted(tmp_path: Path) -> 
 def test_a_neighbour_cannot_make_a_site_check_signatures_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from widemargin.sites import membership
+    from widemargin.sites.studies import membership
 
     network = StudyNetwork(tmp_path / "study", *ROWS, 3)
     network.enrol(0)
@@ -175,8 +175,8 @@ def test_columns_in_another_order_are_not_agreed_upon(tmp_path: Path) -> None:
 def test_a_site_waits_for_those_that_begin_with_it(tmp_path: Path) -> None:
     from widemargin.cli.status_table import progress_of
     from widemargin.sites.control import ask
-    from widemargin.sites.enrolment import Desk
-    from widemargin.sites.gathering import GatheringSite, founding
+    from widemargin.sites.studies.enrolment import Desk
+    from widemargin.sites.studies.gathering import GatheringSite, founding
 
     desk = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     network = StudyNetwork(tmp_path / "study", *ROWS, 3, quorum=2, desk=desk)

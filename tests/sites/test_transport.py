@@ -15,9 +15,9 @@ import pytest
 import zmq
 from transport_ends import Ends, both_ways, until
 
-from widemargin.sites import sockets, transport
 from widemargin.sites.config import Neighbour
-from widemargin.sites.transport import QUEUED
+from widemargin.sites.network import sockets, transport
+from widemargin.sites.network.transport import QUEUED
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from widemargin.sites.wire import (
+from widemargin.sites.network.wire import (
     HEADER_BYTES,
     MOST_STUDY_BYTES,
     Frame,

@@ -12,8 +12,8 @@ from typing import Any
 from site_folders import free_ports
 
 from widemargin.sites.config import Neighbour
-from widemargin.sites.keys import make_keys, read_secret_key
-from widemargin.sites.transport import Transport
+from widemargin.sites.network.keys import make_keys, read_secret_key
+from widemargin.sites.network.transport import Transport
 
 
 class Ends:

@@ -40,10 +40,10 @@ def relay(
     with faults_reported():
         from contextlib import closing
 
-        from ..sites.addresses import parse_address
         from ..sites.events import EventLog
-        from ..sites.keys import check_public_key
-        from ..sites.relay import relay_secret, run_relay
+        from ..sites.network.addresses import parse_address
+        from ..sites.network.keys import check_public_key
+        from ..sites.network.relay import relay_secret, run_relay
 
         members = frozenset(map(check_public_key, member))
         address = parse_address(listen)
@@ -59,7 +59,7 @@ def relay_token(
     """Print the token that a site puts into the file relay.token of its folder, with mode 600."""
     check_transport()
     with faults_reported():
-        from ..sites.keys import check_public_key
-        from ..sites.relay import member_token, relay_secret
+        from ..sites.network.keys import check_public_key
+        from ..sites.network.relay import member_token, relay_secret
 
         typer.echo(member_token(relay_secret(secret), check_public_key(member)))

@@ -76,7 +76,7 @@ def init(
     with faults_reported():
         from ..persistence.atomic_write import write_atomically
         from ..sites.config import check_settings, write_template
-        from ..sites.keys import make_keys
+        from ..sites.network.keys import make_keys
         from ..sites.site_folder import make_folder
         from ..sites.template import UNIT_NAME, unit_text
 

@@ -48,8 +48,8 @@ def check(
     if study is not None and folder is not None:
         raise usage_error("--study and --folder both name the schema; give one of them.")
     with faults_reported():
-        from ..sites.schema import schema_of
-        from ..sites.table_report import table_report
+        from ..sites.preparation.table_report import table_report
+        from ..sites.studies.schema import schema_of
 
         preparation, needed, private = None, 0, False
         if folder is not None:
@@ -87,8 +87,8 @@ def _of_study(path: Path) -> tuple[Any, int, bool]:
 
     The schema may be in a file of its own. The signature of a study must hold.
     """
-    from ..sites.schema import read_schema
-    from ..sites.study import STUDY_SETTINGS, read_study
+    from ..sites.studies.schema import read_schema
+    from ..sites.studies.study import STUDY_SETTINGS, read_study
 
     if path.suffix != ".study":
         return read_schema(path), 0, False
@@ -100,7 +100,7 @@ def _of_study(path: Path) -> tuple[Any, int, bool]:
 def _of_folder(folder: Path) -> tuple[Any, Any, int, bool]:
     """Return schema, preparation and needed rows of a site, and whether it is private."""
     from ..sites.config import read_config
-    from ..sites.kept_preparation import kept_preparation
+    from ..sites.preparation.kept_preparation import kept_preparation
 
     config = read_config(folder)
     if config.schema is None:

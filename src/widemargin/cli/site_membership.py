@@ -65,8 +65,8 @@ def join(
         raise usage_error(f"--name {name}: it is no name of a folder. Give one with --folder.")
     folder = Path(name) if folder is None else folder
     with faults_reported():
-        from ..sites.joining import join_study
-        from ..sites.study_owner import invitation_of
+        from ..sites.studies.joining import join_study
+        from ..sites.studies.study_owner import invitation_of
 
         if invitation is None and invitation_of(study).exists():
             invitation = invitation_of(study)
@@ -98,7 +98,7 @@ def leave(folder: FolderOption = Path()) -> None:
     """Leave the study, and stop: the others go on without the rows of this site."""
     check_transport()
     with faults_reported():
-        from ..sites.joining import leave_study
+        from ..sites.studies.joining import leave_study
 
         left = leave_study(folder)
     typer.echo(

@@ -102,7 +102,7 @@ def create(
         raise usage_error(f"{name}: the study needs a name that a file can have.")
     with faults_reported():
         from ..sites.site_folder import make_folder
-        from ..sites.study_owner import create_study
+        from ..sites.studies.study_owner import create_study
 
         settings = given_settings(ctx)
         settings.setdefault("least_sites", sites)
@@ -115,7 +115,7 @@ def create(
                 "--schema has the columns and classes: leave --data, --features and --classes out."
             )
         else:
-            from ..sites.schema import read_schema
+            from ..sites.studies.schema import read_schema
 
             example = Example(read_schema(schema_file))
         schema = with_declared(example.schema, ranges or (), levels or ())
@@ -190,10 +190,10 @@ def host(
         import threading
         from contextlib import closing
 
-        from ..sites.descriptors import desk_connections, raise_limit
-        from ..sites.enrolment import Desk, desk_listen
         from ..sites.events import EventLog
-        from ..sites.study_owner import StudyOwner
+        from ..sites.network.descriptors import desk_connections, raise_limit
+        from ..sites.studies.enrolment import Desk, desk_listen
+        from ..sites.studies.study_owner import StudyOwner
 
         owner = StudyOwner(path)
         found = owner.study()
@@ -219,8 +219,8 @@ def _relay(
     """Return the relay of a study, running; nothing if it has none."""
     if address is None:
         return nullcontext()
-    from ..sites.enrolment import desk_listen
-    from ..sites.relay import Relay
+    from ..sites.network.relay import Relay
+    from ..sites.studies.enrolment import desk_listen
 
     where = desk_listen(address.replace("relay://", "tcp://"))
     listener("relay_open", listen=where)
@@ -232,7 +232,7 @@ def show(path: StudyPath, as_json: options.AsJson = False) -> None:
     """Show a study, after its signature was checked."""
     check_transport()
     with faults_reported():
-        from ..sites.study import read_study
+        from ..sites.studies.study import read_study
 
         found = read_study(path)
     if as_json:
@@ -268,8 +268,8 @@ def admit(
     """Add a member by hand: for sites that cannot reach the desk, or to change an address."""
     check_transport()
     with faults_reported():
-        from ..sites.study import checked_member
-        from ..sites.study_owner import StudyOwner
+        from ..sites.studies.study import checked_member
+        from ..sites.studies.study_owner import StudyOwner
 
         member = checked_member({"name": name, "public_key": key, "address": address})
         changed = StudyOwner(path).admit(member)
@@ -284,7 +284,7 @@ def remove(
     """Remove a member, and make a new invitation: the member knows the old one."""
     check_transport()
     with faults_reported():
-        from ..sites.study_owner import StudyOwner
+        from ..sites.studies.study_owner import StudyOwner
 
         changed = StudyOwner(path).remove(name)
     typer.echo(

@@ -42,7 +42,7 @@ def found_schema(
     classes: str | None,
 ) -> Example:
     """Return the schema of an example, or that of rows without names of columns."""
-    from ..sites.schema import Schema, schema_of
+    from ..sites.studies.schema import Schema, schema_of
 
     given = None if classes is None else tuple(_scalar(each.strip()) for each in classes.split(","))
     if data is None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .keys import TokenBucket
+from .network.keys import TokenBucket
 
 __all__ = ["Agreement", "Differences", "canonical", "read_digests"]
 

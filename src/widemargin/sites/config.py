@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.resources import memory_bytes
 from .agreement import Agreement
-from .keys import check_public_key, read_public_key
-from .private_checks import check_private
+from .network.keys import check_public_key, read_public_key
 from .settings import (
     FROM_PREPARATION,
     NEIGHBOUR_ADDRESS,
@@ -26,13 +25,14 @@ from .settings import (
     checked_value,
     unknown_setting,
 )
-from .study import Study, read_study
+from .studies.study import Study, read_study
 from .template import toml_text, write_template
+from .training.private_checks import check_private
 
 if TYPE_CHECKING:
     from ..estimators.gossip import GossipClassifier
-    from .preparation import Preparation
-    from .schema import Schema
+    from .preparation.preparation import Preparation
+    from .studies.schema import Schema
 
 __all__ = [
     "ConfigError",
@@ -307,7 +307,7 @@ def _config(text: dict[str, Any], folder: Path, study: Study | None = None) -> S
 
 def _declared(config: SiteConfig) -> SiteConfig:
     """Return the configuration of a private site with the preparation that its schema declares."""
-    from .agreed_preparation import declared_preparation
+    from .preparation.agreed_preparation import declared_preparation
 
     if config.schema is None:
         return config
@@ -325,7 +325,7 @@ def _take_schema(
     values: dict[str, Any], path: Path, network: dict[str, Any], agreed_on: tuple[str, ...]
 ) -> None:
     """Read the schema, and take the classes from it; ConfigError if the file says otherwise."""
-    from .schema import read_schema
+    from .studies.schema import read_schema
 
     for name in agreed_on:
         if name in network:

@@ -15,15 +15,15 @@ import numpy as np
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from .addresses import RELAY
 from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
-from .desk_client import DeskClient, EnrolmentError
-from .keys import read_public_key, read_secret_key
-from .local_rows import read_codes
+from .network.addresses import RELAY
+from .network.keys import read_public_key, read_secret_key
+from .network.streams import listening_at
 from .settings import Neighbour
 from .site_folder import check_folder
-from .streams import listening_at
+from .studies.desk_client import DeskClient, EnrolmentError
+from .training.local_rows import read_codes
 
 __all__ = ["Finding", "examine"]
 

@@ -21,7 +21,7 @@ from ..gossip import Topology
 from ..persistence.model_file import load_model
 from .config import Neighbour, write_template
 from .control import ControlError, ask
-from .keys import make_keys
+from .network.keys import make_keys
 
 __all__ = ["LocalFleet", "SiteProcess", "free_ports"]
 

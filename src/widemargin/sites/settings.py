@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from ..data import FORMATS
-from .addresses import is_listen_address, is_neighbour_address
+from .network.addresses import is_listen_address, is_neighbour_address
 
 __all__ = [
     "FROM_PREPARATION",

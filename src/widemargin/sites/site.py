@@ -17,25 +17,25 @@ import numpy as np
 
 from ..core.resources import memory_bytes
 from ..persistence.model_file import save
-from .column_statistics import ColumnStatistics
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
-from .descriptors import raise_limit
-from .desk_watch import DeskWatch
-from .feature_sizes import sizes_advice
-from .gathering import GatheringSite, founding
-from .kept_preparation import PreparationAnswers, kept_preparation, most_bytes
-from .keys import read_public_key, read_secret_key
-from .local_rows import read_rows
-from .local_site import LocalSite
-from .participant import Participant
-from .prepare_frames import PREPARE, kind_of
-from .preparing import PreparingSite
+from .network.descriptors import raise_limit
+from .network.keys import read_public_key, read_secret_key
+from .network.transport import Transport
+from .network.wire import HEADER_BYTES, MOST_STUDY_BYTES, FrameError
+from .preparation.column_statistics import ColumnStatistics
+from .preparation.feature_sizes import sizes_advice
+from .preparation.kept_preparation import PreparationAnswers, kept_preparation, most_bytes
+from .preparation.prepare_frames import PREPARE, kind_of
+from .preparation.preparing import PreparingSite
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
-from .study import Study, read_study
-from .transport import Transport
-from .wire import HEADER_BYTES, MOST_STUDY_BYTES, FrameError
+from .studies.desk_watch import DeskWatch
+from .studies.gathering import GatheringSite, founding
+from .studies.study import Study, read_study
+from .training.local_rows import read_rows
+from .training.local_site import LocalSite
+from .training.participant import Participant
 
 __all__ = ["Site", "run_site"]
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from .column_status import choice_figures, class_figures, finite, relative_distance
-from .columns import AnySite, models_of
 from .control import ControlError, ask
-from .links import Link
-from .local_site import LocalSite
-from .participant import Participant
-from .transport import Transport
+from .network.transport import Transport
+from .network.wire import Frame
+from .training.column_status import choice_figures, class_figures, finite, relative_distance
+from .training.columns import AnySite, models_of
+from .training.links import Link
+from .training.local_site import LocalSite
+from .training.participant import Participant
 from .watch import LocalServer, Page
-from .wire import Frame
 
 __all__ = ["Pace", "SiteHistory", "metrics_text", "served_metrics", "status_of"]
 

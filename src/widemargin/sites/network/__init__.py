@@ -1,0 +1,1 @@
+"""What carries messages between sites: addresses, keys, connections, the relay, frames."""

@@ -1,0 +1,1 @@
+"""Studies: signed descriptions, the desk where sites enrol, the schema of their tables."""
