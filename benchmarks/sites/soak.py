@@ -78,6 +78,11 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--components", type=int, default=200, help="random features of a kernel")
     parser.add_argument("--gamma", type=float, default=0.05)
     parser.add_argument("--liars", type=int, default=0, help="sites that lie about their models")
+    parser.add_argument(
+        "--alike",
+        action="store_true",
+        help="deal rows at random: sites that differ cannot tell a liar from an honest site",
+    )
     parser.add_argument("--round-interval", type=float, default=0.1, help="seconds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="of the sites, kept; temporary if left out")
@@ -108,7 +113,11 @@ def soak(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     if features is not None:
         settings |= {"kernel": options.kernel, "gamma": options.gamma}
         settings |= {"n_components": options.components, "feature_seed": options.seed}
-    parts = [(X[here], y[here]) for here in dealt_out(X, y, options.sites)]
+    dealt = dealt_out(X, y, options.sites)
+    if options.alike:
+        order = np.random.default_rng(options.seed).permutation(len(y))
+        dealt = [np.sort(part) for part in np.array_split(order, options.sites)]
+    parts = [(X[here], y[here]) for here in dealt]
     with LocalFleet(folder, parts, topology, settings) as fleet:
         samples = Samples(fleet)
         for k, site in enumerate(fleet.sites):
