@@ -111,9 +111,9 @@ def test_ours_reach_the_optimum_and_count_what_they_send(folder):
     assert max(cell["excess"]) < 1e-3
     assert min(cell["excess"]) > -1e-4
     assert outcome.messages == 400 * problem.links
-    # A header, the model and the level of its penalty, and eight numbers by which sites number
-    # messages and know when to stop.
-    assert outcome.bytes_sent / outcome.messages == 32 + 8 * (problem.size + 1 + 8)
+    # A header and three bytes of bits, the model in single precision, the level of its penalty, and
+    # eight numbers by which sites number messages and know when to stop.
+    assert outcome.bytes_sent / outcome.messages == 32 + 3 + 4 * problem.size + 8 * (1 + 8)
     worst = float(problem.objective(outcome.models).max())
     assert outcome.facts["history"]["max_objective"][-1] == pytest.approx(worst)
     assert outcome.facts["history"]["mean_accuracy"][-1] == pytest.approx(cell["accuracy"])

@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks.sites.network.peers import page
-from benchmarks.sites.network.peers.contest import Goal, answer_of, measure, ours
-from benchmarks.sites.network.peers.rows import Silos, optimum
+from benchmarks.sites.peers import page
+from benchmarks.sites.peers.contest import Goal, answer_of, measure, ours
+from benchmarks.sites.peers.rows import Silos, optimum
 from sklearn.datasets import make_classification
 
 from widemargin import LinearSVMClassifier

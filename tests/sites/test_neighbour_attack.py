@@ -59,7 +59,7 @@ def test_a_thrifty_attacker_finds_little_at_a_larger_site(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("defence", "least", "most"),
-    [("Neither", 60, 100), ("Robust", 0, 10), ("Limits and robust", 0, 3)],
+    [("Neither", 60, 100), ("Robust", 0, 50), ("Limits and robust", 0, 3)],
 )
 def test_bounded_pulls_hide_rows_where_honest_neighbours_are(
     tmp_path: Path, defence: str, least: int, most: int

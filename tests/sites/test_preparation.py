@@ -43,7 +43,7 @@ def check_alike(sites: PreparingNetwork) -> Preparation:
 def check_pooled(sites: PreparingNetwork, made: Preparation) -> None:
     """The values are those of all rows in one place."""
     frame = pooled(sites.paths)
-    numbers = frame[[c.name for c in sites.studies.schema.columns if c.kind == "number"]]
+    numbers = frame[[c.name for c in sites.schema.columns if c.kind == "number"]]
     assert made.total_rows == len(frame)
     np.testing.assert_array_equal(made.missing, numbers.isna().sum())
     filled = numbers.fillna(dict(zip(numbers.columns, made.fill, strict=True)))
@@ -108,16 +108,16 @@ def test_a_site_that_comes_later_adopts_what_was_agreed(tmp_path: Path) -> None:
 def test_the_member_that_concludes_may_leave(tmp_path: Path) -> None:
     """Without it the others conclude, from their own rows, once all know that it has left."""
     sites = network(tmp_path, 4, links=[(a, b) for a in range(4) for b in range(a)])
-    leader = sites.network.keys.index(min(sites.network.keys))
+    leader = sites.keys.index(min(sites.keys))
     for phase in sites.phases:
-        phase.set_members(sites.network.keys, 1)
+        phase.set_members(sites.keys, 1)
     sites.all_round(4)
     assert not any(phase.agreed for phase in sites.phases)
     others = [k for k in range(4) if k != leader]
     sites.on_the_way = []
     for k in others:
-        sites.phases[k].set_neighbours([sites.network.keys[j] for j in others if j != k])
-        sites.phases[k].set_members([sites.network.keys[j] for j in others], 2)
+        sites.phases[k].set_neighbours([sites.keys[j] for j in others if j != k])
+        sites.phases[k].set_members([sites.keys[j] for j in others], 2)
     for _ in range(200):
         for k in others:
             sites.round(k)
@@ -187,7 +187,7 @@ def test_prepared_rows_are_those_of_the_pooled_pipeline(tmp_path: Path) -> None:
     y = np.concatenate([table.codes for table in tables])
     frame = pooled(sites.paths)
     preprocessor = TablePreprocessor()
-    expected = preprocessor.fit_transform(frame[list(sites.studies.schema.names)])
+    expected = preprocessor.fit_transform(frame[list(sites.schema.names)])
     assert made.feature_names(tables[0]) == tuple(preprocessor.get_feature_names_out())
     np.testing.assert_allclose(X, expected, atol=0.02)
     assert made.n_features == X.shape[1]
@@ -305,7 +305,7 @@ def test_what_neighbours_read_is_masked() -> None:
 
 def test_a_leader_that_lies_is_not_believed(tmp_path: Path) -> None:
     sites = network(tmp_path)
-    leader = sites.network.keys.index(min(sites.network.keys))
+    leader = sites.keys.index(min(sites.keys))
     honest = sites.phases[leader]._conclusion
     sites.phases[leader]._conclusion = lambda: {**honest(), "rows": 10_000}
     with pytest.raises(AssertionError):
@@ -317,7 +317,7 @@ def test_a_leader_that_lies_is_not_believed(tmp_path: Path) -> None:
 def test_frames_that_are_wrong_are_refused(tmp_path: Path) -> None:
     sites = network(tmp_path)
     sites.all_round(5)
-    sender = sites.network.keys[1]
+    sender = sites.keys[1]
     sites.round(1)
     good = next(data for k, to, data in sites.on_the_way if (k, to) == (1, 0))
     for at in range(0, 64, 3):

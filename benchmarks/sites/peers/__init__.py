@@ -4,6 +4,6 @@ Each of the two runs in an interpreter of its own, since their requirements excl
 
     python -m venv flower && flower/bin/pip install flwr scikit-learn
     python -m venv nvflare && nvflare/bin/pip install nvflare scikit-learn
-    WIDEMARGIN_DATA=folder python -m benchmarks.sites.network.peers \
+    WIDEMARGIN_DATA=folder python -m benchmarks.sites.peers \
         --flower flower/bin/python --nvflare nvflare/bin/python
 """

@@ -15,7 +15,7 @@ RESULTS = Path(__file__).with_name("results.json")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sites.network.peers")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sites.peers")
     parser.add_argument("--flower", help="Python that has flwr and scikit-learn; else left out")
     parser.add_argument("--nvflare", help="Python that has nvflare and scikit-learn; else left out")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)

@@ -1,7 +1,7 @@
 """Flower: FedAvg over sites that each train ``SGDClassifier(loss="hinge")``.
 
 Run by the interpreter of an environment that has ``flwr`` and scikit-learn, on rows that
-``benchmarks.sites.network.peers`` wrote; prints one line of JSON.
+``benchmarks.sites.peers`` wrote; prints one line of JSON.
 
 The clients are Flower's ``NumPyClient``, the server's strategy its ``FedAvg``, and every message
 passes through Flower's protobuf serialisation, whose bytes are counted in both directions. They are

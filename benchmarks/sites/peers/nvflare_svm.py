@@ -1,7 +1,7 @@
 """NVFlare's SVM: sites send their support vectors, the server trains on the union of them.
 
 Run by the interpreter of an environment that has ``nvflare`` and scikit-learn, on rows that
-``benchmarks.sites.network.peers`` wrote; prints one line of JSON.
+``benchmarks.sites.peers`` wrote; prints one line of JSON.
 
 The server's part is NVFlare's own ``SVMAssembler``; the site's part is that of its example, an
 ``SVC`` of the same kernel with its default C. Messages pass through NVFlare's serialisation (FOBS),
