@@ -290,3 +290,13 @@ def parse_class_weight(given: list[str], y: Any) -> dict[Any, float] | str | Non
             raise usage_error(f"--class-weight gives {name!r} twice.")
         weights[labels[name]] = weight
     return weights
+
+# Of commands that run until they are stopped.
+LogFile = Annotated[
+    Path | None,
+    typer.Option("--log", help="File to append the log to; standard error if left out."),
+]
+JsonLog = Annotated[
+    bool | None,
+    typer.Option("--json-log/--plain-log", help="Left out: JSON lines unless a terminal watches."),
+]

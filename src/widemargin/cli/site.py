@@ -124,16 +124,8 @@ def _next_steps(folder: Path, given: dict[str, Any]) -> str:
 @site.command()
 def run(
     config: Annotated[Path, typer.Option("--config", help="The site's file.")] = Path("site.toml"),
-    log: Annotated[
-        Path | None,
-        typer.Option("--log", help="File to append the log to; standard error if left out."),
-    ] = None,
-    json_log: Annotated[
-        bool | None,
-        typer.Option(
-            "--json-log/--plain-log", help="Left out: JSON lines unless a terminal watches."
-        ),
-    ] = None,
+    log: options.LogFile = None,
+    json_log: options.JsonLog = None,
 ) -> None:
     """Run a site until it is stopped: train on its rows and talk to its neighbours.
 

@@ -44,16 +44,8 @@ def join(
     run: Annotated[
         bool, typer.Option("--run/--no-run", help="Whether to run the site at once.")
     ] = True,
-    log: Annotated[
-        Path | None,
-        typer.Option("--log", help="File to append the log to; standard error if left out."),
-    ] = None,
-    json_log: Annotated[
-        bool | None,
-        typer.Option(
-            "--json-log/--plain-log", help="Left out: JSON lines unless a terminal watches."
-        ),
-    ] = None,
+    log: options.LogFile = None,
+    json_log: options.JsonLog = None,
 ) -> None:
     """Become a member of a study, and run: make a folder and keys, enrol, train with the others.
 

@@ -167,16 +167,8 @@ def host(
         str | None,
         typer.Option("--listen", help="Address to bind; left out: the desk's port, everywhere."),
     ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option("--log", help="File to append the log to; standard error if left out."),
-    ] = None,
-    json_log: Annotated[
-        bool | None,
-        typer.Option(
-            "--json-log/--plain-log", help="Left out: JSON lines unless a terminal watches."
-        ),
-    ] = None,
+    log: options.LogFile = None,
+    json_log: options.JsonLog = None,
 ) -> None:
     """Run the desk of a study, where sites enrol and leave, until Ctrl-C or SIGTERM.
 
