@@ -75,6 +75,7 @@ def kernel_product(
     coef: _Floats,
     basis_rows: _Integers | None = None,
     threads: int = 1,
+    query_rows: _Integers | None = None,
 ) -> _Floats: ...
 def nearest_group(
     queries: _AnyRows,
@@ -112,6 +113,14 @@ def descend(
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
 ) -> str: ...
+def fill_block(
+    rows: _AnyRows,
+    spec: KernelSpec,
+    block_rows: _Integers,
+    slots: _Integers,
+    kernel: NDArray[Any],
+    threads: int = 1,
+) -> None: ...
 def solve_block(
     kernel: NDArray[Any],
     label: _Floats,

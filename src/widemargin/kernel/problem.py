@@ -73,8 +73,12 @@ class KernelProblem:
         """Diagonal of Q."""
         return self.kernel.diagonal(self.rows) + self.shift
 
-    def margins(self, net_dual: Array) -> Array:
-        """Compute Q ``net_dual`` in float64, from the rows whose dual is not zero."""
+    def margins(self, net_dual: Array, *, single: bool = False) -> Array:
+        """Compute Q ``net_dual`` from the rows whose dual is not zero.
+
+        Kernel values and sums are float64; with ``single``, kernel values have the precision of
+        the rows.
+        """
         support = np.flatnonzero(net_dual)
         coef = (net_dual * self.label)[support]
         if self.kernel.name == "precomputed":
@@ -89,8 +93,8 @@ class KernelProblem:
             ]
             decision = np.concatenate(parts) + self.kernel.constant * coef.sum()
         else:
-            exact = self._exact_rows
-            decision = self.kernel.product(exact, exact, coef, support, self.threads)[0]
+            rows = self.rows if single else self._exact_rows
+            decision = self.kernel.product(rows, rows, coef, support, self.threads)[0]
         return np.asarray(self.label * decision + self.shift * net_dual)
 
     def only(self, rows: NDArray[np.int64]) -> KernelProblem:
