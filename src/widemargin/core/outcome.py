@@ -40,11 +40,19 @@ class Certificate:
         return self.gap / self.primal if self.primal != 0 else 0.0
 
 
-def certify(terms: LossTerms, net_dual: Array, margin: Array) -> Certificate:
-    """Evaluate both objectives, given ``margin`` = Q ``net_dual``."""
+def certify(terms: LossTerms, net_dual: Array, margin: Array, error: float = 0.0) -> Certificate:
+    """Evaluate both objectives, given ``margin`` = Q ``net_dual``.
+
+    Where margins may be off by ``error`` each, the primal is the largest that it may be, and the
+    dual the smallest; losses are convex, so that one end of a margin's range has the largest.
+    """
     half = 0.5 * float(net_dual @ margin)
-    primal = half + float(np.sum(terms.primal(margin)))
-    dual = -half - float(np.sum(terms.phi(net_dual)))
+    losses, off = terms.primal(margin), 0.0
+    if error > 0:
+        losses = np.maximum(terms.primal(margin - error), terms.primal(margin + error))
+        off = 0.5 * error * float(np.abs(net_dual).sum())
+    primal = half + off + float(np.sum(losses))
+    dual = -half - off - float(np.sum(terms.phi(net_dual)))
     return Certificate(primal, dual)
 
 

@@ -273,4 +273,5 @@ def _descend(
         margin,
         options,
         report,
+        problem.near if sizes.cache_bytes == 0 else None,
     )
