@@ -93,12 +93,15 @@ inline void bind_near_groups(nb::module_& m) {
     nb::class_<NearGroups>(m, "NearGroups")
         .def_prop_ro("share", &NearGroups::share)
         .def_prop_ro("n_groups", [](const NearGroups& near) { return near.to().count(); })
-        .def_prop_ro("group", [](const NearGroups& near) {
-            const auto& group = near.to().group;
-            std::unique_ptr<std::int64_t[]> out(new std::int64_t[group.size()]);
-            std::copy(group.begin(), group.end(), out.get());
-            return new_array(out, std::int64_t(group.size()));
-        });
+        .def_prop_ro(
+            "group",
+            [](const NearGroups& near) {
+                const auto& group = near.to().group;
+                std::unique_ptr<std::int64_t[]> out(new std::int64_t[group.size()]);
+                std::copy(group.begin(), group.end(), out.get());
+                return new_array(out, std::int64_t(group.size()));
+            },
+            nb::rv_policy::automatic);
 }
 
 }  // namespace widemargin
