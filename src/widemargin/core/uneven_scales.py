@@ -11,8 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import _native
 from .arrays import Array
 from .fit import warn
+from .rows import Rows, as_rows
 
 # Features with this share of the variance hide all others from a kernel or a penalty...
 DOMINANT_SHARE = 0.99
@@ -35,14 +37,17 @@ def scales_as_meant() -> Iterator[None]:
         _MEANT.reset(before)
 
 
-def warn_if_few_features_dominate(X: Any, consequence: str, names: Any = None) -> None:
+def warn_if_few_features_dominate(
+    X: Any, consequence: str, names: Any = None, rows: Rows | None = None
+) -> None:
     """Warn, naming the consequence, when the scales of features let only a few of them count.
 
-    ``names`` are those of the features, if they have any.
+    ``names`` are those of the features, if they have any, and ``rows`` is the native view of sparse
+    ``X``, if there is one.
     """
     if X.shape[1] < 2 or X.shape[0] < 2 or _MEANT.get():
         return
-    who = dominating(_variances(X), names)
+    who = dominating(_variances(X, rows), names)
     if who is not None:
         warn(
             f"{who} of the variance of all {X.shape[1]} features, so {consequence}. Scale the "
@@ -59,7 +64,8 @@ def dominating(variance: Array, names: Any = None, of: str = "") -> str | None:
     most = min(max(1, int(DOMINANT_PART * varying)), MOST_DOMINANT)
     if varying < 2 or not np.isfinite(total):
         return None
-    largest = np.argsort(-variance, kind="stable")[:most]
+    largest = np.argpartition(-variance, most - 1)[:most]
+    largest = largest[np.lexsort((largest, -variance[largest]))]
     shares = np.cumsum(variance[largest]) / total
     if shares[-1] <= DOMINANT_SHARE:
         return None
@@ -74,12 +80,11 @@ def _listed(features: NDArray[np.intp], names: Any) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _variances(X: Any) -> Array:
-    """Compute the variance of each feature from at most 10,000 evenly spaced rows."""
+def _variances(X: Any, rows: Rows | None) -> Array:
+    """Compute the variance of each feature from at most 20,000 evenly spaced rows."""
     step = max(1, X.shape[0] // 10_000)
-    sample = X[::step]
-    if sp.issparse(sample):
-        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
-        square = np.asarray(sample.multiply(sample).mean(axis=0, dtype=np.float64)).ravel()
-        return np.asarray(np.maximum(square - mean * mean, 0.0))
-    return np.asarray(sample.var(axis=0, dtype=np.float64))
+    if not sp.issparse(X):
+        return np.asarray(X[::step].var(axis=0, dtype=np.float64))
+    total, square = _native.column_moments(as_rows(X) if rows is None else rows, step)
+    n = len(range(0, X.shape[0], step))
+    return np.asarray(np.maximum(square / n - (total / n) ** 2, 0.0))

@@ -50,13 +50,13 @@ def row_weights(estimator: Any, training: TrainingSet) -> Array | None:
 def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblems:
     """Pose the problems of a training set on the engine of a classifier."""
     X = training.X
-    names = getattr(estimator, "feature_names_in_", None)
-    warn_if_few_features_dominate(X, UNEVEN_PENALTY, names)
     # The row weight is per unit of sample weight: class weights change emphasis, not scale.
     constants = loss_of(estimator, float(training.weights.sum()))
     whole = RowBlock(
         uuid.uuid4().hex, X, training.codes.astype(np.int32), row_weights(estimator, training)
     )
+    names = getattr(estimator, "feature_names_in_", None)
+    warn_if_few_features_dominate(X, UNEVEN_PENALTY, names, whole.rows)
     threads = thread_count(estimator.n_jobs)
     n_classes, constant = len(training.classes), estimator._constant
     if isinstance(estimator.engine, str) and estimator.engine == "local":
