@@ -19,13 +19,12 @@ inline auto as_array(const std::vector<std::int64_t>& values) {
 }
 
 template <class T>
-auto py_column_moments(const RowSet<T>& set, std::int64_t step) {
-    require(step > 0, "`step` must be positive.");
+auto py_column_moments(const RowSet<T>& set) {
     const std::size_t features = std::size_t(set.features());
     std::unique_ptr<double[]> sum(new double[features]()), square(new double[features]());
     {
         nb::gil_scoped_release release;
-        column_moments(set.view(KernelKind::linear), step, sum.get(), square.get());
+        column_moments(set.view(KernelKind::linear), sum.get(), square.get());
     }
     return nb::make_tuple(new_array(sum, features), new_array(square, features));
 }
@@ -64,24 +63,11 @@ auto py_copies(const RowSet<T>& set, Labels label, int key_bits, int threads) {
 }
 
 template <class T>
-auto py_rows_beginning_alike(const RowSet<T>& set, Labels label, std::uint64_t one_in) {
-    require(label.shape(0) == std::size_t(set.count()), "`label` needs one entry per row.");
-    require(one_in > 0, "`one_in` must be positive.");
-    std::vector<std::int64_t> picked;
-    {
-        nb::gil_scoped_release release;
-        picked = rows_beginning_alike(set.view(KernelKind::linear), label.data(), one_in);
-    }
-    return as_array(picked);
-}
-
-template <class T>
 void bind_row_scan(nb::module_& m) {
     using namespace nb::literals;
-    m.def("column_moments", &py_column_moments<T>, "rows"_a, "step"_a = 1);
+    m.def("column_moments", &py_column_moments<T>, "rows"_a);
     m.def("row_keys", &py_row_keys<T>, "rows"_a, "label"_a, "threads"_a = 1);
     m.def("copies", &py_copies<T>, "rows"_a, "label"_a, "key_bits"_a = 64, "threads"_a = 1);
-    m.def("rows_beginning_alike", &py_rows_beginning_alike<T>, "rows"_a, "label"_a, "one_in"_a);
 }
 
 }  // namespace widemargin

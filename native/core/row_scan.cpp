@@ -9,7 +9,6 @@ namespace widemargin {
 namespace {
 
 constexpr std::int64_t rows_at_once = 4096;
-constexpr std::int64_t beginning = 16;  // entries, a cache line of float32
 constexpr std::int64_t none = -1;
 
 std::uint64_t mixed(std::uint64_t z) {
@@ -73,8 +72,8 @@ bool equal_rows(const Rows<T>& rows, std::int64_t i, std::int64_t j) {
 }  // namespace
 
 template <class T>
-void column_moments(const Rows<T>& rows, std::int64_t step, double* sum, double* square) {
-    for (std::int64_t i = 0; i < rows.count; i += step)
+void column_moments(const Rows<T>& rows, double* sum, double* square) {
+    for (std::int64_t i = 0; i < rows.count; ++i)
         rows.for_each_stored(i, [&](std::int64_t f, T value) {
             const double v = double(value);
             sum[f] += v;
@@ -123,34 +122,12 @@ std::vector<std::int64_t> copies(const Rows<T>& rows, const std::int64_t* label,
     return first;
 }
 
-template <class T>
-std::vector<std::int64_t> rows_beginning_alike(const Rows<T>& rows, const std::int64_t* label,
-                                               std::uint64_t one_in) {
-    std::vector<std::int64_t> picked;
-    for (std::int64_t i = 0; i < rows.count; ++i) {
-        const std::int64_t begin = rows.sparse() ? rows.row_start[i] : 0;
-        const std::int64_t count = rows.sparse() ? rows.row_start[i + 1] - begin : rows.features;
-        const T* value = rows.sparse() ? rows.values + begin : rows.dense(i);
-        std::uint64_t sum = mixed(std::uint64_t(label[i]) + 0x9e3779b97f4a7c15ULL);
-        for (std::int64_t k = 0; k < std::min(count, beginning); ++k) {
-            const std::int64_t f = !rows.sparse()  ? k
-                                   : rows.index32 ? std::int64_t(rows.index32[begin + k])
-                                                  : rows.index64[begin + k];
-            sum += term(f, value[k]);
-        }
-        if (mixed(sum) % one_in == 0) picked.push_back(i);
-    }
-    return picked;
-}
-
-#define WM_INSTANTIATE(T)                                                                    \
-    template void column_moments(const Rows<T>&, std::int64_t, double*, double*);            \
-    template void row_keys(const Rows<T>&, const std::int64_t*, std::uint64_t*, int,         \
-                           Interrupt&);                                                      \
-    template std::vector<std::int64_t> copies(const Rows<T>&, const std::int64_t*,           \
-                                              std::int64_t*, std::uint64_t, int, Interrupt&); \
-    template std::vector<std::int64_t> rows_beginning_alike(const Rows<T>&, const std::int64_t*, \
-                                                            std::uint64_t);
+#define WM_INSTANTIATE(T)                                                                     \
+    template void column_moments(const Rows<T>&, double*, double*);                           \
+    template void row_keys(const Rows<T>&, const std::int64_t*, std::uint64_t*, int,          \
+                           Interrupt&);                                                       \
+    template std::vector<std::int64_t> copies(const Rows<T>&, const std::int64_t*,            \
+                                              std::int64_t*, std::uint64_t, int, Interrupt&);
 WM_INSTANTIATE(float)
 WM_INSTANTIATE(double)
 

@@ -9,9 +9,9 @@
 
 namespace widemargin {
 
-// Sums of every `step`-th row's values and of their squares, column by column.
+// Sums of the values and of their squares, column by column.
 template <class T>
-void column_moments(const Rows<T>& rows, std::int64_t step, double* sum, double* square);
+void column_moments(const Rows<T>& rows, double* sum, double* square);
 
 // A 64-bit key for each row and its label. Equal rows with equal labels have equal keys, dense or
 // sparse; a stored zero counts like none, a negative one like a positive one.
@@ -26,11 +26,5 @@ template <class T>
 std::vector<std::int64_t> copies(const Rows<T>& rows, const std::int64_t* label,
                                  std::int64_t* group, std::uint64_t key_mask, int threads,
                                  Interrupt& interrupt);
-
-// Rows whose beginnings (number of entries, label, first few entries) hash into one in `one_in` of
-// the values: copies are picked together or not at all.
-template <class T>
-std::vector<std::int64_t> rows_beginning_alike(const Rows<T>& rows, const std::int64_t* label,
-                                               std::uint64_t one_in);
 
 }  // namespace widemargin

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from .. import _native
 from .arrays import Array
 from .fit import warn
-from .rows import Rows, as_rows
+from .rows import as_rows
 
 # Features with this share of the variance hide all others from a kernel or a penalty...
 DOMINANT_SHARE = 0.99
 # ...if they are at most this many, and at most this part of the features that vary. Counts and
 # indicators have uneven variances by nature, but spread them over more features.
 MOST_DOMINANT, DOMINANT_PART = 3, 0.1
+# Variances are those of about this many rows, or of fewer that have so many values, but not of less
+# than LEAST_ROWS.
+SAMPLE_ROWS, SAMPLE_VALUES, LEAST_ROWS = 10_000, 1 << 18, 1_000
 # Consequence of dominant features in a linear model, for the warning.
 UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 # Whether the scales are meant to be uneven.
@@ -37,17 +40,14 @@ def scales_as_meant() -> Iterator[None]:
         _MEANT.reset(before)
 
 
-def warn_if_few_features_dominate(
-    X: Any, consequence: str, names: Any = None, rows: Rows | None = None
-) -> None:
+def warn_if_few_features_dominate(X: Any, consequence: str, names: Any = None) -> None:
     """Warn, naming the consequence, when the scales of features let only a few of them count.
 
-    ``names`` are those of the features, if they have any, and ``rows`` is the native view of sparse
-    ``X``, if there is one.
+    ``names`` are those of the features, if they have any.
     """
     if X.shape[1] < 2 or X.shape[0] < 2 or _MEANT.get():
         return
-    who = dominating(_variances(X, rows), names)
+    who = dominating(_variances(X), names)
     if who is not None:
         warn(
             f"{who} of the variance of all {X.shape[1]} features, so {consequence}. Scale the "
@@ -80,11 +80,13 @@ def _listed(features: NDArray[np.intp], names: Any) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _variances(X: Any, rows: Rows | None) -> Array:
-    """Compute the variance of each feature from at most 20,000 evenly spaced rows."""
-    step = max(1, X.shape[0] // 10_000)
-    if not sp.issparse(X):
-        return np.asarray(X[::step].var(axis=0, dtype=np.float64))
-    total, square = _native.column_moments(as_rows(X) if rows is None else rows, step)
-    n = len(range(0, X.shape[0], step))
+def _variances(X: Any) -> Array:
+    """Compute the variance of each feature from evenly spaced rows, as many as take no time."""
+    values = X.nnz if sp.issparse(X) else X.size
+    step = max(1, X.shape[0] // SAMPLE_ROWS, min(values // SAMPLE_VALUES, X.shape[0] // LEAST_ROWS))
+    sample = X[::step] if step > 1 else X
+    if not sp.issparse(sample):
+        return np.asarray(sample.var(axis=0, dtype=np.float64))
+    total, square = _native.column_moments(as_rows(sample))
+    n = sample.shape[0]
     return np.asarray(np.maximum(square / n - (total / n) ** 2, 0.0))

@@ -33,13 +33,13 @@ from . import newton
 # 200,000 x 50,000 sparse rows, ODM, C = 100: Newton takes as long as so many epochs from scratch.
 EPOCHS_BEFORE_NEWTON = 60
 # Weights are averaged once the estimated gap is this many times the one that is asked for.
-AVERAGED_FROM = 8.0
+AVERAGED_FROM = 4.0
 # What the gap is expected to be of its estimate, which is the mean over an epoch: at first, and at
 # least. Each true gap corrects it.
 FIRST_SHARE, LEAST_SHARE = 0.6, 0.3
-# Passes after which the gap is computed for the record, and again whenever their number has
-# doubled.
-FIRST_CHECK = 4
+# The gap is computed for the record after this many passes, and again whenever their number has
+# doubled; the first time not before so many stored values have been visited (a tenth of a second).
+FIRST_CHECK, FIRST_VALUES = 4, 1 << 26
 
 
 def solve(
@@ -60,7 +60,7 @@ def solve(
     active, slack, epochs = problem.n_rows, np.inf, 0
     bound, best = certificate.dual, w
     average: Array | None = None
-    share, next_check = FIRST_SHARE, float(FIRST_CHECK * problem.n_rows)
+    share, next_check = FIRST_SHARE, _first_check(problem, history)
     outcome = Outcome.CONVERGED if certificate.relative_gap <= budget.tol else None
     history.note(w, certificate, problem.evaluations)
     while outcome is None:
@@ -89,12 +89,20 @@ def solve(
         if near:
             share = min(1.0, max(LEAST_SHARE, certificate.gap / estimate)) if estimate else 1.0
         if active == 0 or (near and certificate.gap > estimate):
-            active, slack = problem.n_rows, np.inf  # the rows set aside are not where they should be
+            active, slack = problem.n_rows, np.inf  # rows that were set aside are visited again
         if certificate.relative_gap <= budget.tol:
             outcome = Outcome.CONVERGED
         elif used_up or late:
             outcome = Outcome.ITERATIONS if used_up else Outcome.TIME
     return Solution(best, certificate, outcome, epochs)
+
+
+def _first_check(problem: LinearProblem, history: LinearHistory) -> float:
+    """Return after how many evaluations to look first; soon where iterates are scored."""
+    if history.score is not None:
+        return 2.0 * problem.n_rows
+    passes = max(float(FIRST_CHECK), FIRST_VALUES / max(1, problem.stored))
+    return passes * problem.n_rows
 
 
 def _start(problem: LinearProblem, net_dual: Array) -> tuple[Array, Certificate]:
