@@ -37,9 +37,10 @@ AVERAGED_FROM = 4.0
 # What the gap is expected to be of its estimate, which is the mean over an epoch: at first, and at
 # least. Each true gap corrects it.
 FIRST_SHARE, LEAST_SHARE = 0.6, 0.3
-# The gap is computed for the record after this many passes, and again whenever their number has
-# doubled; the first time not before so many stored values have been visited (a tenth of a second).
+# The gap is computed for the record after this many passes, but not before so many stored values
+# have been visited (a tenth of a second), and again whenever their number has grown by a factor.
 FIRST_CHECK, FIRST_VALUES = 4, 1 << 26
+GROWTH, SCORED_GROWTH = 2.0, 1.5
 
 
 def solve(
@@ -60,7 +61,7 @@ def solve(
     active, slack, epochs = problem.n_rows, np.inf, 0
     bound, best = certificate.dual, w
     average: Array | None = None
-    share, next_check = FIRST_SHARE, _first_check(problem, history)
+    share, (next_check, growth) = FIRST_SHARE, _checks(problem, history)
     outcome = Outcome.CONVERGED if certificate.relative_gap <= budget.tol else None
     history.note(w, certificate, problem.evaluations)
     while outcome is None:
@@ -78,7 +79,7 @@ def solve(
         late = budget.out_of_time
         if not (near or used_up or late or problem.evaluations >= next_check):
             continue
-        next_check = 2 * problem.evaluations
+        next_check = growth * problem.evaluations
         best, primal = _better(problem, w, average, bound, budget.tol)
         certificate = Certificate(primal, bound)
         if certificate.relative_gap <= budget.tol or used_up or late:
@@ -97,12 +98,15 @@ def solve(
     return Solution(best, certificate, outcome, epochs)
 
 
-def _first_check(problem: LinearProblem, history: LinearHistory) -> float:
-    """Return after how many evaluations to look first; soon where iterates are scored."""
+def _checks(problem: LinearProblem, history: LinearHistory) -> tuple[float, float]:
+    """Return after how many evaluations to look first, and by which factor more the next times.
+
+    Iterates that are scored are looked at sooner and more often.
+    """
     if history.score is not None:
-        return 2.0 * problem.n_rows
+        return float(problem.n_rows), SCORED_GROWTH
     passes = max(float(FIRST_CHECK), FIRST_VALUES / max(1, problem.stored))
-    return passes * problem.n_rows
+    return passes * problem.n_rows, GROWTH
 
 
 def _start(problem: LinearProblem, net_dual: Array) -> tuple[Array, Certificate]:
