@@ -61,8 +61,8 @@ bool equal_rows(const Rows<T>& rows, std::int64_t i, std::int64_t j) {
         e = next_entry(rows, e, e_end);
         f = next_entry(rows, f, f_end);
         if (e == e_end || f == f_end) return e == e_end && f == f_end;
-        const bool same_column = rows.index32 ? rows.index32[e] == rows.index32[f]
-                                              : rows.index64[e] == rows.index64[f];
+        const bool same_column =
+            rows.index32 ? rows.index32[e] == rows.index32[f] : rows.index64[e] == rows.index64[f];
         if (!same_column || rows.values[e] != rows.values[f]) return false;
         ++e;
         ++f;
@@ -122,12 +122,11 @@ std::vector<std::int64_t> copies(const Rows<T>& rows, const std::int64_t* label,
     return first;
 }
 
-#define WM_INSTANTIATE(T)                                                                     \
-    template void column_moments(const Rows<T>&, double*, double*);                           \
-    template void row_keys(const Rows<T>&, const std::int64_t*, std::uint64_t*, int,          \
-                           Interrupt&);                                                       \
-    template std::vector<std::int64_t> copies(const Rows<T>&, const std::int64_t*,            \
-                                              std::int64_t*, std::uint64_t, int, Interrupt&);
+#define WM_INSTANTIATE(T)                                                                         \
+    template void column_moments(const Rows<T>&, double*, double*);                               \
+    template void row_keys(const Rows<T>&, const std::int64_t*, std::uint64_t*, int, Interrupt&); \
+    template std::vector<std::int64_t> copies(const Rows<T>&, const std::int64_t*, std::int64_t*, \
+                                              std::uint64_t, int, Interrupt&);
 WM_INSTANTIATE(float)
 WM_INSTANTIATE(double)
 
