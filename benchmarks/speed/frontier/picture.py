@@ -60,7 +60,13 @@ def _fill(found: list[Point], axis: Any) -> None:
         boxes.append(_around(place, 2 * MARKER, 2 * MARKER))
         colour, marker = (OURS, "o") if each.of.ours else (THEIRS, "s")
         face = colour if each in steps else "none"
-        style = {"marker": marker, "markersize": 5.5, "color": colour, "markerfacecolor": face}
+        style = {
+            "marker": marker,
+            "linestyle": "none",
+            "markersize": 5.5,
+            "color": colour,
+            "markerfacecolor": face,
+        }
         axis.plot([each.seconds], [min(_error(each), worst)], **style, zorder=2)
     for each in sorted(found, key=lambda each: each not in steps):
         _label(axis, each, places[each], worst, boxes)
