@@ -19,8 +19,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser, group = parser_of("frontier", str(description), SETS, "the last")
     group.add_argument("--set", dest="only", nargs="+", choices=list(SETS), metavar="SET")
     group.add_argument(
-        *("--contestant",),
-        **{"nargs": "+", "choices": list(CONTESTANTS), "default": list(CONTESTANTS)},
+        "--contestant",
+        nargs="+",
+        choices=list(CONTESTANTS),
+        default=list(CONTESTANTS),
         metavar="NAME",
         help="who is measured; what is not installed is skipped",
     )

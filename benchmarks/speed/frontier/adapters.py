@@ -20,8 +20,6 @@ from benchmarks.race.processes import THREADS
 
 # Rows that xRFM keeps for itself: it stops and tunes by them.
 XRFM_SHARE, XRFM_ROWS = 0.1, 10_000
-# Weights of VW: two to this power.
-VW_BITS = 18
 
 
 class Eigenpro:
@@ -165,20 +163,20 @@ class VowpalWabbit:
         self.passes, self.rate, self.loss = passes, learning_rate, loss
         self.folder = Path(tempfile.mkdtemp())
 
-    def prepare(self, X: sp.csr_matrix, y: np.ndarray) -> tuple[Path, int]:
+    def prepare(self, X: sp.csr_matrix, y: np.ndarray) -> tuple[Path, str]:
         """Write rows as text, and from it the cache that VW reads."""
         path, classes = self.folder / "rows", int(y.max()) + 1
         path.write_text("\n".join(_lines(X, y + 1)) + "\n", "ascii")
-        _vw(f"--oaa {classes} -d {path} -c -b {VW_BITS} --passes 1 --holdout_off")
-        return path, classes
+        # A weight of its own for every feature and class: VW gives each a power of two.
+        bits = X.shape[1].bit_length() + (classes - 1).bit_length()
+        options = f"--oaa {classes} -d {path} -c -b {bits} --holdout_off"
+        _vw(options).finish()
+        return path, options
 
-    def fit(self, path: Path, classes: int) -> VowpalWabbit:
+    def fit(self, path: Path, options: str) -> VowpalWabbit:
         """Train."""
-        self.model = _vw(
-            f"--oaa {classes} -d {path} -c -b {VW_BITS} --holdout_off --passes {self.passes} "
-            f"-l {self.rate} --loss_function {self.loss}",
-            finish=False,
-        )
+        steps = f"--passes {self.passes} -l {self.rate} --loss_function {self.loss}"
+        self.model = _vw(f"{options} {steps}")
         shutil.rmtree(self.folder)
         return self
 
@@ -198,13 +196,10 @@ def _lines(X: sp.csr_matrix, labels: np.ndarray | None) -> list[str]:
     return lines
 
 
-def _vw(options: str, finish: bool = True) -> Any:
+def _vw(options: str) -> Any:
     from vowpalwabbit import Workspace
 
-    model = Workspace(f"--quiet {options}")
-    if finish:
-        model.finish()
-    return model
+    return Workspace(f"--quiet {options}")
 
 
 class Cyanure:
