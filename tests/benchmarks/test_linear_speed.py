@@ -136,7 +136,7 @@ def test_vowpal_wabbit_comes_near_the_same_optimum(noisy):
     X, y = noisy
     extended = np.hstack([X.astype(np.float64), np.ones((len(y), 1))])
     best = solve_with_clarabel(extended @ extended.T, y.astype(float), "hinge", 1.0).objective
-    entry = next(each for each in entries("ijcnn1", "hinge") if each.name == "vw_sgd_1")
+    entry = next(each for each in entries("ijcnn1", "hinge") if each.name == "vw_plain_1")
     library, rows = LIBRARIES["vw"], sp.csr_matrix(X)
     found = []
     for passes in (1, 1_000):

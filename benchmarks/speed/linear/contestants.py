@@ -130,7 +130,7 @@ CONTESTANTS = {
     "vw": Contestant("Vowpal Wabbit", "vw", (HINGE,), "passes", ITERATIONS),
     # The default steps, which adapt to each feature, end where the penalty weighs too much.
     **{
-        f"vw_sgd_{rate:g}": Contestant(
+        f"vw_plain_{rate:g}": Contestant(
             *(f"Vowpal Wabbit, plain steps from {rate:g}", "vw", (HINGE,), "passes", ITERATIONS),
             settings={"sgd": "", "learning_rate": rate},
         )
