@@ -25,6 +25,8 @@ from .sets import SETS, rows_of
 WORKER = "benchmarks.speed.frontier.worker"
 # Seconds for reading the rows and the warm-up, which do not count.
 START_UP = 30.0
+# A grid may take so many times what a fit may.
+CHOICE_TIMES = 3.0
 
 
 class SavedRows:
@@ -87,7 +89,7 @@ def choose(
     # Accuracies do not depend on the hour: --again keeps choices that came to their end.
     if kept is not None and not kept.get("out_of_time"):
         return best_of(kept)
-    return best_of(_measured(store, cell, job, name, rows, limit))
+    return best_of(_measured(store, cell, job, name, rows, CHOICE_TIMES * limit))
 
 
 def best_of(cell: Cell) -> dict[str, Any] | None:
