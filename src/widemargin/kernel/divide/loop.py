@@ -24,7 +24,7 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.history import History, Listener
 from ...engines import Engine, Report
-from ..partition import Divided, together
+from ..partition import BLIND, Divided, lonely_share, together
 from .checkpoints import LevelStore, Records
 from .levels import LEVEL_COLUMNS, Level, LevelSummary, SolvedLevels, Stop, Whole, summarise
 from .methods import Method, every_dual
@@ -63,6 +63,8 @@ class DivideAndConquer:
         Called with the number of parts of the level that are solved, and of all its parts.
     listener : callable or None
         Called after every iteration of a single part in this process.
+    blind : callable or None
+        Called with the share of lonely rows if leaves that stand for the whole set are blind.
     """
 
     def __init__(
@@ -80,11 +82,12 @@ class DivideAndConquer:
         announce: Callable[[int, int], None] | None = None,
         report: Report | None = None,
         listener: Listener | None = None,
+        blind: Callable[[float], None] | None = None,
     ) -> None:
         self.whole, self.method, self.plan, self.engine = whole, method, plan, engine
         self.solver, self.budget, self.history = solver, budget, history
         self.judge, self.store = judge, store
-        self.announce, self.report, self.listener = announce, report, listener
+        self.announce, self.report, self.listener, self.blind = announce, report, listener, blind
         self._complete: Level | None = None
         self._began = time.perf_counter()
         self._aside = 0.0  # seconds spent on validation, which are no part of training
@@ -157,7 +160,12 @@ class DivideAndConquer:
         if n_leaves == 1:
             return Divided(parts if n_parts == 1 else together(self.engine, parts), 1)
         random = self._random(self.plan.levels)
-        return self.method.partition(self.engine, parts, n_parts, n_leaves, random)
+        leaves = self.method.partition(self.engine, parts, n_parts, n_leaves, random)
+        if self.blind is not None and not self.method.routed:
+            share = lonely_share(self.engine, leaves.parts, self.budget.seed)
+            if share > BLIND:
+                self.blind(share)
+        return leaves
 
     def _next(self, level: Level) -> Divided:
         carried = level.parts
