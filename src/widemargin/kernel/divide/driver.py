@@ -93,7 +93,8 @@ class LevelFit(Fit[SolvedLevels]):
     def _solve_levels(
         self, k: int, whole: Whole, budget: Budget, history: History
     ) -> Solution[SolvedLevels]:
-        plan = self.strategy.plan(whole.n_rows, self.method.last_level)
+        nobody_asks = self.judge is None and self.folder is None and budget.max_time is None
+        plan = self.strategy.plan(whole.n_rows, self.method.last_level, direct=nobody_asks)
         # Clusters are not of one size.
         largest = LARGEST if self.method.routed and not self.engine.in_process else 1.0
         check_memory(plan, whole.n_rows, whole.row, self.engine, budget.memory, largest=largest)

@@ -24,6 +24,8 @@ from .division import Numbers, drawn_among
 
 # Rows of a part that are looked at.
 SAMPLED_ROWS = 256
+# Parts with fewer rows are too small to tell the kernel's width by.
+FEWEST_ROWS = 30
 # Columns of kernel values at a time.
 COLUMNS = 4096
 # A part is blind if more than this share of its rows is lonely.
@@ -39,6 +41,8 @@ def lonely_share(engine: Engine, parts: Any, seed: int) -> float:
 
 
 def _lonely_share(seed: int, part: Part, _: float) -> float:
+    if part.n_rows < FEWEST_ROWS:
+        return 0.0
     rows = drawn_among(part.rows, SAMPLED_ROWS, np.random.default_rng(seed))
     others = np.zeros(rows.size)  # their weight, and that of the row itself
     itself = np.zeros(rows.size)
