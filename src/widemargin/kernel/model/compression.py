@@ -35,6 +35,7 @@ from ...core.resources import memory_bytes, single_threaded_blas, thread_count
 from ...core.rows import as_rows
 from ..cholesky import damped_cholesky, pivoted_cholesky
 from ..kernels import Kernel, evaluate_callable, is_precomputed
+from .basis_refit import Refit, RowsToFit, refit
 from .normal_equations import add_squares, mirror
 from .prediction import decisions, fitted_kernel, labels
 
@@ -49,8 +50,8 @@ PIECEWISE_WEIGHT = 0.1
 # Points per basis point at which the two functions are compared.
 POINTS = 20
 BLOCK_BYTES = 1 << 26
-# Square matrices of the basis at the same time: normal equations and their factor.
-MATRICES = 2
+# Square matrices of the basis at the same time: kernel values, normal equations and their factor.
+MATRICES = 3
 # Warn below this share of unchanged labels among the support vectors, which lie where it is hard.
 WORTH_A_WARNING = 0.9
 
@@ -88,6 +89,7 @@ def compress(
     *,
     memory: int = 1 << 30,
     in_space: bool = True,
+    refine: Callable[[NDArray[np.int64], Array], Array] | None = None,
 ) -> Compressed:
     """Fit a smaller expansion to the decisions of a model.
 
@@ -113,6 +115,8 @@ def compress(
         Whether the model is an expansion in the kernel's space. One that uses clusters alone is
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is
         kept small instead.
+    refine : callable, optional
+        Turns the basis and its coefficients into better coefficients.
     """
     random = np.random.default_rng(seed)
     basis = _pick(kernel, X, coef, n_basis, random, threads, memory)
@@ -139,6 +143,9 @@ def compress(
         ridge = np.full(len(basis), 1e-12 * float(normal.diagonal().max()))
         beta = damped_cholesky(normal, ridge).solve(right).T
     beta = np.ascontiguousarray(beta)
+    if refine is not None:
+        del normal
+        beta = refine(basis, beta)
     return Compressed(basis, beta, decision, pick.sums(beta))
 
 
@@ -221,8 +228,11 @@ def compressed(
     *,
     decide: Callable[[NDArray[np.int64]], Array] | None = None,
     n_support: int | None = None,
+    rows_to_fit: RowsToFit | None = None,
 ) -> Any:
     """Return a copy of a fitted model whose support vectors are a basis of the old ones.
+
+    ``rows_to_fit``, if given, decide about the coefficients in the end.
 
     Where the model has some of the ``n_support`` support vectors only, ``decide`` gives the
     decisions of them all at the rows of these, as (problems, rows) and without the intercept.
@@ -253,7 +263,21 @@ def compressed(
             )
         kernel, rows = Kernel("precomputed"), evaluate_callable(model.kernel, vectors, vectors)
     threads, memory = thread_count(model.n_jobs), memory_bytes(model.memory_limit)
+    if rows_to_fit is not None and callable(model.kernel):
+        raise ValueError(
+            "Coefficients are fitted to rows for kernels by name only; got a function as kernel. "
+            "Call compress without X and y."
+        )
     _check_memory(n_basis, memory, model.memory_limit)
+    fitted: list[Refit] = []
+
+    def refine(basis: NDArray[np.int64], coef: Array) -> Array:
+        assert rows_to_fit is not None
+        points = vectors[basis]
+        done = refit(kernel, points, coef, model.intercept_, rows_to_fit, seed, threads)
+        fitted.append(done)
+        return done.coef
+
     result = compress(
         kernel,
         rows,
@@ -264,6 +288,7 @@ def compressed(
         threads,
         memory=memory,
         in_space=getattr(model, "routing_", None) is None,
+        refine=None if rows_to_fit is None else refine,
     )
     small = copy.copy(model)
     small.support_ = model.support_[result.basis]
@@ -286,10 +311,17 @@ def compressed(
         "largest_error": result.largest_error,
         "same_labels": float(np.mean(before == after)),
     }
-    if small.compression_["same_labels"] < WORTH_A_WARNING:
+    if rows_to_fit is not None:  # which decide, and not the model as it was
+        small.compression_ |= {
+            "n_rows": len(rows_to_fit.weights),
+            "n_iter": fitted[0].n_iter,
+            "converged": fitted[0].converged,
+        }
+    elif small.compression_["same_labels"] < WORTH_A_WARNING:
         warn(
             f"The model on {len(result.basis)} points gives only "
             f"{small.compression_['same_labels']:.1%} of the rows compared the same label as "
-            "before. Take more points; a model of clusters, which jumps between them, needs many.",
+            "before. Take more points, or pass training rows, as in compress(n_basis, X, y); a "
+            "model of clusters, which jumps between them, needs either.",
         )
     return small
