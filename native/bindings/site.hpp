@@ -60,6 +60,10 @@ public:
         check(link);
         site_->abandon(link);
     }
+    void disregard(std::int64_t link) {
+        check(link);
+        site_->disregard(link);
+    }
 
     nb::bytes save() {
         SiteState state;
@@ -149,6 +153,7 @@ void bind_site(nb::module_& m, const char* name) {
         .def("combine", &Site::combine)
         .def("open", &Site::open, "link"_a)
         .def("abandon", &Site::abandon, "link"_a)
+        .def("disregard", &Site::disregard, "link"_a)
         .def("save", &Site::save)
         .def("restore", &Site::restore, "state"_a)
         .def("model", &Site::model)

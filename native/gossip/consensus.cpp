@@ -101,12 +101,18 @@ public:
     double apart() const override {
         double farthest = 0.0;
         for (std::int64_t l = 0; l < this->settings_.links; ++l)
-            if (trusted(l)) farthest = std::fmax(farthest, distance_[std::size_t(l)]);
+            if (counts(l) && trusted(l)) farthest = std::fmax(farthest, distance_[std::size_t(l)]);
         return farthest;
     }
     double apart(std::int64_t link) const override { return distance_[std::size_t(link)]; }
     double suspicion(std::int64_t link) const override {
         return bound_ > 0.0 ? strength_[std::size_t(link)] / bound_ : 0.0;
+    }
+    // A vector that is not replaced would pull for ever.
+    void disregard(std::int64_t link) override {
+        if (!counts(link)) return;
+        counts_[std::size_t(link)] = fresh_[std::size_t(link)] = 0;
+        open_body(link);
     }
     bool content() const override {
         if (this->steps() == 0 || this->figures_.mass() <= 0.0) return false;
@@ -152,7 +158,7 @@ protected:
         this->report(slope_part, pass.slope);
         double apart = 0.0;
         for (std::int64_t l = 0; l < this->settings_.links; ++l)
-            if (trusted(l)) apart += rho(l) * distance_[std::size_t(l)];
+            if (counts(l) && trusted(l)) apart += rho(l) * distance_[std::size_t(l)];
         this->report(residual_part, apart);
         for (std::int64_t l = 0; l < this->settings_.links; ++l)
             if (this->open_[std::size_t(l)] && !counts(l)) open_body(l);

@@ -147,6 +147,8 @@ public:
         forget(link);
         open_[std::size_t(link)] = 0;
     }
+    // Follows the neighbour's last message no longer, until another is read.
+    virtual void disregard(std::int64_t) {}
     void hand_over(GossipSite& heir) {
         for (std::int64_t f = 0; f < figures; ++f) report(Figure(f), 0.0);  // its rows are gone
         figures_.hand_over(heir.figures_);

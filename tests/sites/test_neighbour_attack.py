@@ -50,6 +50,36 @@ def test_the_limit_stops_the_sweep_and_names_the_neighbour(tmp_path: Path) -> No
     assert link.out_of_limits == findings.refused
 
 
+def test_a_neighbour_out_of_limits_pulls_no_longer(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    assert active_attack(target, exchanges=150).refused > 0
+    alone = site_of(tmp_path / "alone", X, y, 2000)
+    for each in (target, alone):
+        for _ in range(300):
+            each.site.round()
+    expected = alone.site.site.model()
+    np.testing.assert_allclose(
+        target.site.site.model(), expected, atol=0.02 * np.abs(expected).max()
+    )
+
+
+def test_following_a_neighbour_again_uses_up_its_way(tmp_path: Path) -> None:
+    """Otherwise an attacker could turn its pull on and off for nothing."""
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    link = target.site.links.by_key[target.key]
+    assert link.journeys is not None
+    body = np.ones(target.site.site.message_size - 3)
+    link.journeys.go({0: body})
+    before = link.journeys.left
+    link.journeys.go({0: body})
+    assert link.journeys.left >= before  # it stays where it is
+    link.journeys.begin_again()
+    link.journeys.go({0: body})
+    assert link.journeys.left < before
+
+
 def test_a_thrifty_attacker_finds_little_at_a_larger_site(tmp_path: Path) -> None:
     X, y = binary_rows(1000)
     for strength in (10.0, 40.0):

@@ -44,6 +44,11 @@ class Journeys:
         """How far the neighbour may still go now, in the problem where that is least."""
         return min(each.left for each in self._each)
 
+    def begin_again(self) -> None:
+        """Count the next vectors from nothing: the last ones are no longer followed."""
+        for each in self._each:
+            each.begin_again()
+
     def go(self, vectors: Mapping[int, Array]) -> None:
         """Go on to vectors, by the positions of their problems; FrameError if one is too far."""
         for column, body in vectors.items():

@@ -97,6 +97,11 @@ class SiteColumns:
         for part in self.parts:
             part.abandon(link)
 
+    def disregard(self, link: int) -> None:
+        """Follow the neighbour's last message no longer, until another is read."""
+        for part in self.parts:
+            part.disregard(link)
+
     def save(self) -> bytes:
         """Return the state."""
         return packed([part.save() for part in self.parts])

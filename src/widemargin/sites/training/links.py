@@ -140,6 +140,10 @@ class Links:
         link.reasons[error.reason] = count = link.reasons.get(error.reason, 0) + 1
         if error.reason in OUT_OF_LIMITS:
             link.out_of_limits += 1
+            # What was read before would pull for ever. Following it again is a movement, too.
+            self.site.disregard(link.slot)
+            if link.journeys is not None:
+                link.journeys.begin_again()
             if link.news.take():
                 self._listener(
                     "neighbour_out_of_limits", neighbour=link.neighbour.name, detail=str(error)

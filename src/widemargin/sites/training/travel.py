@@ -90,6 +90,10 @@ class Journey:
         filled = self.most * (time.monotonic() - self._since) / SECONDS_TO_REFILL
         return min(self.most, self._left + filled)
 
+    def begin_again(self) -> None:
+        """Count the next vector from nothing: the last one is no longer followed."""
+        self._vector = None
+
     def go(self, vector: Array, sample: RowSample) -> None:
         """Go on to a vector; FrameError, and nothing changes, if it is too far away."""
         change: Any = vector if self._vector is None else vector - self._vector
