@@ -48,7 +48,7 @@ public:
     WM_INLINE void scores(const MulticlassProblem<T>& problem, std::int64_t i, double* out) const {
         if (!dense()) return scores_of_lists(problem, i, out);
         if (stride_ == 4) return chunk<1, 32>(problem, i, 0, out);
-        constexpr int vector = 8 * int(lanes<Bytes>), most = vector > 32 ? 16 : 12;
+        constexpr int vector = 8 * int(lanes<Bytes>), most = vector > 32 ? 16 : 14;
         constexpr std::int64_t classes = most * lanes<Bytes>;
         std::int64_t c = 0;
         for (; c + classes <= stride_; c += classes) chunk<most, vector>(problem, i, c, out);
@@ -79,17 +79,9 @@ public:
     template <class T>
     WM_INLINE void scores_of(const MulticlassProblem<T>& problem, std::int64_t i,
                              const std::int32_t* classes, std::int64_t count, double* out) const {
-        for (std::int64_t from = 0; from < count; from += 4) {
-            std::int64_t at[4];
-            for (std::int64_t k = 0; k < 4; ++k) at[k] = classes[std::min(from + k, count - 1)];
-            double sum[4] = {0.0, 0.0, 0.0, 0.0};
-            problem.for_each(i, [&](std::int64_t f, double x, std::int64_t next) WM_LAMBDA {
-                const double *w = block_.get() + f * stride_, *soon = block_.get() + next * stride_;
-                for (int k = 0; k < 4; ++k) __builtin_prefetch(soon + at[k]);
-                for (int k = 0; k < 4; ++k) sum[k] += x * w[at[k]];
-            });
-            for (std::int64_t k = 0; k < 4 && from + k < count; ++k) out[from + k] = sum[k];
-        }
+        std::int64_t from = 0;
+        for (; from + 4 < count; from += 8) some<8>(problem, i, classes, from, count, out);
+        for (; from < count; from += 4) some<4>(problem, i, classes, from, count, out);
     }
 
     // w_c += step x_i for several classes, in ascending order.
@@ -276,6 +268,22 @@ private:
             for (int v = 0; v < Vectors; ++v) sum[v] += x * load<Vector>(w + width * v);
         });
         for (int v = 0; v < Vectors; ++v) store(out + from + width * v, sum[v]);
+    }
+
+    // Scores of classes[from … from + Many), as far as there are any.
+    template <int Many, class T>
+    WM_INLINE void some(const MulticlassProblem<T>& problem, std::int64_t i,
+                        const std::int32_t* classes, std::int64_t from, std::int64_t count,
+                        double* out) const {
+        std::int64_t at[Many];
+        for (int k = 0; k < Many; ++k) at[k] = classes[std::min(from + k, count - 1)];
+        double sum[Many] = {};
+        problem.for_each(i, [&](std::int64_t f, double x, std::int64_t next) WM_LAMBDA {
+            const double *w = block_.get() + f * stride_, *soon = block_.get() + next * stride_;
+            for (int k = 0; k < Many; ++k) __builtin_prefetch(soon + at[k]);
+            for (int k = 0; k < Many; ++k) sum[k] += x * w[at[k]];
+        });
+        for (int k = 0; k < Many && from + k < count; ++k) out[from + k] = sum[k];
     }
 
     template <std::int64_t Lanes, class T>
