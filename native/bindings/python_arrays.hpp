@@ -28,7 +28,7 @@ inline void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-// Rows that keep their arrays alive, with the norms that kernels ask for.
+// Rows that keep their arrays alive, with the norms and common features that kernels ask for.
 template <class T>
 class RowSet {
 public:
@@ -62,6 +62,7 @@ public:
         Rows<T> rows = rows_;
         if (kind == KernelKind::rbf) rows.norm = norms(kind, square_norms_);
         if (kind == KernelKind::laplacian) rows.norm = norms(kind, one_norms_);
+        if (rows.sparse()) rows.common = common_features();
         return rows;
     }
 
@@ -102,8 +103,19 @@ private:
         return store.data();
     }
 
+    const std::uint8_t* common_features() const {
+        if (!counted_) {
+            common_.resize(std::size_t(rows_.features));
+            if (!mark_common_features(rows_, common_.data())) common_ = {};
+            counted_ = true;
+        }
+        return common_.empty() ? nullptr : common_.data();
+    }
+
     std::vector<nb::object> keep_;
     Rows<T> rows_;
+    mutable std::vector<std::uint8_t> common_;  // empty: nothing is gained by knowing them
+    mutable bool counted_ = false;
     mutable std::vector<T> square_norms_, one_norms_;
 };
 

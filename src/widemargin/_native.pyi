@@ -81,6 +81,7 @@ def kernel_product(
     coef: _Floats,
     basis_rows: _Integers | None = None,
     threads: int = 1,
+    query_rows: _Integers | None = None,
 ) -> _Floats: ...
 def nearest_group(
     queries: _AnyRows,
@@ -117,7 +118,40 @@ def descend(
     margin: _Floats,
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
+    near: NearGroups | None = None,
 ) -> str: ...
+def fill_block(
+    rows: _AnyRows,
+    spec: KernelSpec,
+    block_rows: _Integers,
+    slots: _Integers,
+    kernel: NDArray[Any],
+    threads: int = 1,
+) -> None: ...
+
+class NearGroups:
+    @property
+    def share(self) -> float: ...
+    @property
+    def n_groups(self) -> int: ...
+    @property
+    def group(self) -> _Integers: ...
+
+def near_groups(
+    rows: _AnyRows, spec: KernelSpec, cutoff: float, threads: int = 1
+) -> NearGroups: ...
+def near_queries(
+    queries: _AnyRows, near: NearGroups, spec: KernelSpec, cutoff: float, threads: int = 1
+) -> NearGroups: ...
+def near_product(
+    queries: _AnyRows,
+    basis: _AnyRows,
+    spec: KernelSpec,
+    coef: _Floats,
+    basis_rows: _Integers,
+    near: NearGroups,
+    threads: int = 1,
+) -> tuple[_Floats, int]: ...
 def solve_block(
     kernel: NDArray[Any],
     label: _Floats,

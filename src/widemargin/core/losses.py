@@ -63,7 +63,7 @@ class LossTerms:
         """Whether the primal loss is piecewise quadratic, which Newton's method needs."""
         return bool(np.all(self.below > 0) and np.all(np.isinf(self.bound)))
 
-    def at(self, rows: NDArray[np.int64]) -> LossTerms:
+    def at(self, rows: NDArray[np.int64] | slice) -> LossTerms:
         """Return the loss of some rows."""
         return replace(self, below=self.below[rows], above=self.above[rows], bound=self.bound[rows])
 
