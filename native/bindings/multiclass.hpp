@@ -193,8 +193,10 @@ inline auto class_sum(const ClassBundle& bundle) {
 inline auto dense_weights(const ClassBundle& bundle) {
     const std::int64_t size = bundle.weights.size(), width = bundle.weights.width();
     std::unique_ptr<double[]> out(new double[std::size_t(size * width)]());
-    bundle.weights.for_each(
-        [&](std::int64_t f, std::int64_t c, double w) { out[std::size_t(c * size + f)] = w; });
+    {
+        nb::gil_scoped_release release;
+        bundle.weights.transpose(out.get());
+    }
     return new_array(out, width, size);
 }
 

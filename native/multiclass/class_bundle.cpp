@@ -56,7 +56,7 @@ WM_INLINE void lose(LossTask<T>& task) {
         if ((i & 63) == 0 && task.interrupt.stop()) return;
         if (task.problem.bound[i] == 0.0) continue;
         for (const ClassBundle* bundle : task.bundles)
-            bundle->weights.scores(task.problem, i, score.data() + bundle->first);
+            bundle->weights.template scores<Bytes>(task.problem, i, score.data() + bundle->first);
         if (task.mean) {
             const double mean = dot_with(task.problem, i, task.mean);
             for (std::int64_t c = 0; c < classes; ++c) score[std::size_t(c)] += mean;

@@ -19,10 +19,11 @@ void take_part(const ClassBundle& bundle, const VisitOptions& options, std::int6
         into.push_back(sign > 0 ? bundle.order[std::size_t(k)] : -1 - bundle.order[std::size_t(k)]);
 }
 
-// Changes of so many classes that they are better added to all.
-template <class T>
+// Changes of so many classes that they are better added to all, a vector of them at a time.
+template <int Bytes, class T>
 WM_INLINE bool nearly_all(const Visit<T>& v, const std::vector<ClassChange>& changes) {
-    return v.away.weights.dense() && 4 * std::int64_t(changes.size()) > v.away.weights.width();
+    const std::int64_t lanes = ClassWeights::lanes<Bytes>;
+    return v.away.weights.dense() && lanes * std::int64_t(changes.size()) > v.away.weights.width();
 }
 
 WM_INLINE void spread(const std::vector<ClassChange>& changes, std::vector<double>& step) {
@@ -47,15 +48,21 @@ WM_INLINE void visit_all(Visit<T>& there) {
     std::vector<double> score(widest), step(widest);
     Desk desk;
     RowPlan plan;
+    const auto at = [](std::int64_t number) {
+        return std::size_t(number >= 0 ? number : -1 - number);
+    };
     for (std::size_t k = 0; k < order.size(); ++k) {
         if ((k & 63) == 0 && there.interrupt.stop()) break;
         Visit<T>& v = order[k] >= 0 ? there : back;
-        if (!plan_row(v, std::size_t(order[k] >= 0 ? order[k] : -1 - order[k]), plan)) continue;
-        measure(v, plan, desk.at, score.data());
+        if (k + 8 < order.size())
+            fetch_multipliers(order[k + 8] >= 0 ? there : back, at(order[k + 8]));
+        if (k + 3 < order.size()) fetch_row(order[k + 3] >= 0 ? there : back, at(order[k + 3]));
+        if (!plan_row<Bytes>(v, at(order[k]), plan)) continue;
+        measure<Bytes>(v, plan, desk.at, score.data());
         decide(v, plan, score.data(), measure_apart(v, plan), desk);
-        if (nearly_all(v, desk.changes)) {
+        if (nearly_all<Bytes>(v, desk.changes)) {
             spread(desk.changes, step);
-            v.away.weights.add_all(v.problem, plan.i, step.data());
+            v.away.weights.template add_all<Bytes>(v.problem, plan.i, step.data());
         } else {
             v.away.weights.add(v.problem, plan.i, desk.changes);
         }

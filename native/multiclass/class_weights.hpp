@@ -24,6 +24,9 @@ struct ClassChange {
 class ClassWeights {
 public:
     typedef double Four __attribute__((vector_size(32)));
+    // Classes that are worked on at a time.
+    template <int Bytes>
+    static constexpr std::int64_t lanes = Bytes > 32 ? Bytes / 8 : 4;
 
     ClassWeights(std::int64_t size, std::int64_t width, bool dense)
         : size_(size), width_(width), stride_(width > 4 ? (width + 7) / 8 * 8 : 4) {
@@ -38,15 +41,18 @@ public:
     std::int64_t stride() const { return stride_; }  // doubles that `scores` fills
     bool dense() const { return bool(block_); }
 
-    // out[c] = x_i . w_c for all classes.
-    template <class T>
+    // out[c] = x_i . w_c for all classes. A row is gone through once for as many classes as there
+    // are registers for their sums: weights of a feature lie together, and memory is what it waits
+    // for.
+    template <int Bytes, class T>
     WM_INLINE void scores(const MulticlassProblem<T>& problem, std::int64_t i, double* out) const {
         if (!dense()) return scores_of_lists(problem, i, out);
+        if (stride_ == 4) return chunk<1, 32>(problem, i, 0, out);
+        constexpr int vector = 8 * int(lanes<Bytes>), most = vector > 32 ? 16 : 14;
+        constexpr std::int64_t classes = most * lanes<Bytes>;
         std::int64_t c = 0;
-        for (; c + 32 <= stride_; c += 32) chunk<8>(problem, i, c, out);
-        for (; c + 16 <= stride_; c += 16) chunk<4>(problem, i, c, out);
-        for (; c + 8 <= stride_; c += 8) chunk<2>(problem, i, c, out);
-        for (; c < stride_; c += 4) chunk<1>(problem, i, c, out);
+        for (; c + classes <= stride_; c += classes) chunk<most, vector>(problem, i, c, out);
+        last_chunk<most - 1, vector>(problem, i, c, out);
     }
 
     // x_i . w_c for one class.
@@ -73,16 +79,9 @@ public:
     template <class T>
     WM_INLINE void scores_of(const MulticlassProblem<T>& problem, std::int64_t i,
                              const std::int32_t* classes, std::int64_t count, double* out) const {
-        for (std::int64_t from = 0; from < count; from += 4) {
-            std::int64_t at[4];
-            for (std::int64_t k = 0; k < 4; ++k) at[k] = classes[std::min(from + k, count - 1)];
-            double sum[4] = {0.0, 0.0, 0.0, 0.0};
-            problem.for_each(i, [&](std::int64_t f, double x, std::int64_t) WM_LAMBDA {
-                const double* w = block_.get() + f * stride_;
-                for (int k = 0; k < 4; ++k) sum[k] += x * w[at[k]];
-            });
-            for (std::int64_t k = 0; k < 4 && from + k < count; ++k) out[from + k] = sum[k];
-        }
+        std::int64_t from = 0;
+        for (; from + 4 < count; from += 8) some<8>(problem, i, classes, from, count, out);
+        for (; from < count; from += 4) some<4>(problem, i, classes, from, count, out);
     }
 
     // w_c += step x_i for several classes, in ascending order.
@@ -115,15 +114,11 @@ public:
     }
 
     // The same for most classes at once: step has a (padded) entry per class. `dense` only.
-    template <class T>
+    template <int Bytes, class T>
     WM_INLINE void add_all(const MulticlassProblem<T>& problem, std::int64_t i,
                            const double* step) {
-        problem.for_each(i, [&](std::int64_t f, double x, std::int64_t next) WM_LAMBDA {
-            __builtin_prefetch(block_.get() + next * stride_);
-            double* w = block_.get() + f * stride_;
-            for (std::int64_t c = 0; c < stride_; c += 4)
-                store(w + c, load<Four>(w + c) + x * load<Four>(step + c));
-        });
+        if (stride_ == 4) return add_vectors<4>(problem, i, step);
+        add_vectors<lanes<Bytes>>(problem, i, step);
     }
 
     // Calls visit(feature, class, weight) for every weight that may differ from 0.
@@ -136,6 +131,19 @@ public:
             else
                 lists_[std::size_t(f)].for_each(width_, [&](auto c, double w) { visit(f, c, w); });
         }
+    }
+
+    // out[c * size + f] = w_c[f], out being zeros.
+    void transpose(double* out) const {
+        if (!dense()) {
+            for_each([&](std::int64_t f, std::int64_t c, double w) { out[c * size_ + f] = w; });
+            return;
+        }
+        // A cache line of features at a time: single ones would write every line eight times.
+        for (std::int64_t f = 0; f < size_; f += 8)
+            for (std::int64_t c = 0; c < width_; ++c)
+                for (std::int64_t k = f; k < std::min(f + 8, size_); ++k)
+                    out[c * size_ + k] = block_[std::size_t(k * stride_ + c)];
     }
 
     void clear() {
@@ -234,17 +242,60 @@ private:
         }
     };
 
-    template <int Vectors, class T>
+    // What is left from class `from` on, at most `Vectors` vectors; of 32 bytes an even number.
+    template <int Vectors, int Bytes, class T>
+    WM_INLINE void last_chunk(const MulticlassProblem<T>& problem, std::int64_t i,
+                              std::int64_t from, double* out) const {
+        if constexpr (Vectors > 0) {
+            if constexpr (Bytes > 32 || Vectors % 2 == 0)
+                if (stride_ - from == Vectors * (Bytes / 8))
+                    return chunk<Vectors, Bytes>(problem, i, from, out);
+            last_chunk<Vectors - 1, Bytes>(problem, i, from, out);
+        }
+    }
+
+    template <int Vectors, int Bytes, class T>
     WM_INLINE void chunk(const MulticlassProblem<T>& problem, std::int64_t i, std::int64_t from,
                          double* out) const {
-        Four sum[Vectors] = {};
+        using Vector = typename Simd<double, Bytes>::Vector;
+        constexpr int width = Bytes / 8, line = 8;
+        Vector sum[Vectors] = {};
         const double* block = block_.get() + from;
         problem.for_each(i, [&](std::int64_t f, double x, std::int64_t next) WM_LAMBDA {
-            for (int v = 0; v < Vectors; v += 2) __builtin_prefetch(block + next * stride_ + 4 * v);
+            for (int v = 0; v < Vectors * width; v += line)
+                __builtin_prefetch(block + next * stride_ + v);
             const double* w = block + f * stride_;
-            for (int v = 0; v < Vectors; ++v) sum[v] += x * load<Four>(w + 4 * v);
+            for (int v = 0; v < Vectors; ++v) sum[v] += x * load<Vector>(w + width * v);
         });
-        for (int v = 0; v < Vectors; ++v) store(out + from + 4 * v, sum[v]);
+        for (int v = 0; v < Vectors; ++v) store(out + from + width * v, sum[v]);
+    }
+
+    // Scores of classes[from … from + Many), as far as there are any.
+    template <int Many, class T>
+    WM_INLINE void some(const MulticlassProblem<T>& problem, std::int64_t i,
+                        const std::int32_t* classes, std::int64_t from, std::int64_t count,
+                        double* out) const {
+        std::int64_t at[Many];
+        for (int k = 0; k < Many; ++k) at[k] = classes[std::min(from + k, count - 1)];
+        double sum[Many] = {};
+        problem.for_each(i, [&](std::int64_t f, double x, std::int64_t next) WM_LAMBDA {
+            const double *w = block_.get() + f * stride_, *soon = block_.get() + next * stride_;
+            for (int k = 0; k < Many; ++k) __builtin_prefetch(soon + at[k]);
+            for (int k = 0; k < Many; ++k) sum[k] += x * w[at[k]];
+        });
+        for (int k = 0; k < Many && from + k < count; ++k) out[from + k] = sum[k];
+    }
+
+    template <std::int64_t Lanes, class T>
+    WM_INLINE void add_vectors(const MulticlassProblem<T>& problem, std::int64_t i,
+                               const double* step) {
+        using Vector = typename Simd<double, int(8 * Lanes)>::Vector;
+        problem.for_each(i, [&](std::int64_t f, double x, std::int64_t next) WM_LAMBDA {
+            __builtin_prefetch(block_.get() + next * stride_);
+            double* w = block_.get() + f * stride_;
+            for (std::int64_t c = 0; c < stride_; c += Lanes)
+                store(w + c, load<Vector>(w + c) + x * load<Vector>(step + c));
+        });
     }
 
     template <class T>

@@ -63,7 +63,7 @@ struct RowPlan {
 };
 
 // Returns false if there is nothing to do.
-template <class T>
+template <int Bytes, class T>
 WM_INLINE bool plan_row(Visit<T>& v, std::size_t r, RowPlan& plan) {
     const std::int64_t i = v.home.rows[r];
     if (v.problem.bound[i] == 0.0 || v.problem.square[i] == 0.0) return false;  // nothing to gain
@@ -74,10 +74,35 @@ WM_INLINE bool plan_row(Visit<T>& v, std::size_t r, RowPlan& plan) {
     if (active && (begin == end || v.home.gains[r] < v.options.skip_below)) return false;
     v.home.gains[r] = 0.0;
     const std::int64_t own = v.problem.label[i] - first;
-    // Few classes are cheaper one by one than all of the bundle together.
-    const bool few = active && v.away.weights.dense() && 4 * std::int64_t(end - begin) < width;
+    // Few classes are cheaper one by one than all of the bundle together, a vector of them at a
+    // time.
+    const std::int64_t lanes = ClassWeights::lanes<Bytes>;
+    const bool few = active && v.away.weights.dense() && lanes * std::int64_t(end - begin) < width;
     plan = {r, i, own >= 0 && own < width ? own : -1, begin, end, few};
     return true;
+}
+
+// Rows are visited in random order: what the next ones need is asked for in time, the multipliers
+// of a row before it is known where they are.
+template <class T>
+WM_INLINE void fetch_multipliers(const Visit<T>& v, std::size_t r) {
+    __builtin_prefetch(&v.home.duals[r]);
+    __builtin_prefetch(&v.home.gains[r]);
+}
+
+template <class T>
+WM_INLINE void fetch_row(const Visit<T>& v, std::size_t r) {
+    const DualRow& dual = v.home.duals[r];
+    if (v.options.active_only && v.home.gains[r] < v.options.skip_below) return;
+    __builtin_prefetch(dual.classes.data());
+    __builtin_prefetch(dual.values.data());
+    const Rows<T>& rows = v.problem.rows;
+    if (!rows.index32) return;
+    const std::int64_t i = v.home.rows[r], begin = rows.row_start[i], end = rows.row_start[i + 1];
+    for (std::int64_t e = begin; e < end; e += 16) {
+        __builtin_prefetch(rows.index32 + e);
+        __builtin_prefetch(rows.values + e);
+    }
 }
 
 // Where the scores of a row are put that is visited for a few classes only: those with multipliers
@@ -91,10 +116,10 @@ WM_INLINE void list_few(const Visit<T>& v, const RowPlan& plan, std::vector<std:
     if (v.to_own_class() && v.same()) at.push_back(std::int32_t(plan.own));
 }
 
-template <class T>
+template <int Bytes, class T>
 WM_INLINE void measure(const Visit<T>& v, const RowPlan& plan, std::vector<std::int32_t>& at,
                        double* score) {
-    if (!plan.few) return v.away.weights.scores(v.problem, plan.i, score);
+    if (!plan.few) return v.away.weights.template scores<Bytes>(v.problem, plan.i, score);
     list_few(v, plan, at);
     v.away.weights.scores_of(v.problem, plan.i, at.data(), std::int64_t(at.size()), score);
 }

@@ -20,7 +20,7 @@ from ...core.rows import as_rows
 SPARSE_SHARE = 0.75
 # On the way to the solution the weights are too short more often than too long, and the objective
 # of slightly longer ones is known for little more.
-SCALES = (1.0, 1.003, 1.01, 1.03)
+SCALES = (1.0, 1.0015, 1.003, 1.006, 1.012, 1.03)
 # Bytes of a weight with its feature number in a sparse matrix.
 SPARSE_BYTES = 12
 # Bytes of a weight in a dense matrix.

@@ -51,12 +51,15 @@ NEAR = 1.3
 WORTHWHILE = 0.1
 # at most this often.
 MOST_AGAIN = 10
-# They are visited in rows that gained this share of the mean when they were last visited.
-SKIPPED_SHARE = 0.8
+# They are visited in rows that gained this share of the mean when they were last visited, for the
+# first time after an epoch this one.
+SKIPPED_SHARE, FIRST_SKIPPED_SHARE = 0.8, 0.5
 # Most new classes that a visit adds, so that weights stay sparse on the way to a sparse solution;
 FEWEST_NEW = 16
 # more are allowed if it takes them to hold, at their bounds, this multiple of a row's total.
 NEW_MASS = 2.0
+# Epochs after which the true gap is computed at the latest, for the record.
+FIRST_CHECK = 12
 # Parts of an epoch, after each of which the printed algorithm updates the mean of all classes.
 PRINTED_PARTS = 10
 
@@ -149,7 +152,7 @@ def ascend(
             **state.traffic,
         )
 
-    done, next_check, dual = 0, 3, certificate.dual
+    done, next_check, dual = 0, FIRST_CHECK, certificate.dual
     record()
     outcome = Outcome.CONVERGED if certificate.relative_gap <= budget.tol else None
     true_share = 1.0  # of an estimate, when it was last compared with a certificate
@@ -199,7 +202,8 @@ def _visit_again(
     gain, total = first_gain, 0.0
     allowed = min(MOST_AGAIN, budget.max_iter - done - 1)  # the last epoch is over all
     for again in range(1, allowed + 1):
-        least = SKIPPED_SHARE * gain / state.n_rows if again > 1 else 0.0
+        share = SKIPPED_SHARE if again > 1 else FIRST_SKIPPED_SHARE
+        least = share * gain / state.n_rows
         seed = budget.seed + done + again
         _, gain = epochs.epoch(state, Pass(seed, stopping, True, least))
         total += gain
