@@ -41,6 +41,15 @@ def test_counts_as_the_definition_does(gamma: float, form: Any, monkeypatch: Any
     assert lonely_share(engine, placed(values, given, engine), 3) == pytest.approx(wanted)
 
 
+def test_merged_copies_are_neighbours() -> None:
+    X, kernel = rows_of(90, 1e6)
+    weight = np.where(np.arange(90) < 30, 3.0, 1.0)
+    engine = LocalEngine(1)
+    merged = whole_set(Samples(X, kernel, np.ones(90), 7.0 * weight, Hinge()))
+    # As if the first thirty rows were there three times: 60 of 150 are alone.
+    assert lonely_share(engine, engine.scatter([merged]), 0) == pytest.approx(60 / 150)
+
+
 def test_a_constant_is_no_neighbour() -> None:
     X, kernel = rows_of(100, 1e6)
     engine = LocalEngine(1)

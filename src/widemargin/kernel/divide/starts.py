@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from ...core.arrays import Array
 from ...core.losses import LossTerms
@@ -78,7 +79,7 @@ def from_margins(problem: KernelProblem, carried: Array) -> Duals:
     """Map the averaged margins to duals by the loss itself, γᵢ = −ℓ′(mᵢ); one more product.
 
     What was carried, divided by the number merged, has the averaged margins of the local models.
-    Kept only if its dual is better than that of :func:`best_multiple`.
+    The start is the best point between :func:`best_multiple` and the best multiple of those duals.
     """
     terms = problem.terms
     carried = terms.nearest(carried)
@@ -89,8 +90,20 @@ def from_margins(problem: KernelProblem, carried: Array) -> Duals:
     if not np.any(start.net_dual):  # duals worse than zero have no margins worth using
         return start
     implied = terms.nearest(terms.implied_dual(averaged))
-    other = best_on_ray(terms, implied, problem.margins(implied))
-    return max(start, other, key=lambda each: _dual(terms, each))
+    return best_between(terms, start, best_on_ray(terms, implied, problem.margins(implied)))
+
+
+def best_between(terms: LossTerms, a: Duals, b: Duals) -> Duals:
+    """Take the point of a segment with the best dual, its ends among them."""
+    begin, end = a.margin, b.margin
+    assert begin is not None
+    assert end is not None
+
+    def at(t: float) -> Duals:
+        return Duals((1 - t) * a.net_dual + t * b.net_dual, (1 - t) * begin + t * end)
+
+    t = minimize_scalar(lambda t: -_dual(terms, at(t)), bounds=(0.0, 1.0), method="bounded").x
+    return max(a, at(float(t)), b, key=lambda each: _dual(terms, each))
 
 
 def best_on_ray(terms: LossTerms, net_dual: Array, margin: Array) -> Duals:
