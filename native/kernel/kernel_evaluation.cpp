@@ -68,9 +68,9 @@ WM_VERSIONS(add_rows_to, add_rows,
 template <class T>
 std::int64_t rows_per_task(const BlockTask<T>& task) {
     constexpr std::int64_t least = 256, most = 2048;
-    if (by_lists(task.streamed, task.packed, task.spec))
-        return std::clamp((task.packed.count / 8 + least - 1) / least * least, least, most);
-    return task.packed.features > (1 << 14) ? most : least;
+    if (task.packed.features > (1 << 14)) return most;
+    if (!by_lists(task.streamed, task.packed, task.spec)) return least;
+    return std::clamp((task.packed.count / 4 + least - 1) / least * least, least, most);
 }
 
 template <class T>
