@@ -1,6 +1,7 @@
 #include "kernel/kernel_evaluation.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -294,6 +295,49 @@ void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
 }
 
 template <class T>
+std::int64_t near_product(const Rows<T>& queries, const GroupedRows& to, const Rows<T>& basis,
+                          const GroupedRows& from, const NearGroups& near, const KernelSpec& spec,
+                          const T* coef, std::int64_t outputs, double* sums, int threads,
+                          Interrupt& interrupt) {
+    const auto total = std::int64_t(to.rows.size());
+    std::vector<double> constant(std::size_t(outputs), 0.0);
+    if (spec.constant != 0.0)
+        for (std::size_t i = 0; i < from.rows.size(); ++i)
+            for (std::int64_t o = 0; o < outputs; ++o)
+                constant[std::size_t(o)] += spec.constant * double(coef[i * outputs + o]);
+    std::atomic<std::int64_t> entries{0};
+    parallel_for(near.to().count(), threads, interrupt, [&](std::int64_t g) {
+        const std::int64_t begin = to.start[g], count = to.start[g + 1] - begin;
+        if (count == 0) return;
+        std::vector<std::int64_t> rows;
+        std::vector<T> weights;
+        for (std::int64_t h = 0; h < near.from().count(); ++h) {
+            const std::int64_t first = from.start[h], last = from.start[h + 1];
+            if (first == last || !near.near(g, h)) continue;
+            rows.insert(rows.end(), &from.rows[first], &from.rows[first] + (last - first));
+            weights.insert(weights.end(), coef + first * outputs, coef + last * outputs);
+        }
+        std::vector<double> found(std::size_t(outputs * count), 0.0);
+        BlockTask<T> task;
+        task.streamed = basis.picked(rows.data(), std::int64_t(rows.size()));
+        task.packed = queries.picked(&to.rows[begin], count);
+        task.spec = spec;
+        task.spec.constant = 0.0;
+        task.last = count;
+        task.coef = weights.data();
+        task.outputs = outputs;
+        task.sums = found.data();
+        task.interrupt = &interrupt;
+        if (!rows.empty()) run_block(task);
+        entries += count * std::int64_t(rows.size());
+        for (std::int64_t o = 0; o < outputs; ++o)
+            for (std::int64_t k = 0; k < count; ++k)
+                sums[o * total + begin + k] += found[o * count + k] + constant[o];
+    });
+    return entries;
+}
+
+template <class T>
 void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t count,
                      std::int64_t begin, std::int64_t end, double* sums) {
     add_rows_to<T>(rows, coef, count, begin, end, sums);
@@ -313,6 +357,9 @@ void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t coun
     template void routed_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
                                     const std::int64_t*, const std::int64_t*, const std::int64_t*, \
                                     std::int64_t, double*, int, Interrupt&);                       \
+    template std::int64_t near_product<T>(                                                         \
+        const Rows<T>&, const GroupedRows&, const Rows<T>&, const GroupedRows&, const NearGroups&, \
+        const KernelSpec&, const T*, std::int64_t, double*, int, Interrupt&);                      \
     template void add_scaled_rows<T>(const T* const*, const double*, std::int64_t, std::int64_t,   \
                                      std::int64_t, double*);
 WM_INSTANTIATE(float)
