@@ -2,6 +2,7 @@
 
 * :func:`topics`: texts of thousands of classes, like those of the LSHTC corpora.
 * :func:`words`: a large sparse set with labels of a linear rule.
+* :func:`indicators`: categories as columns of zeros and ones.
 * :func:`waves`: dense rows with labels of a smooth function.
 """
 
@@ -133,6 +134,24 @@ def words(
     label = np.where(score > np.median(score), 1, -1)
     label[random.random(rows) < FLIPPED] *= -1
     return X, label
+
+
+# -------------------------------------------------------------------------------- indicators
+
+
+def indicators(rows: int, columns: int, features: int) -> sp.csr_matrix:
+    """Return an indicator for each of ``columns`` categories a row has, float32.
+
+    The features are dealt out evenly to the columns; the i-th value of a column is about i times
+    rarer than the first.
+    """
+    random = np.random.default_rng(0)
+    first = np.arange(columns) * features // columns
+    levels = np.diff(first, append=features)
+    drawn = np.floor(levels ** random.random((rows, columns))).astype(np.int32) - 1
+    starts = np.arange(0, rows * columns + 1, columns)
+    ones = np.ones(rows * columns, dtype=np.float32)
+    return sp.csr_matrix((ones, (drawn + first).ravel(), starts), shape=(rows, features))
 
 
 # ------------------------------------------------------------------------------------- waves

@@ -11,7 +11,7 @@ from benchmarks.speed.exact.race import RACE
 
 
 def main() -> None:
-    kernel_product.main()
+    kernel_product.main([])
     print()
     if "WIDEMARGIN_DATA" in os.environ:
         race_main(RACE, str(exact.__doc__), sys.argv[1:])

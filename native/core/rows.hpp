@@ -24,8 +24,8 @@ struct Rows {
     // Squared norms (dot-product kernels) or 1-norms (laplacian) of the underlying rows.
     const T* norm = nullptr;
 
-    // CSR only: 1 for the features that many of the underlying rows store. Null unless a good part
-    // of the stored entries are of other, rare, features.
+    // CSR only: 1 for the features that many of the underlying rows store. Null unless it pays to
+    // treat the others apart.
     const std::uint8_t* common = nullptr;
 
     // Row k of the view is row pick[k] of the data; null means k itself.

@@ -17,8 +17,8 @@ const char* instruction_set();
 template <class T>
 void row_norms(const Rows<T>& rows, KernelKind kind, T* norms);
 
-// Marks the features that many rows store (`common` has one entry per feature). False if so few
-// entries of CSR rows, or none, are of other features that it is better to treat all alike.
+// Marks the features that many rows store (`common` has one entry per feature). False if lists of
+// rows with the other features would not pay: few entries are of such, or the lists are long.
 template <class T>
 bool mark_common_features(const Rows<T>& rows, std::uint8_t* common);
 

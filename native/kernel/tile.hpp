@@ -356,10 +356,10 @@ private:
 
     template <int R>
     WM_INLINE void interleave(std::int64_t i) const {
-        const T* row[R];
-        for (int r = 0; r < R; ++r) row[r] = task_.streamed.dense(i + r);
-        for (std::int64_t f = 0; f < task_.streamed.features; ++f)
-            for (int r = 0; r < R; ++r) group_[f * R + r] = row[r][f];
+        for (int r = 0; r < R; ++r) {
+            const T* row = task_.streamed.dense(i + r);
+            for (std::int64_t f = 0; f < task_.streamed.features; ++f) group_[f * R + r] = row[f];
+        }
     }
 
     template <int R, int P>

@@ -17,7 +17,7 @@ dtypes = pytest.mark.parametrize("dtype", DTYPES)
 
 
 @cache
-def text(rows: int, seed: int, features: int = 500, words: int = 15) -> sp.csr_matrix:
+def text(rows: int, seed: int, features: int = 800, words: int = 12) -> sp.csr_matrix:
     """Rows of random words, feature f about 1 / f times as often as the first: a few are common."""
     rng = np.random.default_rng(seed)
     columns = np.floor(features ** rng.random((rows, words))).astype(np.int64) - 1
@@ -33,11 +33,12 @@ def text(rows: int, seed: int, features: int = 500, words: int = 15) -> sp.csr_m
 
 def test_text_has_rare_and_common_features() -> None:
     """What the other tests here are about."""
-    X = text(400, 0)
-    share = X.getnnz(axis=0) / 400
-    rare = X.getnnz(axis=0)[share < 0.1].sum() / X.nnz
-    assert 0.3 < rare < 0.9
-    assert (share >= 0.1).sum() > 3
+    for rows in (131, 700):
+        stored = text(rows, 0).getnnz(axis=0)
+        rare = stored[stored < 0.1 * rows]
+        assert 0.4 < rare.sum() / stored.sum() < 0.8
+        assert (rare * (rare - 1)).sum() < 0.03 * rare.sum() * (rows - 1)
+        assert (stored >= 0.1 * rows).sum() > 10
 
 
 @names
@@ -88,8 +89,8 @@ def test_several_blocks_to_a_task(dtype: str) -> None:
     kernel = Kernel("linear")
     for rows, features, words in ((20_000, 3000, 25), (3_000, 20_000, 400)):
         Z = text(rows, 1, features, words).astype(dtype)
-        X = text(30, 0, features, words).astype(dtype)
-        coef = np.random.default_rng(0).normal(size=(1, 30))
+        X = text(120, 0, features, words).astype(dtype)
+        coef = np.random.default_rng(0).normal(size=(1, 120))
         expected = (Z.astype(float) @ (X.astype(float).T @ coef.T)).T
         found = [kernel.product(as_rows(Z), as_rows(X), coef, threads=n) for n in (1, 2)]
         np.testing.assert_array_equal(found[0], found[1])

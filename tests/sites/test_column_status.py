@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from widemargin.cli.status_table import site_view
 from widemargin.gossip import graph_of
 from widemargin.sites.fleet import LocalFleet
 from widemargin.sites.status import metrics_text
-from widemargin.sites.training.column_status import choice_figures, class_figures
+from widemargin.sites.training.column_status import choice_figures, class_figures, gap_figures
 
 FIGURES: dict[str, Any] = {
     "classes": [
@@ -72,6 +73,18 @@ def test_figures_follow_the_choice(tmp_path: Path) -> None:
     assert [each["label"] for each in classes] == [0, 1, 2]
     assert sum(each["n_rows"] for each in classes) == member.local.n_rows
     json.dumps([before, after, classes], allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "gap", "content"),
+    [(5e-4, 5e-4, True), (-1e-5, 0.0, True), (-0.3, None, False), (float("nan"), None, True)],
+)
+def test_a_negative_gap_is_none_and_nobody_is_content(
+    estimate: float, gap: float | None, content: bool
+) -> None:
+    """As after the death of a site: the sums of the others lack its share."""
+    site: Any = SimpleNamespace(estimate=estimate, content=True)
+    assert gap_figures(site, tol=1e-3) == {"estimated_gap": gap, "content": content}
 
 
 def test_two_classes_and_one_value_say_nothing_more(tmp_path: Path) -> None:

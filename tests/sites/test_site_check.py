@@ -60,7 +60,10 @@ def test_problems_end_with_code_1(tables: list[Path], tmp_path: Path) -> None:
     assert "missing: 'hue'" in text
     assert "cannot take part" in text
     few = report(tables[1], "--study", schema, "--min-rows", 100, code=1)
-    assert few["problems"] == ["a site needs at least 100 rows to take part; this one has 59."]
+    assert few["problems"] == [
+        "a site needs at least 100 rows to take part, by --min-rows of `widemargin study create`; "
+        "this one has 59."
+    ]
     run(tmp_path / "no.csv", "--study", schema, code=1)
     run(tables[1], "--study", tmp_path / "no.json", code=1)
     run(tables[1], "--study", schema, "--folder", tmp_path, code=2)

@@ -318,6 +318,22 @@ def test_rows_are_checked_before_anyone_is_told(run, tmp_path):
     assert code == 1
     assert "rows.csv" in err  # the desk, which does not run, was not asked
     assert "desk" not in err
+    assert not (tmp_path / "x").exists()
+    (tmp_path / "x").mkdir(mode=0o700)
+    key = make_keys(tmp_path / "x")
+    assert run("site", "join", "risk.study", "--name", "x", "--data", "rows.csv")[0] == 1
+    assert (tmp_path / "x" / "public.key").read_text().strip() == key  # it was there before
+
+
+def test_a_site_with_few_rows_hears_of_the_option(run, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,label\n" + "1,2,yes\n0,1,no\n" * 5)
+    run("study", "create", "risk", "--data", "rows.csv", "--label", "label", "--sites", "1")
+    code, _, err = run("site", "join", "risk.study", "--name", "x", "--data", "rows.csv")
+    assert code == 1
+    assert "--min-rows" in " ".join(err.split())
+    code, out, err = run("site", "check", "rows.csv", "--study", "risk.study")
+    assert code == 1
+    assert "--min-rows" in " ".join((out + err).split())
 
 
 def test_a_member_that_was_admitted_joins_without_desk_and_invitation(run, tmp_path):

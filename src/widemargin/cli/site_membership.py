@@ -17,7 +17,14 @@ def join(
     study: Annotated[Path, typer.Argument(help="The file NAME.study.", show_default=False)],
     name: Annotated[str, typer.Option("--name", help="Name of this site.")],
     data: Annotated[Path, typer.Option("--data", help="Rows of this site; never sent.")],
-    label: options.Label = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            help="Label column of the rows, by name or by position from 0, where it is called "
+            "otherwise than in the study. Left out: as in the study.",
+        ),
+    ] = None,
     format: options.FileFormat = None,
     listen: Annotated[
         str | None,

@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ["ControlError", "ControlServer", "ask", "check_not_running", "socket_path"]
 
 # Longest question in bytes.
+LOCK_NAME = "site.lock"
 _LONGEST_QUESTION = 65536
 _MOST_CLIENTS = 16
 _IDLE_SECONDS = 30.0
@@ -189,7 +190,7 @@ def _locked(folder: Path) -> int:
 
     Two processes with one state would contradict each other under one name.
     """
-    lock = os.open(folder / "site.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -18,7 +18,13 @@ import numpy as np
 from .control import ControlError, ask
 from .network.transport import Transport
 from .network.wire import Frame
-from .training.column_status import choice_figures, class_figures, finite, relative_distance
+from .training.column_status import (
+    choice_figures,
+    class_figures,
+    finite,
+    gap_figures,
+    relative_distance,
+)
 from .training.columns import AnySite, models_of
 from .training.links import Link
 from .training.local_site import LocalSite
@@ -150,7 +156,7 @@ def status_of(part: Participant, transport: Transport) -> dict[str, Any]:
     config = part.config
     # A site without a connection knows its own rows only.
     alone = config.n_sites > 1 and all(not link.their_epoch for link in part.links.by_key.values())
-    figures = _figures(part.site, config.n_sites)
+    figures = _figures(part.site, config.n_sites, config.tol)
     return {
         "name": config.name,
         "public_key": part.public_key,
@@ -188,15 +194,14 @@ def _privacy(part: Participant) -> dict[str, Any]:
     }
 
 
-def _figures(site: AnySite, n_sites: int) -> dict[str, Any]:
+def _figures(site: AnySite, n_sites: int, tol: float) -> dict[str, Any]:
     sums = site.sums()
     assert sums is not None
     held = sums[0]
     objective = n_sites * held[0] / held[-1] if held[-1] > 0 else math.nan
     return {
         "steps": int(site.steps),
-        "estimated_gap": finite(site.estimate),
-        "content": bool(site.content),
+        **gap_figures(site, tol),
         "counter": int(site.counter),
         "distance": relative_distance(site),
         "objective_estimate": finite(objective),

@@ -68,7 +68,8 @@ def table_report(
     }
     if table.n_rows < min_rows:
         report["problems"].append(
-            f"a site needs at least {min_rows:,} rows to take part; this one has {table.n_rows:,}."
+            f"a site needs at least {min_rows:,} rows to take part, by --min-rows of `widemargin "
+            f"study create`; this one has {table.n_rows:,}."
         )
     absent = [name for name, count in table.class_counts.items() if not count]
     if absent:

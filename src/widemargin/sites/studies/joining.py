@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ...data import DataFileError
 from ...persistence.atomic_write import write_atomically
 from ..config import SiteConfig, member_config, read_config
-from ..control import ControlError, ask, check_not_running
+from ..control import LOCK_NAME, ControlError, ask, check_not_running
 from ..network.keys import make_keys, read_public_key, read_secret_key
 from ..network.relay import TOKEN_FILE
 from ..settings import ConfigError
@@ -83,15 +84,18 @@ def join_study(
     Raises
     ------
     ConfigError, DataFileError
-        If a setting is wrong, or the rows do not fit the schema. Nobody is told of the site then.
+        If a setting is wrong, or the rows do not fit the schema. Nobody is told of the site then,
+        and keys and folder are removed if they are new.
     EnrolmentError
         If the desk cannot be reached, or refuses.
     """
     study = read_study(path)
+    new_folder = not folder.exists()
     make_folder(folder)
     check_not_running(folder)
     study = _newer_copy(folder, study)
-    if not (folder / "secret.key").exists():
+    new_keys = not (folder / "secret.key").exists()
+    if new_keys:
         make_keys(folder)
     key, secret = read_public_key(folder), read_secret_key(folder)
     known = study.member(key)
@@ -104,8 +108,13 @@ def join_study(
         member = known  # admitted as a site that dials the others, wherever it may listen
     values = {"name": name, "listen": listen, **local}
     others = [each for each in study.members if each.public_key != key]
-    config = member_config(folder, study.with_members([*others, member]), **values)
-    read_codes(config)  # before anyone is told
+    try:
+        config = member_config(folder, study.with_members([*others, member]), **values)
+        read_codes(config)  # before anyone is told
+    except (ConfigError, DataFileError):
+        if new_keys:  # nobody knows them: leave nothing behind
+            _remove_keys(folder, new_folder)
+        raise
     if known is None or known != member:
         study, token = _enrolled(study, member, secret, invitation)
         write_atomically(folder / TOKEN_FILE, token.encode() + b"\n", mode=0o600)
@@ -124,7 +133,8 @@ def _enrolled(
             "an invitation is needed to join. Put the file beside the study, or name it with "
             "--invitation. Or have the owner of the study run `widemargin study admit` with the "
             f"public key {member.public_key!r}, and with --address if others are to dial this "
-            "site; then join with the study that the owner sends back."
+            "site; then join with the study that the owner sends back. The keys stay in the folder "
+            "of the site for that."
         )
     text = private_text(invitation, "the invitation, which the owner of the study gives you.")
     # A desk that is started at the same time may need a while.
@@ -165,6 +175,15 @@ def _newer_copy(folder: Path, study: Study) -> Study:
             f"{folder} is the folder of another site. Name another one with --folder."
         ) from None
     return there if there.version > study.version else study
+
+
+def _remove_keys(folder: Path, with_folder: bool) -> None:
+    for name in ("secret.key", "public.key"):
+        (folder / name).unlink(missing_ok=True)
+    if with_folder:
+        (folder / LOCK_NAME).unlink(missing_ok=True)
+        with suppress(OSError):  # something else was put there meanwhile
+            folder.rmdir()
 
 
 def _listens_already(folder: Path) -> str | None:

@@ -11,12 +11,24 @@ from .choice import Choice
 from .columns import AnySite, columns_of
 from .local_site import LocalSite
 
-__all__ = ["choice_figures", "class_figures", "finite", "relative_distance"]
+__all__ = ["choice_figures", "class_figures", "finite", "gap_figures", "relative_distance"]
 
 
 def finite(value: float) -> float | None:
     """Return a number, or None if JSON cannot represent it."""
     return float(value) if math.isfinite(value) else None
+
+
+def gap_figures(site: AnySite, tol: float) -> dict[str, Any]:
+    """Return the estimated gap, and whether the site is within its tolerance.
+
+    No gap is negative. An estimate well below zero comes from sums that lack a site, one that died
+    with its share of them: neither is known then.
+    """
+    estimate = float(site.estimate)
+    if estimate < -tol:
+        return {"estimated_gap": None, "content": False}
+    return {"estimated_gap": finite(max(estimate, 0.0)), "content": bool(site.content)}
 
 
 def relative_distance(site: AnySite) -> float | None:
@@ -42,8 +54,7 @@ def class_figures(local: LocalSite, site: AnySite) -> dict[str, Any]:
             {
                 "label": label,
                 "n_rows": int(count),
-                "estimated_gap": finite(part.estimate),
-                "content": bool(part.content),
+                **gap_figures(part, local.config.tol),
                 "distance": relative_distance(part),
             }
             for label, count, part in zip(local.config.classes, counts, parts, strict=True)

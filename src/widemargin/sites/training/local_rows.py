@@ -94,12 +94,16 @@ def _listed(classes: tuple[Any, ...]) -> str:
 
 def _check_least_rows(config: SiteConfig, n_rows: int) -> None:
     if n_rows < config.min_rows:
+        setting, lower = "`network.min_rows`", "lower `network.min_rows` at all sites"
+        if config.study is not None:
+            setting = "the study's `min_rows`"
+            lower = "have its owner create the study with a smaller --min-rows"
         raise DataFileError(
             config.data,
-            f"it has {n_rows:,} rows, fewer than `network.min_rows`, {config.min_rows:,}. What a "
-            "site with few rows sends gives them away to its neighbours. Let it join with more "
-            "rows, or together with another site; or lower `network.min_rows` at all sites, if "
-            "their operators may see each other's rows.",
+            f"it has {n_rows:,} rows, fewer than {setting}, {config.min_rows:,}. What a site with "
+            "few rows sends gives them away to its neighbours. Let it join with more rows, or "
+            f"together with another site; or {lower}, if their operators may see each other's "
+            "rows.",
         )
 
 
