@@ -57,7 +57,7 @@ print(model.support_vectors_.nbytes)
 
 @pytest.mark.parametrize("kind", ["routed", "mean"])
 def test_rows_are_not_copied(tmp_path: Path, kind: str) -> None:
-    """One copy of the rows would be 56 MB; kernel values of the sample and of parts are up to 40."""
+    """One copy of the rows would be 56 MB; kernel values take up to 40."""
     random = np.random.default_rng(0)
     X = random.normal(size=(ROWS, FEATURES)).astype(np.float32)
     X[:, 0] *= 20.0  # few support vectors, as these are copied
