@@ -223,8 +223,9 @@ def test_gradient_on_all_rows_vanishes_though_the_hessian_is_of_some(
     assert values[1] == pytest.approx(values[0], rel=1e-3)
 
 
-def test_some_rows_stand_for_all() -> None:
+def test_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row twice is the same problem as every row once."""
+    monkeypatch.setattr(basis_refit, "HESSIAN_ROWS", 100)  # all rows
     model = model_of(fit_intercept=False)
     once = model.compress(30, X, y)
     twice = model.compress(30, np.repeat(X, 2, axis=0), np.repeat(y, 2))
@@ -270,3 +271,13 @@ def test_points_that_memory_has_no_room_for() -> None:
     with pytest.raises(ValueError, match=r"100 points need .* enough for 64. Raise it"):
         model.compress(100)
     assert len(model.compress(60).support_) == 60
+
+
+def test_rows_in_single_precision_with_a_wide_kernel() -> None:
+    """Kernel values are nearly the same then, and rounding must not make Hessians indefinite."""
+    single = X.astype(np.float32)
+    for kind in (ODMClassifier, SVMClassifier):
+        model = kind(gamma=0.1, C=10.0, strategy=Clustered(1, 4, 1)).fit(single, y)
+        small = model.compress(40, single, y)
+        assert small.compression_["converged"]
+        assert small.score(X_new, y_new) > 0.85
