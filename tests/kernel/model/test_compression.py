@@ -1,5 +1,6 @@
 """The same decision on fewer points."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import NotFittedError
 
 from tolerances import LAST_DIGITS
-from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
+from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier, load_model
 from widemargin.core.rows import as_rows
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.model import basis_refit
@@ -281,3 +282,11 @@ def test_rows_in_single_precision_with_a_wide_kernel() -> None:
         small = model.compress(40, single, y)
         assert small.compression_["converged"]
         assert small.score(X_new, y_new) > 0.85
+
+
+def test_model_of_rows_is_saved(tmp_path: Path) -> None:
+    small = model_of(strategy=Clustered(1, 4, 1)).compress(30, X, y)
+    small.save(tmp_path / "small.wm")
+    loaded = load_model(tmp_path / "small.wm")
+    assert loaded.compression_ == small.compression_
+    np.testing.assert_array_equal(loaded.predict(X_new), small.predict(X_new))
