@@ -198,6 +198,12 @@ class LossConstants:
             float(terms.bound[0]),
         )
 
+    def primal(self, margin: float) -> float:
+        """Loss of a row of weight 1 at a margin."""
+        each = (np.array([value]) for value in (self.below, self.above, self.bound))
+        terms = LossTerms(self.lower_margin, self.upper_margin, *each)
+        return float(terms.primal(np.array([margin]))[0])
+
     def times(self, factor: float) -> LossConstants:
         """Return the constants of rows that each stand for ``factor`` rows."""
         return replace(
