@@ -21,7 +21,7 @@ from ..kernel.defaults import resolve_scheme
 from ..kernel.divide.strategies import STRATEGIES, Strategy
 from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.basis_refit import RowsToFit
-from ..kernel.model.compression import compressed
+from ..kernel.model.compressed_model import compressed
 from ..kernel.model.prediction import by_class, decisions, labels
 from ..kernel.solvers.binary import SOLVERS
 from .parameters import FitParameters, WeightedLoss

@@ -1,5 +1,6 @@
 """The same decision on fewer points."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import NotFittedError
 
 from tolerances import LAST_DIGITS
-from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
+from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier, load_model
 from widemargin.core.rows import as_rows
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.model import basis_refit
@@ -223,8 +224,9 @@ def test_gradient_on_all_rows_vanishes_though_the_hessian_is_of_some(
     assert values[1] == pytest.approx(values[0], rel=1e-3)
 
 
-def test_some_rows_stand_for_all() -> None:
+def test_some_rows_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row twice is the same problem as every row once."""
+    monkeypatch.setattr(basis_refit, "HESSIAN_ROWS", 100)  # all rows
     model = model_of(fit_intercept=False)
     once = model.compress(30, X, y)
     twice = model.compress(30, np.repeat(X, 2, axis=0), np.repeat(y, 2))
@@ -270,3 +272,21 @@ def test_points_that_memory_has_no_room_for() -> None:
     with pytest.raises(ValueError, match=r"100 points need .* enough for 64. Raise it"):
         model.compress(100)
     assert len(model.compress(60).support_) == 60
+
+
+def test_rows_in_single_precision_with_a_wide_kernel() -> None:
+    """Kernel values are nearly the same then, and rounding must not make Hessians indefinite."""
+    single = X.astype(np.float32)
+    for kind in (ODMClassifier, SVMClassifier):
+        model = kind(gamma=0.1, C=10.0, strategy=Clustered(1, 4, 1)).fit(single, y)
+        small = model.compress(40, single, y)
+        assert small.compression_["converged"]
+        assert small.score(X_new, y_new) > 0.85
+
+
+def test_model_of_rows_is_saved(tmp_path: Path) -> None:
+    small = model_of(strategy=Clustered(1, 4, 1)).compress(30, X, y)
+    small.save(tmp_path / "small.wm")
+    loaded = load_model(tmp_path / "small.wm")
+    assert loaded.compression_ == small.compression_
+    np.testing.assert_array_equal(loaded.predict(X_new), small.predict(X_new))

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_moons
 
 from parts_to_merge import two_clouds
 from reference import kernels as naive
+from widemargin import Clustered, SVMClassifier
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.model import level_model
 from widemargin.kernel.model.level_model import LevelModel
 from widemargin.kernel.partition.nearest_group import nearest_landmark
 
@@ -102,3 +105,16 @@ def test_part_that_has_no_basis_rows_decides_nothing() -> None:
     assert np.any(nearest == 2)
     np.testing.assert_array_equal(decision[nearest == 2], 0.0)
     np.testing.assert_array_equal(decision[nearest != 2], model.decide(Z)[nearest != 2])
+
+
+def test_clusters_that_are_asked_are_brought_together_a_few_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = make_moons(400, noise=0.25, random_state=0)
+    model = SVMClassifier(gamma=4.0, strategy=Clustered(2, 4, 2), random_state=0).fit(X, y)
+    expected = model.decision_function(X)
+    one_by_one = np.concatenate([model.decision_function(row[None]) for row in X[:20]])
+    np.testing.assert_array_equal(one_by_one, expected[:20])
+    monkeypatch.setattr(level_model, "VECTORS_AT_ONCE", 20)
+    assert len(model.support_) > 100  # several batches
+    np.testing.assert_array_equal(model.decision_function(X), expected)

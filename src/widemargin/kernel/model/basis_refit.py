@@ -33,7 +33,7 @@ from ..kernels import FLOAT32_ROUNDING, Kernel, rounding_of_distances
 from ..problems import BinaryTasks
 from .normal_equations import add_squares, mirror
 
-HESSIAN_ROWS = 50
+HESSIAN_ROWS = 20
 # With the first alone, a hinge's objective ended up to 2 % higher where points were many.
 HINGE_WIDTHS = (0.5, 0.1)
 MOST_STEPS = 20
@@ -97,6 +97,8 @@ def refit(
     single = single and rounding_of_distances(kernel, basis) <= FLOAT32_ROUNDING
     dtype = np.dtype(np.float32 if single else np.float64)
     out, n_iter, converged = coef.copy(), 0, True
+    precise = as_rows(basis, np.float64)  # rounding must not make the matrix indefinite
+    corner = kernel.block(precise, precise, threads=threads)
     with single_threaded_blas():
         for k in range(len(coef)):
             task = rows.tasks[k]
@@ -104,6 +106,7 @@ def refit(
             problem = _BasisProblem(
                 kernel,
                 as_rows(basis, dtype),
+                corner,
                 rows.X,
                 task.rows,
                 task.label,
@@ -134,6 +137,7 @@ class _BasisProblem:
         self,
         kernel: Kernel,
         basis: Rows,
+        corner: Array,
         X: Any,
         chosen: NDArray[np.int64] | None,
         label: Array,
@@ -143,7 +147,7 @@ class _BasisProblem:
     ) -> None:
         self.kernel, self.basis, self.X, self.chosen = kernel, basis, X, chosen
         self.label, self.terms, self.dtype, self.threads = label, terms, dtype, threads
-        self.corner = kernel.block(basis, basis, threads=threads).astype(np.float64)
+        self.corner = corner
 
     def solve(
         self, coef: Array, intercept: float, random: np.random.Generator
@@ -218,17 +222,16 @@ class _BasisProblem:
             curved = np.sort(random.choice(curved, most, replace=False))
         share = total / max(1, curved.size)
         normal = self.corner.copy()
-        step = max(1, BLOCK_BYTES // (self.dtype.itemsize * self.basis.count))
+        step = max(1, BLOCK_BYTES // (8 * self.basis.count))
         for first in range(0, curved.size, step):
             rows = curved[first : first + step]
             given = rows if self.chosen is None else self.chosen[rows]
             block = as_rows(self.X[given], self.dtype)
-            values = self.kernel.block(block, self.basis, threads=self.threads)
+            values = self.kernel.block(block, self.basis, threads=self.threads).astype(np.float64)
             add_squares(normal, values, share * curvature[rows].astype(np.float64), self.threads)
         mirror(normal)
-        # Squares are summed in the precision of the values.
-        rounding = float(np.finfo(self.dtype).eps) * float(normal.diagonal().max())
-        return damped_cholesky(normal, np.full(len(normal), rounding))
+        ridge = 1e-12 * float(normal.diagonal().max())
+        return damped_cholesky(normal, np.full(len(normal), ridge))
 
 
 def _pieces(n_rows: int) -> Iterator[slice]:

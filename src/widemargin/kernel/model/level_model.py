@@ -76,15 +76,19 @@ class LevelModel:
         assert self.part is not None
         assert self.router is not None
         n_groups = self.router.n_groups
-        order = np.argsort(self.part, kind="stable")
-        basis_start = np.searchsorted(self.part[order], np.arange(n_groups + 1))
         query_rows = np.argsort(group, kind="stable")
         query_start = np.searchsorted(group[query_rows], np.arange(n_groups + 1))
+        # Vectors of groups that are asked alone are sorted: there may be millions of others. Parts
+        # beyond the router's are never asked.
+        wanted = np.zeros(self.n_parts, dtype=np.bool_)
+        wanted[:n_groups] = np.diff(query_start) > 0
+        order = np.flatnonzero(wanted[self.part])
+        order = order[np.argsort(self.part[order], kind="stable")]
+        basis_start = np.searchsorted(self.part[order], np.arange(n_groups + 1))
         X, basis = _same_columns(X, self.basis)
         dtype = np.result_type(X.dtype, basis.dtype)
         queries, out = as_rows(X, dtype), np.zeros(X.shape[0])
-        # Vectors of groups that are asked, some groups at a time: there may be millions of others.
-        asked = np.flatnonzero((np.diff(query_start) > 0) & (np.diff(basis_start) > 0))
+        asked = np.flatnonzero(np.diff(basis_start))
         for groups in _batches(asked, np.diff(basis_start)[asked]):
             own = np.concatenate([order[basis_start[g] : basis_start[g + 1]] for g in groups])
             rows = np.concatenate([query_rows[query_start[g] : query_start[g + 1]] for g in groups])

@@ -21,6 +21,8 @@ from ..kernels import Kernel
 from ..samples import Source
 
 Numbers = NDArray[np.int64]
+# Rows of kernel values that are looked up at a time, and bytes of rows that are copied at a time.
+KERNEL_ROWS, TAKEN_BYTES = 1 << 12, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,16 @@ class NearestGroup:
 
     def assign_samples(self, samples: Source, rows: Numbers, threads: int = 1) -> Numbers:
         """Return the group of some rows of a training set."""
-        if not samples.pairwise:
-            return self.assign(samples.take(rows).X, threads)
-        step = 4096  # blocks: no second kernel matrix
-        blocks = (rows[i : i + step] for i in range(0, rows.size, step))
-        best = [self.assign_values(samples.values(block, self.basis_rows)) for block in blocks]
-        return np.concatenate(best) if best else np.zeros(0, dtype=np.int64)
+        # Blocks: no second kernel matrix, no second copy of most rows.
+        step = KERNEL_ROWS if samples.pairwise else max(1, TAKEN_BYTES // samples.row_bytes)
+        best = [np.zeros(0, dtype=np.int64)]
+        for first in range(0, rows.size, step):
+            block = rows[first : first + step]
+            if samples.pairwise:
+                best.append(self.assign_values(samples.values(block, self.basis_rows)))
+            else:
+                best.append(self.assign(samples.take(block).X, threads))
+        return np.concatenate(best)
 
     def assign_values(self, values: NDArray[Any]) -> Numbers:
         """Return the group of each row, given its kernel values with the basis rows."""

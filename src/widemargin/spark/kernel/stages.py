@@ -12,7 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.budget import seed_of
 from ...core.fit import train
-from ...kernel.model.compression import compressed
+from ...kernel.model.compressed_model import compressed
 from ...kernel.model.prediction import by_class, decisions
 from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
