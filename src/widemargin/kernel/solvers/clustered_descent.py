@@ -29,6 +29,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
@@ -54,8 +55,10 @@ MOST_CLUSTERS = 512
 # Factor of the rows in a cluster from round to round, and where it ends: there are at least
 GROWTH = 4
 LARGEST_CLUSTER = 32_768
-# this many clusters.
+# this many clusters, and copies of their rows take at most
 FEWEST_CLUSTERS = 3
+# this share of the memory of a task.
+SHARE_OF_MEMORY = 0.25
 # Rounds of the largest clusters go on while each leaves at most this share of the gap,
 PAYS = 0.7
 # this many times at most.
@@ -108,7 +111,8 @@ def _rounds(
         margin = products.all_rows(support, net_dual[support])
     spent.entries += products.entries
     gap = certify(problem.terms, net_dual, margin).relative_gap
-    sizes = _sizes(problem.n_rows, started=bool(np.any(net_dual)))
+    most = _most_rows(problem, budget.memory // engine.share(problem.n_rows).sharers)
+    sizes = _sizes(most, started=bool(np.any(net_dual)))
     for number, rows_each in enumerate(sizes + sizes[-1:] * ROUNDS_OF_LARGEST):
         left = budget.max_iter - spent.iterations
         if gap <= block_descent.SAFETY * budget.tol or budget.out_of_time or left <= 0:
@@ -137,10 +141,20 @@ def _rounds(
     return Duals(net_dual, margin), spent
 
 
-def _sizes(n_rows: int, started: bool) -> list[int]:
-    """Return the mean number of rows of the clusters, up to the largest: those of any start."""
+def _most_rows(problem: KernelProblem, memory: int) -> int:
+    """Return the mean number of rows that clusters may have: their rows are copied."""
+    if problem.kernel.name == "precomputed":  # a copy is the square of the rows
+        return CLUSTER_ROWS
+    X = problem.X
+    stored = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+    fitting = SHARE_OF_MEMORY * memory * problem.n_rows / max(1, stored)
+    return int(min(LARGEST_CLUSTER, problem.n_rows // FEWEST_CLUSTERS, fitting))
+
+
+def _sizes(most: int, started: bool) -> list[int]:
+    """Return the mean numbers of rows of clusters, up to the largest; that alone for a start."""
     sizes = [CLUSTER_ROWS]
-    while sizes[-1] * GROWTH <= min(LARGEST_CLUSTER, n_rows // FEWEST_CLUSTERS):
+    while sizes[-1] * GROWTH <= most:
         sizes.append(sizes[-1] * GROWTH)
     return sizes[-1:] if started else sizes
 
