@@ -19,6 +19,7 @@
 #include "bindings/multiclass.hpp"
 #include "bindings/near.hpp"
 #include "bindings/python_arrays.hpp"
+#include "bindings/row_scan.hpp"
 #include "bindings/site.hpp"
 #include "bindings/small_problems.hpp"
 #include "kernel/block_descent.hpp"
@@ -64,11 +65,12 @@ auto py_kernel_block(const RowSet<T>& a, const RowSet<T>& b, const KernelSpec& s
 
 template <class T>
 auto py_kernel_product(const RowSet<T>& queries, const RowSet<T>& basis, const KernelSpec& spec,
-                       Matrix<const double> coef, RowNumbers basis_rows, int threads) {
+                       Matrix<const double> coef, RowNumbers basis_rows, int threads,
+                       RowNumbers query_rows) {
     require(spec.kind != KernelKind::precomputed, "a precomputed kernel needs no product.");
     require(queries.features() == basis.features(), "both sets of rows need the same features.");
     const Rows<T> from = picked(basis, spec.kind, basis_rows, basis.count());
-    const Rows<T> to = queries.view(spec.kind);
+    const Rows<T> to = picked(queries, spec.kind, query_rows, queries.count());
     require(std::int64_t(coef.shape(0)) == from.count, "one row of `coef` per basis row.");
     const std::int64_t outputs = std::int64_t(coef.shape(1));
     std::unique_ptr<double[]> sums(new double[std::size_t(outputs * to.count)]());
@@ -161,7 +163,7 @@ void bind_precision(nb::module_& m, const char* name) {
     m.def("kernel_block", &py_kernel_block<T>, "a"_a, "b"_a, "spec"_a,
           "a_rows"_a.none() = nb::none(), "b_rows"_a.none() = nb::none(), "threads"_a = 1);
     m.def("kernel_product", &py_kernel_product<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
-          "basis_rows"_a.none() = nb::none(), "threads"_a = 1);
+          "basis_rows"_a.none() = nb::none(), "threads"_a = 1, "query_rows"_a.none() = nb::none());
     m.def("nearest_group", &py_nearest_group<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
           "group_start"_a, "offset"_a, "threads"_a = 1, "query_rows"_a.none() = nb::none());
     m.def("routed_product", &py_routed_product<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
@@ -171,6 +173,8 @@ void bind_precision(nb::module_& m, const char* name) {
           "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "net_dual"_a.noconvert(),
           "margin"_a.noconvert(), "options"_a, "report"_a, "near"_a.none() = nb::none());
     bind_near_products<T>(m);
+    m.def("fill_block", &py_fill_block<T>, "rows"_a, "spec"_a, "block_rows"_a, "slots"_a,
+          "kernel"_a.noconvert(), "threads"_a = 1);
     m.def("solve_block", &py_solve_block<T>, "kernel"_a.noconvert(), "label"_a, "diagonal"_a,
           "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
           "net_dual"_a.noconvert(), "margin"_a.noconvert(), nb::kw_only(), "gap"_a, "sets"_a,
@@ -206,6 +210,8 @@ NB_MODULE(_native, m) {
     bind_near_groups(m);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
+    bind_row_scan<float>(m);
+    bind_row_scan<double>(m);
     m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert(), "diagonal"_a,
           "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
           "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(), "relative_gap"_a,

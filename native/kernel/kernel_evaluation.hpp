@@ -17,6 +17,11 @@ const char* instruction_set();
 template <class T>
 void row_norms(const Rows<T>& rows, KernelKind kind, T* norms);
 
+// Marks the features that many rows store (`common` has one entry per feature). False if so few
+// entries of CSR rows, or none, are of other features that it is better to treat all alike.
+template <class T>
+bool mark_common_features(const Rows<T>& rows, std::uint8_t* common);
+
 // out[k] = k(row k, row k).
 template <class T>
 void kernel_diagonal(const Rows<T>& rows, const KernelSpec& spec, double* out);

@@ -43,16 +43,18 @@ class Certificate:
 def certify(terms: LossTerms, net_dual: Array, margin: Array, error: float = 0.0) -> Certificate:
     """Evaluate both objectives, given ``margin`` = Q ``net_dual``.
 
-    Where margins may be off by ``error`` each, the primal is the largest that it may be, and the
-    dual the smallest; losses are convex, so that one end of a margin's range has the largest.
+    If margins may be off by ``error`` each, the dual is lowered so that P − D is at least the gap
+    of any margins so near: each row's share of the gap is convex in its margin, and taken where it
+    is largest.
     """
     half = 0.5 * float(net_dual @ margin)
-    losses, off = terms.primal(margin), 0.0
+    losses = terms.primal(margin)
+    primal = half + float(np.sum(losses))
+    dual = -half - float(np.sum(terms.phi(net_dual)))
     if error > 0:
-        losses = np.maximum(terms.primal(margin - error), terms.primal(margin + error))
-        off = 0.5 * error * float(np.abs(net_dual).sum())
-    primal = half + off + float(np.sum(losses))
-    dual = -half - off - float(np.sum(terms.phi(net_dual)))
+        step = net_dual * error
+        rise = [terms.primal(margin + error) + step, terms.primal(margin - error) - step]
+        dual -= float(np.sum(np.maximum(*rise) - losses))
     return Certificate(primal, dual)
 
 

@@ -88,8 +88,12 @@ class KernelProblem:
         """Diagonal of Q."""
         return self.kernel.diagonal(self.rows) + self.shift
 
-    def margins(self, net_dual: Array) -> Array:
-        """Compute Q ``net_dual`` in float64, from the rows whose dual is not zero."""
+    def margins(self, net_dual: Array, *, single: bool = False) -> Array:
+        """Compute Q ``net_dual`` from the rows whose dual is not zero.
+
+        Kernel values and sums are float64; with ``single``, kernel values have the precision of
+        the rows.
+        """
         support = np.flatnonzero(net_dual)
         coef = (net_dual * self.label)[support]
         if self.kernel.name == "precomputed":
@@ -104,7 +108,8 @@ class KernelProblem:
             ]
             decision = np.concatenate(parts) + self.kernel.constant * coef.sum()
         else:
-            decision = self.decision(self._exact_rows, coef, support)[0]
+            rows = self.rows if single else self._exact_rows
+            decision = self.decision(rows, coef, support)[0]
         return np.asarray(self.label * decision + self.shift * net_dual)
 
     def decision(self, rows: Rows, coef: Array, support: NDArray[np.int64]) -> tuple[Array, int]:
@@ -121,9 +126,10 @@ class KernelProblem:
         X = take_rows(self.X, rows, self.kernel.name == "precomputed")
         return replace(self, X=X, label=self.label[rows], terms=self.terms.at(rows), grouped=[])
 
-    def certificate(self, net_dual: Array, margin: Array) -> Certificate:
-        """Prove how good a solution is, given its margins."""
-        return certify(self.terms, net_dual, margin, neglected(net_dual) if self.near else 0.0)
+    def certificate(self, net_dual: Array, margin: Array, rounding: float = 0.0) -> Certificate:
+        """Prove how good a solution is, given its margins and how far rounding may move them."""
+        left_out = neglected(net_dual) if self.near else 0.0
+        return certify(self.terms, net_dual, margin, rounding + left_out)
 
     @property
     def dense_bytes(self) -> int:
