@@ -163,17 +163,21 @@ def _clusters(
     problem: KernelProblem, number: int, rows_each: int, engine: LocalEngine, seed: int
 ) -> Divided | None:
     """Divide the rows for a round, once for all problems of a fit; None if it is not local."""
-    if not problem.clusters or problem.clusters[0][0] is not problem.X:
-        problem.clusters[:] = [(problem.X, {})]
-    known: dict[tuple[int, int], Divided | None] = problem.clusters[0][1]
+    # Another problem of the fit may work on other rows at the same time, and replace the list.
+    known: dict[tuple[int, int], Divided | None] | None
+    known = next((found for rows, found in list(problem.clusters) if rows is problem.X), None)
+    if known is None:
+        known = {}
+        problem.clusters[:] = [(problem.X, known)]
     if (number, rows_each) in known:
         return known[number, rows_each]
     n, random = problem.n_rows, np.random.default_rng([seed, number])
     n_clusters = min(-(-n // rows_each), MOST_CLUSTERS)
     divided = None
     if number > 0 or mass_within_clusters(problem, n_clusters, random) >= LOCAL:
-        # The division uses rows and labels only: the loss is in the problem.
-        samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+        # The division uses rows only, so that all problems of a fit have the same: labels and
+        # loss are in the problem.
+        samples = Samples(problem.X, problem.kernel, np.ones(n), np.ones(n), Hinge())
         whole = engine.scatter([whole_set(samples)])
         divided = Clusters()(engine, whole, 1, n_clusters, random)
     known[number, rows_each] = divided
