@@ -14,6 +14,7 @@ from widemargin.core.outcome import certify
 from widemargin.core.rows import as_rows
 from widemargin.kernel import near_groups, problem
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.model import prediction
 from widemargin.kernel.near_groups import CUTOFF
 from widemargin.kernel.problem import KernelProblem
 
@@ -154,3 +155,25 @@ def test_a_fit_counts_fewer_values(threads: int, monkeypatch: pytest.MonkeyPatch
     assert passes < 0.5 * everything.history_["passes"][-1]
     assert everything.relative_gap_ <= 1e-3
     np.testing.assert_allclose(decision, everything.decision_function(X), atol=0.2)
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_predictions_leave_far_vectors_out(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = clouds(2500)
+    y = np.sign(np.sin(9 * X[:, -1]) + 0.3 * np.random.default_rng(0).normal(size=2500))
+    model = SVMClassifier(C=10.0, gamma=30.0, random_state=0).fit(as_layout(X, layout), y)
+    queries = as_layout(clouds(3000, seed=4), layout)
+    expected = model.decision_function(queries)
+    asked = []
+
+    def spied(*arguments: Any) -> Any:
+        asked.append(near_groups.near_decisions(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr(prediction, "near_decisions", spied)
+    assert model.decision_function(queries) is not None
+    assert asked == [None]  # too few pairs
+    monkeypatch.setattr(near_groups, "FEWEST_PAIRS", 1)
+    found = model.decision_function(queries)
+    assert asked[1] is not None
+    np.testing.assert_allclose(found, expected, atol=1e-8)

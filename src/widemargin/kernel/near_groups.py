@@ -33,6 +33,8 @@ CUTOFF = 1e-12
 FEWEST_ROWS = 5_000
 # Groups are used if at most this share of all pairs is near.
 MOST_NEAR = 0.7
+# A model's values are evaluated by groups from this many pairs on.
+FEWEST_PAIRS = 10**8
 # Rows on which that share is estimated before any are grouped.
 SAMPLED_ROWS = 256
 
@@ -64,6 +66,25 @@ def near_product(
     """
     columns = np.ascontiguousarray(np.atleast_2d(coef).T, dtype=np.float64)
     return _native.near_product(queries, basis, kernel.spec, columns, basis_rows, near, threads)
+
+
+def near_decisions(
+    kernel: Kernel, queries: Rows, basis: Rows, coef: Array, threads: int
+) -> Array | None:
+    """Evaluate a model at many rows as :meth:`.Kernel.product` does; None where that is as fast.
+
+    Values are off by at most ``CUTOFF`` times the sum of the absolute coefficients.
+    """
+    if queries.count * basis.count < FEWEST_PAIRS:
+        return None
+    known = near_groups(kernel, basis, threads)
+    if known is None:
+        return None
+    near = _native.near_queries(queries, known, kernel.spec, CUTOFF, threads)
+    if near.share > MOST_NEAR:
+        return None
+    every = np.arange(basis.count)
+    return near_product(kernel, queries, basis, coef, every, near, threads)[0]
 
 
 def neglected(net_dual: Any) -> float:

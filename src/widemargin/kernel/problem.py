@@ -75,7 +75,7 @@ class KernelProblem:
     @property
     def near(self) -> NearGroups | None:
         """The rows in groups, where most are too far from each other to matter."""
-        for rows, found in self.grouped:
+        for rows, found in list(self.grouped):
             if rows is self.X:
                 known: NearGroups | None = found
                 return known

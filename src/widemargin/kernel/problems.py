@@ -100,8 +100,10 @@ class KernelProblems:
     weights: Array  # (n_rows,): weight of each row's loss
     loss: Loss
     previous: Array | None = None  # (n_problems, n_rows): coefficients to start from
-    # What problems of other weights share: clusters of rows, and the kernel matrix of a small set.
+    # What problems of other weights share: clusters and groups of rows, and the kernel matrix of a
+    # small set.
     _clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
+    _grouped: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
     _matrix: list[Array] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
@@ -136,7 +138,15 @@ class KernelProblems:
         rows, label = self.tasks[k].rows, self.tasks[k].label
         X = take_rows(self.rows, rows, self.kernel.name == "precomputed")
         terms = self.loss.terms(self.weights if rows is None else self.weights[rows])
-        return KernelProblem(X, self.kernel, label, terms, threads, clusters=self._clusters)
+        return KernelProblem(
+            X,
+            self.kernel,
+            label,
+            terms,
+            threads,
+            clusters=self._clusters,
+            grouped=self._grouped if rows is None else [],  # of all rows, for all problems
+        )
 
     def start(self, k: int) -> Array | None:
         """Return the net duals to start a problem from, if there are any."""

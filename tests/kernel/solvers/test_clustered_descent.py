@@ -124,3 +124,70 @@ def test_clusters_are_counted_for_those_who_watch() -> None:
     clustered_descent.solve(problem_of("hinge", LOCAL), Duals(np.zeros(900)), budget, history)
     counts = [each for each in told if each.get("counted") == "clusters"]
     assert counts[-1]["done"] == counts[-1]["of"] >= 9
+
+
+# Rounds
+
+
+@losses
+def test_rounds_close_the_gap_and_never_worsen_the_dual(loss: str) -> None:
+    """No block of all rows is left to do: active rows change in such blocks only."""
+    problem, (budget, history) = problem_of(loss, LOCAL), limits(tol=1e-3)
+    solution = clustered_descent.solve(problem, Duals(np.zeros(900)), budget, history)
+    table = history.table()
+    rounds = int(np.argmax(table["relative_gap"] <= 9e-4))
+    assert 1 <= rounds <= 6
+    assert np.all(np.diff(table["dual"]) >= -1e-9)
+    assert np.all(np.diff(table["iteration"]) >= 0)
+    assert solution.iterations == table["iteration"][rounds] > 0
+
+
+def test_clusters_grow_from_round_to_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clustered_descent, "CLUSTER_ROWS", 60)
+    monkeypatch.setattr(clustered_descent, "GROWTH", 2)
+    monkeypatch.setattr(clustered_descent, "LARGEST_CLUSTER", 240)
+    assert clustered_descent._sizes(300, started=False) == [60, 120, 240]
+    assert clustered_descent._sizes(300, started=True) == [240]
+    assert clustered_descent._sizes(200, started=False) == [60, 120]
+    problem, (budget, history) = problem_of("odm", LOCAL), limits(tol=1e-6)
+    clustered_descent.solve(problem, Duals(np.zeros(900)), budget, history)
+    _, known = problem.clusters[0]
+    assert [rows for _, rows in known][:3] == [60, 120, 240]
+    numbers = [len(divided.parts) for divided in known.values()]
+    assert numbers[0] > numbers[1] > numbers[2]
+
+
+def test_a_distant_start_goes_through_rounds() -> None:
+    """As at the root of a divided fit: what was carried is not zero."""
+    problem = problem_of("hinge", LOCAL)
+    carried = problem.terms.nearest(np.where(np.arange(900) % 2, 0.5, 0.0))
+    told: list[Mapping[str, Any]] = []
+    budget, history = limits(tol=1e-3, listener=told.append)
+    solution = clustered_descent.solve(problem, Duals(carried), budget, history)
+    assert solution.outcome is Outcome.CONVERGED
+    assert any(each.get("counted") == "clusters" for each in told)
+
+
+@pytest.mark.parametrize(
+    ("layout", "memory", "rows"),
+    [("dense", 2**30, 300), ("csr", 2**30, 300), ("precomputed", 2**30, 100), ("dense", 9600, 150)],
+)
+def test_copies_of_clusters_fit_into_the_memory(layout: str, memory: int, rows: int) -> None:
+    """A third of the rows, or a quarter of the memory; a matrix has clusters of the first size."""
+    assert clustered_descent._most_rows(problem_of("odm", LOCAL, layout), memory) == rows
+
+
+# A cluster never leaves the loss's domain, so the hinge is not taken beyond its bound.
+@pytest.mark.parametrize(
+    ("loss", "factor"),
+    [(loss, f) for loss in LOSSES for f in (0.3, 1.0, 4.0) if (loss, f) != ("hinge", 4.0)],
+)
+def test_the_best_step(loss: str, factor: float) -> None:
+    """A change to the optimum is taken whole, one that goes ``factor`` times as far in part."""
+    problem = problem_of(loss, LOCAL).only(np.arange(200))
+    terms, q = problem.terms, problem.dense_q()
+    optimum = block_descent.solve(problem, Duals(np.zeros(200)), *limits(tol=1e-9))
+    change = factor * optimum.iterate.net_dual
+    image, zero = q @ change, np.zeros(200)
+    step = clustered_descent._best_step(terms, zero, zero, change, image)
+    assert step == pytest.approx(min(1.0, 1.0 / factor), abs=0.01)

@@ -25,6 +25,7 @@ from ..kernels import (
     rounding_of_distances,
     weighted_sums,
 )
+from ..near_groups import near_decisions
 from ..partition import NearestGroup
 from .level_model import LevelModel
 
@@ -156,7 +157,12 @@ def level_model(model: Any, k: int) -> LevelModel:
 def _kernel_decisions(model: Any, X: Any) -> Array:
     X, basis = _comparable(model, X)
     X, basis = drop_unused_columns(canonical(X), canonical(sparse_if_faster(basis)))
-    coef = model.dual_coef_
+    coef, threads = model.dual_coef_, thread_count(model.n_jobs)
+    if len(coef) == 1:
+        rows, points = as_rows(X, X.dtype), as_rows(basis, X.dtype)
+        found = near_decisions(fitted_kernel(model), rows, points, coef, threads)
+        if found is not None:
+            return found
     if model.multi_class_ == "ovo" and len(coef) > 1 and hasattr(model, "support_class_"):
         # Neighbours of one class take part in the same few problems: the others are skipped.
         # Model files of the first format do not know the classes.
@@ -166,7 +172,7 @@ def _kernel_decisions(model: Any, X: Any) -> Array:
         as_rows(X, X.dtype),
         as_rows(basis, X.dtype),
         coef,
-        threads=thread_count(model.n_jobs),
+        threads=threads,
     )
 
 

@@ -9,8 +9,9 @@ together, :math:`\Delta`, then are taken as far as the dual falls,
           + \sum_i \varphi_i(\gamma_i + t\Delta_i),
 
 for one product :math:`Q\Delta`. The first round has clusters of ``CLUSTER_ROWS`` rows, each further
-one larger and other clusters, ``GROWTH`` times as many rows up to ``LARGEST_CLUSTER``, until the
-gap is closed or a round no longer pays. :mod:`block_descent` does the rest and certifies.
+one other clusters with ``GROWTH`` times as many rows, up to ``LARGEST_CLUSTER``; beyond that, they
+grow when a round leaves more than ``PAYS`` of the gap. That ends when the gap is closed or fewer
+than ``FEWEST_CLUSTERS`` would be left. :mod:`block_descent` does the rest and certifies.
 
 That saves most of the work where the kernel is local, and little where it is not; so it is
 done only if the kernel's mass lies within clusters,
@@ -29,6 +30,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
@@ -51,15 +53,17 @@ FEWEST_ROWS = 10_000
 # is one block.
 CLUSTER_ROWS = 2_048
 MOST_CLUSTERS = 512
-# Factor of the rows in a cluster from round to round, and where it ends: there are at least
+# Factor of the rows in a cluster from round to round, and where that growth ends. There are always
 GROWTH = 4
 LARGEST_CLUSTER = 32_768
-# this many clusters.
+# at least this many clusters, and copies of their rows take at most
 FEWEST_CLUSTERS = 3
-# Rounds of the largest clusters go on while each leaves at most this share of the gap,
+# this share of the memory of a task.
+SHARE_OF_MEMORY = 0.25
+# Further rounds have clusters as large as the last while each leaves at most this share of the gap,
 PAYS = 0.7
-# this many times at most.
-ROUNDS_OF_LARGEST = 10
+# then larger ones; there are at most so many further rounds.
+MOST_ROUNDS = 12
 # Clusters are descended to this share of the gap that the round began with,
 REDUCTION = 0.1
 # but to a relative gap of at most
@@ -108,8 +112,10 @@ def _rounds(
         margin = products.all_rows(support, net_dual[support])
     spent.entries += products.entries
     gap = certify(problem.terms, net_dual, margin).relative_gap
-    sizes = _sizes(problem.n_rows, started=bool(np.any(net_dual)))
-    for number, rows_each in enumerate(sizes + sizes[-1:] * ROUNDS_OF_LARGEST):
+    most = _most_rows(problem, budget.memory // engine.share(problem.n_rows).sharers)
+    sizes = _sizes(min(most, LARGEST_CLUSTER), started=bool(np.any(net_dual)))
+    rows_each = sizes[0]
+    for number in range(len(sizes) + MOST_ROUNDS):
         left = budget.max_iter - spent.iterations
         if gap <= block_descent.SAFETY * budget.tol or budget.out_of_time or left <= 0:
             break
@@ -132,15 +138,29 @@ def _rounds(
         passes = spent.entries / problem.n_rows**2
         primal, dual = certificate.primal, certificate.dual
         record_iteration(history, problem, spent.iterations, primal, dual, passes=passes)
-        if rows_each == sizes[-1] and gap > PAYS * before:
-            break
+        if rows_each < sizes[-1]:
+            rows_each *= GROWTH
+        elif gap > PAYS * before:
+            rows_each *= GROWTH  # too much lies between clusters of this size
+            if rows_each > most:
+                break
     return Duals(net_dual, margin), spent
 
 
-def _sizes(n_rows: int, started: bool) -> list[int]:
-    """Return the mean number of rows of the clusters, up to the largest: those of any start."""
+def _most_rows(problem: KernelProblem, memory: int) -> int:
+    """Return the mean number of rows that clusters may have: their rows are copied."""
+    if problem.kernel.name == "precomputed":  # a copy is the square of the rows
+        return CLUSTER_ROWS
+    X = problem.X
+    stored = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+    fitting = SHARE_OF_MEMORY * memory * problem.n_rows / max(1, stored)
+    return int(min(problem.n_rows // FEWEST_CLUSTERS, fitting))
+
+
+def _sizes(most: int, started: bool) -> list[int]:
+    """Return the mean numbers of rows of clusters, up to the largest; that alone for a start."""
     sizes = [CLUSTER_ROWS]
-    while sizes[-1] * GROWTH <= min(LARGEST_CLUSTER, n_rows // FEWEST_CLUSTERS):
+    while sizes[-1] * GROWTH <= most:
         sizes.append(sizes[-1] * GROWTH)
     return sizes[-1:] if started else sizes
 
@@ -149,17 +169,22 @@ def _clusters(
     problem: KernelProblem, number: int, rows_each: int, engine: LocalEngine, seed: int
 ) -> Divided | None:
     """Divide the rows for a round, once for all problems of a fit; None if it is not local."""
-    if not problem.clusters or problem.clusters[0][0] is not problem.X:
-        problem.clusters[:] = [(problem.X, {})]
-    known: dict[tuple[int, int], Divided | None] = problem.clusters[0][1]
+    # Another problem of the fit may work on other rows at the same time, and replace the list.
+    known: dict[tuple[int, int], Divided | None] | None
+    known = next((found for rows, found in list(problem.clusters) if rows is problem.X), None)
+    if known is None:
+        known = {}
+        problem.clusters[:] = [(problem.X, known)]
     if (number, rows_each) in known:
         return known[number, rows_each]
     n, random = problem.n_rows, np.random.default_rng([seed, number])
     n_clusters = min(-(-n // rows_each), MOST_CLUSTERS)
     divided = None
-    if number > 0 or mass_within_clusters(problem, n_clusters, random) >= LOCAL:
-        # The division uses rows and labels only: the loss is in the problem.
-        samples = Samples(problem.X, problem.kernel, problem.label, np.ones(n), Hinge())
+    first = number == 0 and rows_each == CLUSTER_ROWS  # later rounds: the kernel is local
+    if not first or mass_within_clusters(problem, n_clusters, random) >= LOCAL:
+        # The division uses rows only, so that all problems of a fit have the same: labels and
+        # loss are in the problem.
+        samples = Samples(problem.X, problem.kernel, np.ones(n), np.ones(n), Hinge())
         whole = engine.scatter([whole_set(samples)])
         divided = Clusters()(engine, whole, 1, n_clusters, random)
     known[number, rows_each] = divided
