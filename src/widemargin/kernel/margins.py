@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.arrays import Array
-from ..core.outcome import Certificate, certify
+from ..core.outcome import Certificate
 from ..core.rows import as_rows, take_rows
 from .problem import KernelProblem
 
@@ -40,12 +40,12 @@ def certified_margins(
     if single and problem.n_rows >= FEWEST_ROWS:
         margin = problem.margins(net_dual, single=True)
         rounding = rounding_of_margins(problem, net_dual, margin)
-        certificate = certify(problem.terms, net_dual, margin, rounding)
-        decided = certify(problem.terms, net_dual, margin).relative_gap > tol
+        certificate = problem.certificate(net_dual, margin, rounding)
+        decided = problem.certificate(net_dual, margin).relative_gap > tol
         if decided or certificate.relative_gap <= tol:
             return margin, certificate
     margin = problem.margins(net_dual)
-    return margin, certify(problem.terms, net_dual, margin)
+    return margin, problem.certificate(net_dual, margin)
 
 
 def rounding_of_margins(problem: KernelProblem, net_dual: Array, margin: Array) -> float:

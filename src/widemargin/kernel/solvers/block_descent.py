@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from ... import _native
 from ...core.arrays import Array
@@ -40,7 +41,7 @@ from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Certificate, Outcome, Solution
 from ..margins import certified_margins
-from ..problem import Duals, KernelProblem, record_iteration
+from ..problem import COLUMNS, Duals, KernelProblem, record_iteration
 
 # Rows per block; the fastest on 20,000 to 50,000 rows.
 BLOCK = 4096
@@ -85,7 +86,7 @@ class _Sizes:
 
 
 @dataclass
-class _Progress:
+class Work:
     """Working sets and kernel values so far, over all rounds of the native loop."""
 
     iterations: int = 0
@@ -98,16 +99,16 @@ def solve(
     start: Duals,
     budget: Budget,
     history: History,
-    entries: int = 0,
+    spent: Work | None = None,
     too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
     """Solve from ``start``, whose net dual lies inside the loss's domain.
 
-    ``entries`` counts the kernel values that finding the start took. ``too_slow`` may end the
+    ``spent`` is what finding the start took. ``too_slow`` may end the
     descent early; the outcome is then that the iterations (it was worth) are used up.
     """
     sizes = _sizes(problem, budget.memory)
-    return _solve(problem, start, budget, history, sizes, _Progress(entries=entries), too_slow)
+    return _solve(problem, start, budget, history, sizes, spent or Work(), too_slow)
 
 
 def solve_without_blocks(
@@ -116,7 +117,28 @@ def solve_without_blocks(
     """Solve by working sets of all rows, with their kernel rows kept."""
     sizes = _sizes(problem, budget.memory, keep_rows=True)
     sizes = replace(sizes, block=sizes.working_set)
-    return _solve(problem, start, budget, history, sizes, _Progress())
+    return _solve(problem, start, budget, history, sizes, Work())
+
+
+def descend_some(
+    problem: KernelProblem,
+    rows: NDArray[np.int64],
+    at: Duals,
+    target: float,
+    budget: Budget,
+) -> tuple[Array, Work]:
+    """Descend some of the rows while the others stay, to a relative gap of ``target`` among them.
+
+    ``at`` has margins, to which all rows contribute. Returns the duals of the rows, and what
+    finding them took.
+    """
+    assert at.margin is not None
+    alone = replace(problem.only(rows), threads=budget.threads)
+    net_dual, margin = at.net_dual[rows], at.margin[rows]
+    progress, sizes = Work(), _sizes(alone, budget.memory)
+    history = History(COLUMNS)
+    _descend(alone, net_dual, margin, target, progress, budget, history, sizes, None)
+    return net_dual, progress
 
 
 def _solve(
@@ -125,7 +147,7 @@ def _solve(
     budget: Budget,
     history: History,
     sizes: _Sizes,
-    progress: _Progress,
+    progress: Work,
     too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
     net_dual = np.array(start.net_dual, dtype=np.float64)
@@ -228,7 +250,7 @@ def _descend(
     net_dual: Array,
     margin: Array,
     target: float,
-    progress: _Progress,
+    progress: Work,
     budget: Budget,
     history: History,
     sizes: _Sizes,
@@ -274,4 +296,5 @@ def _descend(
         margin,
         options,
         report,
+        problem.near if sizes.cache_bytes == 0 else None,
     )
