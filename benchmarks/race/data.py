@@ -20,11 +20,17 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 
 DENSE, CSR = "dense", "csr"
 AS_PUBLISHED, UNIT, MAX_ABS, TF_IDF = "as published", "[0, 1]", "÷ maximum", "tf-idf, unit length"
-UNIT_LENGTH, UNIT_VARIANCE = "unit length", "unit variance"
+UNIT_LENGTH, UNIT_VARIANCE, BYTES = "unit length", "unit variance", "÷ 255"
 # Each is fitted on training rows; the others leave rows as they are.
 SCALERS: dict[str, Callable[[], Any]] = {
     UNIT: MinMaxScaler,
@@ -32,6 +38,7 @@ SCALERS: dict[str, Callable[[], Any]] = {
     TF_IDF: TfidfTransformer,
     UNIT_LENGTH: Normalizer,
     UNIT_VARIANCE: partial(StandardScaler, with_mean=False),
+    BYTES: partial(FunctionTransformer, partial(np.multiply, 1 / 255)),
 }
 # [SODM] draws its test rows at random, also from sets that have a published test part.
 POOLED = ("svmguide1", "ijcnn1")

@@ -32,7 +32,7 @@ def test_the_gap_covers_the_rounding(loss: Loss, sparse: bool) -> None:
     margin = problem.margins(net_dual, single=True)
     exact = problem.margins(net_dual)
     rounding = rounding_of_margins(problem, net_dual, margin)
-    assert 0 < np.abs(margin - exact).max() <= rounding <= 1e-3
+    assert 0 < np.abs(margin - exact).mean() <= 0.5 * rounding <= 1e-3
     proved = certify(problem.terms, net_dual, margin, rounding)
     assert proved.gap >= certify(problem.terms, net_dual, exact).gap
     assert proved.gap >= certify(problem.terms, net_dual, margin).gap

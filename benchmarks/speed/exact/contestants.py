@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.race import plugin
-from benchmarks.race.data import AS_PUBLISHED, CSR, DENSE, UNIT
+from benchmarks.race.data import AS_PUBLISHED, BYTES, CSR, DENSE, UNIT
 from benchmarks.race.plugin import Entry, Library
 from benchmarks.race.processes import THREADS
 
@@ -61,6 +61,16 @@ CASES = {
     ),
     "letter": Case(
         title="letter (26 classes)", source="letter", C=8.0, gamma=8.0, multi_class=True
+    ),
+    "usps": Case(title="usps (10 classes)", source="usps", C=10.0, gamma=0.03, multi_class=True),
+    "mnist": Case(
+        title="mnist (10 classes)",
+        source="mnist",
+        C=10.0,
+        gamma=0.02,
+        scaling=BYTES,
+        multi_class=True,
+        skipped=("svc", "intelex_C1", "odm_C1", "svm_intercept", "squared_hinge", "lightgbm"),
     ),
 }
 
@@ -153,8 +163,12 @@ CONTESTANTS = {
     "odm": Contestant("ODM", loss="odm"),
     "odm_C1": Contestant("ODM, C=1", loss="odm", C=1.0),
     "svm_ovr": Contestant("SVM, one-vs-rest", settings={"multi_class": "ovr"}, follows="intelex"),
+    "odm_ovr": Contestant("ODM, one-vs-rest", loss="odm", settings={"multi_class": "ovr"}),
     "lightgbm": Contestant(f"LightGBM, {TREES} trees", "lightgbm", loss=None),
 }
+
+
+ONE_VS_REST = ("svm_ovr", "odm_ovr")
 
 
 def entered(name: str, without: tuple[str, ...] = ()) -> dict[str, Contestant]:
@@ -164,7 +178,7 @@ def entered(name: str, without: tuple[str, ...] = ()) -> dict[str, Contestant]:
     for each, contestant in CONTESTANTS.items():
         twin = contestant.C == case.C
         absent = {each, contestant.library, contestant.follows} & left_out
-        if not twin and not absent and (each != "svm_ovr" or case.multi_class):
+        if not twin and not absent and (each not in ONE_VS_REST or case.multi_class):
             chosen[each] = contestant
     return chosen
 
@@ -204,12 +218,23 @@ class Target:
     aims: Mapping[str, float] = field(default_factory=dict)
 
 
-TRAINING = {"covtype_20k": 0.5, "covtype_50k": 0.5, "letter": 0.5}
+MANY_CLASSES = ("letter", "usps", "mnist")
+TRAINING = {"covtype_20k": 0.5, "covtype_50k": 0.5, **dict.fromkeys(MANY_CLASSES, 0.3)}
 TRAINING |= {"ijcnn1": 0.7, "cod-rna": 0.7, "a9a": 0.7}
 PREDICTION = dict.fromkeys(CASES, 0.4)
 ODM = {"ijcnn1": 5.0, "cod-rna": 5.0, "covtype_20k": 2.0, "covtype_50k": 1.0}
 TARGETS = (
     Target("training, SVM ÷ intelex", "svm", "intelex", FIT, TRAINING),
+    Target(
+        "training, SVM one-vs-rest ÷ intelex",
+        *("svm_ovr", "intelex", FIT),
+        dict.fromkeys(MANY_CLASSES, 0.5),
+    ),
+    Target(
+        "training, ODM one-vs-rest ÷ intelex",
+        *("odm_ovr", "intelex", FIT),
+        dict.fromkeys(MANY_CLASSES, 1.0),
+    ),
     Target("training, SVM with intercept ÷ intelex", "svm_intercept", "intelex", FIT),
     Target("training, SVM ÷ scikit-learn SVC", "svm_at_svc", "svc", FIT),
     Target("training, ODM ÷ intelex", "odm", "intelex", FIT, ODM),

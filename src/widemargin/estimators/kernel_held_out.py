@@ -25,6 +25,7 @@ from ..core.rows import as_rows, take_rows
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.problems import REST, KernelProblems, binary_tasks
 from ..kernel.small_fit import is_small
+from ..kernel.solvers.row_groups import SharedProblem
 from ..kernel.solvers.shared_blocks import (
     FEWEST_BLOCK_ROWS,
     SharedBlocks,
@@ -155,13 +156,11 @@ def _decisions_by_blocks(
         if shared is None or task.rows is not None:
             mine = take_rows(rows, task.rows, pairwise=False)
             threads = 1 if mine.shape[0] < THREADED_ROWS else budget.threads
-            shared = SharedBlocks(
-                mine, problems.kernel, task.label, threads, budget.memory, budget.seed
-            )
-        else:
-            shared.label = task.label
+            shared = SharedBlocks(mine, problems.kernel, threads, budget.memory, budget.seed)
         among = np.arange(n) if task.rows is None else task.rows
-        folds = _Folds(shared, problems.loss, weight[:, among], budget.share(k, len(tasks)))
+        folds = _Folds(
+            shared, task.label, problems.loss, weight[:, among], budget.share(k, len(tasks))
+        )
         begin = start[k, among] * task.label if among.size >= WARM_ROWS else None
         margin = folds.margins(begin, wanted)
         gaps += folds.gaps
@@ -176,8 +175,11 @@ def _decisions_by_blocks(
 class _Folds:
     """The folds of one binary problem."""
 
-    def __init__(self, shared: SharedBlocks, loss: Loss, weight: Array, budget: Budget) -> None:
-        self.shared, self.loss, self.weight, self.budget = shared, loss, weight, budget
+    def __init__(
+        self, shared: SharedBlocks, label: Array, loss: Loss, weight: Array, budget: Budget
+    ) -> None:
+        self.shared, self.label, self.loss = shared, label, loss
+        self.weight, self.budget = weight, budget
         self.gaps: list[float] = []
 
     def margins(self, start: Array | None, wanted: float) -> Array:
@@ -189,7 +191,7 @@ class _Folds:
         target = np.full(len(terms), wanted)
         budget = self.budget
         self.shared.solve(
-            terms,
+            [SharedProblem(self.label, each) for each in terms],
             dual,
             margin,
             target,
@@ -207,10 +209,10 @@ class _Folds:
         for f, each in enumerate(terms):
             dual[f] = np.where(self.weight[f] > 0, each.nearest(start), 0.0)
         support = np.flatnonzero(dual.any(axis=0))
-        coef = dual[:, support] * shared.label[support]
+        coef = dual[:, support] * self.label[support]
         sums = shared.kernel.product(shared.rows, shared.rows, coef, support, shared.threads)
         for f, each in enumerate(terms):
-            best = best_on_ray(each, dual[f], sums[f] * shared.label)
+            best = best_on_ray(each, dual[f], sums[f] * self.label)
             dual[f], margin[f] = best.net_dual, best.margin
 
 

@@ -50,6 +50,7 @@ from ..kernel.model.prediction import (
 from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
+from ..kernel.shared_fit import SharedFit, can_share_blocks
 from ..kernel.small_fit import SmallFit, is_small
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
@@ -217,7 +218,11 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 )
         own = self._training_budget(budget)
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
-        kind = SmallFit if is_small(problems, self.solver, own) else ExactFit
+        kind: type[ExactFit] = ExactFit
+        if is_small(problems, self.solver, own):
+            kind = SmallFit
+        elif can_share_blocks(problems, self.solver, own):
+            kind = SharedFit
         fit = kind(name, problems, self.solver, own, history, neighbours)
 
         def keep(fit: ExactFit) -> None:

@@ -26,6 +26,7 @@ from ..core.training_set import TrainingSet, class_weights
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.kernels import Kernel
 from ..kernel.problems import binary_tasks
+from ..kernel.solvers.row_groups import SharedProblem
 from ..kernel.solvers.shared_blocks import (
     FEWEST_BLOCK_ROWS,
     SAFETY,
@@ -107,9 +108,9 @@ def scores_on_shared_blocks(classifier: Any, Cs: Array, folds: Folds) -> FoldSco
     for k, task in enumerate(tasks):
         # Copies of a row have one margin and one dual, whichever folds they are in.
         copy, first = copies(canonical(rows), task.label)
-        shared = SharedBlocks(rows[first], kernel, task.label[first], threads, memory, seed)
+        shared = SharedBlocks(rows[first], kernel, threads, memory, seed)
         for together in _groups(n_folds):
-            path = _SharedPath(classifier, shared, len(together))
+            path = _SharedPath(classifier, shared, task.label[first], len(together))
             for f, fold in enumerate(together):
                 inside = folds.trained(fold)
                 weight = folds.weight[inside]
@@ -140,10 +141,10 @@ class _SharedPath:
         Time that each value of C took, for all folds together.
     """
 
-    def __init__(self, classifier: Any, shared: SharedBlocks, n_folds: int) -> None:
-        self.classifier, self.shared = classifier, shared
+    def __init__(self, classifier: Any, shared: SharedBlocks, label: Array, n_folds: int) -> None:
+        self.classifier, self.shared, self.label = classifier, shared, label
         self.max_sets = SETS_OF_A_FOLD if classifier.max_iter is None else classifier.max_iter
-        self.weight = np.zeros((n_folds, len(shared.label)))  # at C = 1
+        self.weight = np.zeros((n_folds, len(label)))  # at C = 1
 
     def add_rows(self, fold: int, rows: NDArray[np.int64], weight: Array) -> None:
         """Add rows to a fold's training set; the weights of a row given twice add up."""
@@ -165,7 +166,7 @@ class _SharedPath:
                     dual[c, f], margin[c, f] = start.net_dual, start.margin
             with _watched(self.classifier, f"C={C:g}", *shape[1:]) as stop:
                 self.shared.solve(
-                    terms,
+                    [SharedProblem(self.label, each) for each in terms],
                     dual[c],
                     margin[c],
                     target,
@@ -177,9 +178,9 @@ class _SharedPath:
         began = time.perf_counter()
         duals, margins = (values.reshape(-1, shape[2]) for values in (dual, margin))
         with _watched(self.classifier, "certificates", *duals.shape) as stop:
-            proofs = certified(
+            proofs, _ = certified(
                 self.shared,
-                everything,
+                [SharedProblem(self.label, each) for each in everything],
                 duals,
                 margins,
                 self.classifier.tol,

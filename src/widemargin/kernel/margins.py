@@ -2,9 +2,10 @@ r"""Margins for a certificate, from single-precision kernel values where these p
 
 Kernel values in float32 cost half as much as in float64, and their errors hardly add up: each has
 a sign of its own. How far the margins are off is measured rather than bounded in the worst case,
-which would be far larger: on a sample of rows they are computed in float64 as well, and ``SAFETY``
-times the largest difference, :math:`\delta`, is taken to hold for all rows. A row's share of the
-duality gap is convex in its margin, so that
+which would be far larger: on a sample of rows they are computed in float64 as well. All rows are
+taken to be off by :math:`\delta`, ``SAFETY`` times the root mean square of the differences, each in
+the direction that is worse for it. A row's share of the duality gap is convex in its margin, so
+that
 
 .. math:: P - D \;\le\; \sum_i \max_{m = m_i \pm \delta} \bigl(\gamma_i m + \ell_i(m)\bigr)
           + \varphi_i(\gamma_i),
@@ -22,11 +23,11 @@ from ..core.outcome import Certificate
 from ..core.rows import as_rows, take_rows
 from .problem import KernelProblem
 
-# Rows whose margins are computed in both precisions. Errors are close to normal: of 100,000 the
-# largest is about 1.6 times as large as of this many.
+# Rows whose margins are computed in both precisions.
 SAMPLE = 256
-# Margins are taken to be off by this multiple of the largest error in the sample.
-SAFETY = 4.0
+# Margins are taken to be off by this multiple of the errors' root mean square. Single errors may be
+# larger; the sum over thousands of rows, each on its worse side, covers the true sum several times.
+SAFETY = 3.0
 # Below this many rows float64 costs little.
 FEWEST_ROWS = 8 * SAMPLE
 
@@ -58,4 +59,9 @@ def rounding_of_margins(problem: KernelProblem, net_dual: Array, margin: Array) 
     coef = (net_dual * problem.label)[support]
     decision = problem.kernel.product(queries, basis, coef, threads=problem.threads)[0]
     exact = problem.label[rows] * decision + problem.shift * net_dual[rows]
-    return SAFETY * float(np.abs(exact - margin[rows]).max())
+    return rounding_of_sample(exact - margin[rows])
+
+
+def rounding_of_sample(errors: Array) -> float:
+    """Return what margins are taken to be off by, given the errors of some."""
+    return SAFETY * float(np.sqrt(np.mean(errors * errors)))

@@ -194,7 +194,7 @@ class ExactFit(Fit[Duals]):
 
     def run_all(self) -> None:
         """Solve all problems."""
-        if self.n_problems < FEWEST_AT_ONCE or self.problems.n_rows > LARGEST_AT_ONCE:
+        if self.n_problems < FEWEST_AT_ONCE or self.problems.tasks.most_rows > LARGEST_AT_ONCE:
             self.run()
             return
         engine = LocalEngine(self.budget.threads)
