@@ -13,6 +13,7 @@
 
 #include "bindings/python_arrays.hpp"
 #include "multiclass/class_bundle.hpp"
+#include "multiclass/proximal_point.hpp"
 
 namespace widemargin {
 
@@ -267,6 +268,40 @@ inline double dual_sum(const ClassBundle& bundle) {
     return sum;
 }
 
+// Checks that an array has a place for every weight of a bundle and its padding.
+inline void require_layout(const ClassBundle& bundle, std::int64_t count) {
+    require(bundle.weights.dense(), "the bundle's weights must be dense.");
+    require(count == bundle.weights.size() * bundle.weights.stride(),
+            "anchor and last weights need `size` times `stride` numbers.");
+}
+
+inline auto py_proximal_norms(const ClassBundle& bundle, std::optional<Vector<const double>> mean,
+                              Vector<const double> anchor, double strength, int threads) {
+    require_layout(bundle, std::int64_t(anchor.shape(0)));
+    require(!mean || std::int64_t(mean->shape(0)) == bundle.weights.size(),
+            "`mean` needs one entry per feature.");
+    ProximalNorms norms;
+    run_until_told(nb::none(), [&](Interrupt& interrupt) {
+        norms = proximal_norms(bundle.weights, mean ? mean->data() : nullptr, anchor.data(),
+                               strength, threads, interrupt);
+    });
+    return nb::make_tuple(norms.own, norms.implied);
+}
+
+inline void py_move_anchor(ClassBundle& bundle, std::optional<Vector<const double>> mean,
+                           Vector<double> anchor, Vector<double> last, double strength,
+                           double momentum, int threads) {
+    require_layout(bundle, std::int64_t(anchor.shape(0)));
+    require_layout(bundle, std::int64_t(last.shape(0)));
+    require(!mean || std::int64_t(mean->shape(0)) == bundle.weights.size(),
+            "`mean` needs one entry per feature.");
+    // Not interrupted between: weights and anchor must fit each other.
+    nb::gil_scoped_release release;
+    Interrupt never([] { return false; });
+    move_anchor(bundle.weights, mean ? mean->data() : nullptr, anchor.data(), last.data(), strength,
+                momentum, threads, never);
+}
+
 inline void bind_bundle(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<ClassBundle>(m, "ClassBundle")
@@ -283,7 +318,12 @@ inline void bind_bundle(nb::module_& m) {
         .def("sparse_weights", &sparse_weights)
         .def("duals", &duals_of)
         .def("set_duals", &set_duals, "values"_a, "classes"_a, "start"_a)
-        .def("dual_sum", &dual_sum);
+        .def("dual_sum", &dual_sum)
+        .def_prop_ro("stride", [](const ClassBundle& b) { return b.weights.stride(); })
+        .def("proximal_norms", &py_proximal_norms, "mean"_a.none(), "anchor"_a, "strength"_a,
+             "threads"_a = 1)
+        .def("move_anchor", &py_move_anchor, "mean"_a.none(), "anchor"_a.noconvert(),
+             "last"_a.noconvert(), "strength"_a, "momentum"_a, "threads"_a = 1);
 }
 
 template <class T>

@@ -37,6 +37,9 @@ public:
     std::int64_t width() const { return width_; }
     std::int64_t stride() const { return stride_; }  // doubles that `scores` fills
     bool dense() const { return bool(block_); }
+    // All weights, feature by feature; `dense` only.
+    double* block() { return block_.get(); }
+    const double* block() const { return block_.get(); }
 
     // out[c] = x_i . w_c for all classes.
     template <class T>

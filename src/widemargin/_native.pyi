@@ -275,6 +275,19 @@ class ClassBundle:
         start: _Integers,
     ) -> None: ...
     def dual_sum(self) -> float: ...
+    stride: Final[int]
+    def proximal_norms(
+        self, mean: _Floats | None, anchor: _Floats, strength: float, threads: int = 1
+    ) -> tuple[float, float]: ...
+    def move_anchor(
+        self,
+        mean: _Floats | None,
+        anchor: _Floats,
+        last: _Floats,
+        strength: float,
+        momentum: float,
+        threads: int = 1,
+    ) -> None: ...
 
 class _MulticlassProblem:
     def __init__(

@@ -291,6 +291,7 @@ def parse_class_weight(given: list[str], y: Any) -> dict[Any, float] | str | Non
         weights[labels[name]] = weight
     return weights
 
+
 # Of commands that run until they are stopped.
 LogFile = Annotated[
     Path | None,
