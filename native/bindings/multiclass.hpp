@@ -199,8 +199,8 @@ inline auto dense_weights(const ClassBundle& bundle) {
     return new_array(out, width, size);
 }
 
-// Weights that are not zero, class by class: (values, features, where each class begins).
-inline auto sparse_weights(const ClassBundle& bundle) {
+template <class Index>
+auto sparse_weights_of(const ClassBundle& bundle) {
     const std::size_t width = std::size_t(bundle.weights.width());
     std::unique_ptr<std::int64_t[]> start(new std::int64_t[width + 1]());
     bundle.weights.for_each(
@@ -208,16 +208,24 @@ inline auto sparse_weights(const ClassBundle& bundle) {
     for (std::size_t c = 0; c < width; ++c) start[c + 1] += start[c];
     const std::size_t stored = std::size_t(start[width]);
     std::unique_ptr<double[]> values(new double[stored]);
-    std::unique_ptr<std::int64_t[]> features(new std::int64_t[stored]);
+    std::unique_ptr<Index[]> features(new Index[stored]);
     std::vector<std::int64_t> next(start.get(), start.get() + width);
     bundle.weights.for_each([&](std::int64_t f, std::int64_t c, double w) {
         if (w == 0.0) return;
         const std::size_t at = std::size_t(next[std::size_t(c)]++);
         values[at] = w;
-        features[at] = f;
+        features[at] = Index(f);
     });
     return nb::make_tuple(new_array(values, stored), new_array(features, stored),
                           new_array(start, width + 1));
+}
+
+// Weights that are not zero, class by class: (values, features, where each class begins). Features
+// are numbered in 32 bits where these suffice: there may be hundreds of millions of weights.
+inline nb::tuple sparse_weights(const ClassBundle& bundle) {
+    return bundle.weights.size() <= std::numeric_limits<std::int32_t>::max()
+               ? sparse_weights_of<std::int32_t>(bundle)
+               : sparse_weights_of<std::int64_t>(bundle);
 }
 
 // Multipliers row by row: (values, classes, where each row begins).

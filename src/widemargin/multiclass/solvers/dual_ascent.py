@@ -183,7 +183,8 @@ def ascend(
         if outcome is None:
             again, gained = _visit_again(epochs, state, budget, done, gain, stopping)
             done, dual = done + again, dual + gained
-    found = StoredWeights(state.weights, state.duals)
+    # From here on the state, whose weights take as much again, is not needed.
+    found = history.latest = StoredWeights(state.weights, state.duals)
     return Solution(found, certificate, outcome, done)
 
 

@@ -241,5 +241,5 @@ def ascend(
             history.report(state, iteration=done, relative_gap=estimate)
         if outcome is None:
             state.move()
-    found = StoredWeights(state.weights, state.duals)
+    found = history.latest = StoredWeights(state.weights, state.duals)
     return Solution(found, certificate, outcome, done)
