@@ -5,6 +5,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#if defined(__linux__)
+#include <malloc.h>
+#endif
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -310,6 +314,16 @@ inline void py_move_anchor(ClassBundle& bundle, std::optional<Vector<const doubl
                 momentum, threads, never);
 }
 
+// Removes all weights, and returns the memory of their lists to the system: millions of small blocks
+// would otherwise stay with the process, where arrays of the same weights are needed next.
+inline void release_weights(ClassBundle& bundle) {
+    nb::gil_scoped_release release;
+    bundle.weights.clear();
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
+
 inline void bind_bundle(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<ClassBundle>(m, "ClassBundle")
@@ -319,6 +333,7 @@ inline void bind_bundle(nb::module_& m) {
         .def_prop_ro("n_rows", [](const ClassBundle& b) { return b.rows.size(); })
         .def("shuffle", &shuffle, "seed"_a)
         .def("clear_weights", [](ClassBundle& b) { b.weights.clear(); })
+        .def("release_weights", &release_weights)
         .def("squared_norm", &squared_norm, "mean"_a.none() = nb::none())
         .def("weight_count", &weight_count)
         .def("class_sum", &class_sum)

@@ -219,7 +219,8 @@ private:
         }
 
         void grow(std::int32_t wanted, std::int64_t width) {
-            capacity = std::int32_t(std::min<std::int64_t>(width, wanted + wanted / 2));
+            // Room for a quarter more: with many classes these lists are most of the memory.
+            capacity = std::int32_t(std::min<std::int64_t>(width, wanted + wanted / 4));
             std::unique_ptr<double[]> more(new double[std::size_t(capacity)]);
             std::unique_ptr<std::int32_t[]> ids(new std::int32_t[std::size_t(capacity)]);
             std::copy_n(values.get(), count, more.get());

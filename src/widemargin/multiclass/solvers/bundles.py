@@ -99,14 +99,15 @@ class BundleLayout:
         return stored <= (1 - SPARSE_SHARE) * self.n_classes * self.size
 
     def combined(
-        self, parts: Sequence[Any], *, sparse: bool, scale: float, mean: Array | None = None
+        self, parts: list[Any], *, sparse: bool, scale: float, mean: Array | None = None
     ) -> Any:
         """Put the weights of all bundles together: (classes, size), plus a mean, times a scale.
 
-        The matrix of a single bundle is overwritten: in place, large weights cost no second copy.
+        The matrix of a single bundle is overwritten, and a list of several sparse ones emptied:
+        large weights cost no second copy.
         """
         if sparse:
-            rows = parts[0] if len(parts) == 1 else self._stacked(list(parts))
+            rows = parts[0] if len(parts) == 1 else self._stacked(parts)
             rows.data *= scale
             return rows
         if len(parts) == 1:  # a single bundle keeps the order of the classes

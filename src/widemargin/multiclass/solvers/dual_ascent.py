@@ -79,6 +79,10 @@ class AscentState(ClassWeights, Protocol):
         """Columns of the history about what was sent between processes."""
         ...
 
+    def take_weights(self) -> Any:
+        """Return the weights, which the state need not keep."""
+        ...
+
     def dual_sum(self) -> float:
         """Return the sum of all multipliers."""
         ...
@@ -183,8 +187,8 @@ def ascend(
         if outcome is None:
             again, gained = _visit_again(epochs, state, budget, done, gain, stopping)
             done, dual = done + again, dual + gained
-    # From here on the state, whose weights take as much again, is not needed.
-    found = history.latest = StoredWeights(state.weights, state.duals)
+    # The state is not needed any more, and its weights take as much memory again.
+    found = history.latest = StoredWeights(state.take_weights(), state.duals)
     return Solution(found, certificate, outcome, done)
 
 
