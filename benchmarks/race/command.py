@@ -93,7 +93,7 @@ def race_main(race: Race, description: str, arguments: list[str] | None = None) 
         write_page(store, options.to, f"{race.name}_speed", race.tables)
         race.draw(store.cells, options.to)
         return
-    race.check_libraries(tuple(options.without))
+    options.without = race.check_libraries(tuple(options.without))
     chosen = replace(
         limits,
         repeats=options.repeats,
@@ -101,6 +101,6 @@ def race_main(race: Race, description: str, arguments: list[str] | None = None) 
         reference_time=options.reference_time,
         once_above=options.once_above,
         quick=options.quick,
-        without=tuple(options.without),
+        without=options.without,
     )
     fail(run(race, Store(options.results, options.again), options.only, chosen, options))

@@ -64,6 +64,8 @@ class Library:
         Turns rows and labels into what ``fit`` takes; not timed.
     dense : bool
         Whether it takes dense rows without making sparse ones of them.
+    optional : bool
+        Whether a race goes on without it where it is not installed.
     """
 
     package: str
@@ -72,6 +74,7 @@ class Library:
     weights: Callable[[Any], Any] = _itself
     prepare: Callable[[Any, np.ndarray], Any] = as_they_are
     dense: bool = True
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,14 +219,23 @@ class Race:
     def draw(self, cells: Cells, folder: Path) -> None:
         """Draw the pictures of the page."""
 
-    def check_libraries(self, without: tuple[str, ...]) -> None:
-        """Name the package to install where a library is missing."""
+    def check_libraries(self, without: tuple[str, ...]) -> tuple[str, ...]:
+        """Return who is left out: as asked, and optional libraries that are missing, with a line.
+
+        Where another library is missing, the error names the package to install.
+        """
+        left_out = list(without)
         for name, library in self.libraries.items():
-            if name not in without and find_spec(library.module) is None:
+            if name in without or find_spec(library.module) is not None:
+                continue
+            if not library.optional:
                 raise SystemExit(
                     f"{library.package} is measured beside ours and must be installed: pip install "
                     f"{library.package}, or leave it out with --without {name}."
                 )
+            print(f"{name} is skipped: {library.package} is not installed.", flush=True)
+            left_out.append(name)
+        return tuple(left_out)
 
 
 class Rows:

@@ -70,6 +70,11 @@ class Store:
             print(f"{name}: {cell['accuracy']:.4f}, {spent:.1f} s{late}", flush=True)
         return cell
 
+    def kept(self, name: str, settings: Mapping[str, Any]) -> Cell | None:
+        """Return a cell with the same settings from the file, also where all are measured again."""
+        same = self.settings.get(name) == json.loads(json.dumps(settings))
+        return self.cells[name] if same else None
+
     def put(self, name: str, settings: Cell, cell: Cell, stamp: Stamp) -> None:
         """Store a cell and write the file."""
         self.cells[name], self.settings[name], self.stamps[name] = cell, settings, stamp

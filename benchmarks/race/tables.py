@@ -26,6 +26,10 @@ NAMES = {
 }
 STAMP = ("date", "commit", "cpu", "cores", "instruction_set", "system", "python", "widemargin")
 PANELS_IN_A_ROW = 3
+GREY = "#808080"
+NEUTRAL = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
+NEUTRAL |= dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), GREY)
+NEUTRAL |= dict.fromkeys(("xtick.color", "ytick.color"), GREY)
 Cells = Mapping[str, Cell]
 Rows = Iterable[list[str]]
 # File name, columns and rows.
@@ -109,10 +113,13 @@ def draw(
     panels: Mapping[str, Callable[[Any], None]],
     columns: int = PANELS_IN_A_ROW,
     width: float = 11.0,
+    height: float = 3.2,
+    neutral: bool = False,
 ) -> None:
     """Draw a picture of panels, given by title as functions that fill axes, if matplotlib exists.
 
-    The same cells give the same file.
+    ``height`` is that of a panel. A ``neutral`` picture has no background and grey text, for light
+    and dark pages. The same cells give the same file.
     """
     if find_spec("matplotlib") is None:
         print(f"{path.name} was not drawn: it needs matplotlib (pip install 'widemargin[plot]').")
@@ -122,8 +129,9 @@ def draw(
 
     lines = max(1, -(-len(panels) // columns))
     # No date, no random names.
-    with mpl.rc_context({"svg.hashsalt": "widemargin", "svg.fonttype": "path"}):
-        picture = Figure(figsize=(width, 3.2 * lines), layout="constrained")
+    style: dict[str, Any] = {"svg.hashsalt": "widemargin", "svg.fonttype": "path"}
+    with mpl.rc_context(style | (NEUTRAL if neutral else {})):
+        picture = Figure(figsize=(width, height * lines), layout="constrained")
         axes = picture.subplots(lines, columns, squeeze=False).ravel()
         for axis in axes[len(panels) :]:
             axis.set_axis_off()

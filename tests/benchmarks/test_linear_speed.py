@@ -101,7 +101,7 @@ def test_the_objective_is_that_of_an_independent_solver(noisy, loss):
 PEERS = [
     (entry, form)
     for loss in contestants.LOSSES
-    for entry in entries("ijcnn1", loss, ("widemargin", "snapml"))
+    for entry in entries("ijcnn1", loss, ("widemargin", "snapml", "vw"))
     for form in entry.forms
     if entry.settings.get("threads") != 2
 ]
@@ -128,6 +128,34 @@ def test_every_peer_solves_the_same_problem(noisy, entry, form):
             w = library.weights(library.fit(data, entry.problem, settings))
         found = objective(w, rows, y[order], loss, 1.0)
         assert (1.0 - 1e-6) * best <= found <= (1.0 + margin) * best
+
+
+def test_vowpal_wabbit_comes_near_the_same_optimum(noisy):
+    """Its plain steps do, slowly; the weights are those with the penalty's factor."""
+    pytest.importorskip("vowpalwabbit")
+    X, y = noisy
+    extended = np.hstack([X.astype(np.float64), np.ones((len(y), 1))])
+    best = solve_with_clarabel(extended @ extended.T, y.astype(float), "hinge", 1.0).objective
+    entry = next(each for each in entries("ijcnn1", "hinge") if each.name == "vw_plain_1")
+    library, rows = LIBRARIES["vw"], sp.csr_matrix(X)
+    found = []
+    for passes in (1, 1_000):
+        data = library.prepare(rows, y)
+        model = library.fit(data, entry.problem, {**entry.settings, "passes": passes})
+        found.append(objective(library.weights(model), rows, y, "hinge", 1.0))
+    assert found[0] > found[1]
+    assert best <= found[1] <= 1.02 * best
+
+
+def test_an_optional_library_is_skipped_and_others_are_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr(
+        "benchmarks.race.plugin.find_spec", lambda name: None if name == "cyanure" else name
+    )
+    assert RACE.check_libraries(("snapml",)) == ("snapml", "cyanure")
+    assert capsys.readouterr().out == "cyanure is skipped: cyanure is not installed.\n"
+    monkeypatch.setattr("benchmarks.race.plugin.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="pip install scikit-learn, or leave it out"):
+        RACE.check_libraries(())
 
 
 # ----------------------------------------------------------------------------------- worker
@@ -182,7 +210,7 @@ class FakeWorker:
             raise processes.FitFailed("no luck")
         rungs = []
         for value in job["ladder"]:
-            effort = value if job["rung"] == "max_iter" else 1.0 / value
+            effort = value if job["rung"] in ("max_iter", "passes") else 1.0 / value
             slower = 1.5 if job["form"] == "dense" else 1.0
             found = 1.0 + 0.1 / effort**2
             rungs.append({"value": value, "objective": found, "fit_memory_mb": 1.0})

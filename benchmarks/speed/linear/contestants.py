@@ -126,6 +126,16 @@ CONTESTANTS = {
         **BY_ITERATIONS,
         settings=DECREASING,
     ),
+    "cyanure": Contestant("cyanure", "cyanure", (SQUARED,), **BY_ITERATIONS),
+    "vw": Contestant("Vowpal Wabbit", "vw", (HINGE,), "passes", ITERATIONS),
+    # The default steps, which adapt to each feature, end where the penalty weighs too much.
+    **{
+        f"vw_plain_{rate:g}": Contestant(
+            *(f"Vowpal Wabbit, plain steps from {rate:g}", "vw", (HINGE,), "passes", ITERATIONS),
+            settings={"sgd": "", "learning_rate": rate},
+        )
+        for rate in (1.0, 10.0)
+    },
     "ours": Contestant(
         *("widemargin, gap 1e-3", "widemargin", tuple(LOSSES), "tol", (OUR_TOL,)), certified=True
     ),

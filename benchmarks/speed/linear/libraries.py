@@ -8,16 +8,21 @@ that a library wants before the clock starts.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
 
 from benchmarks.race.plugin import Library
 from benchmarks.race.processes import THREADS
 
 Problem = Mapping[str, Any]
 Settings = Mapping[str, Any]
+# VW has two to this power weights, or more where there are more features.
+VW_BITS = 18
 
 
 def float64(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -95,6 +100,71 @@ def snapml(data: Any, problem: Problem, settings: Settings) -> Any:
     return model.set_params(tol=1e-12, **settings).fit(*data)
 
 
+def _with_constant_float32(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
+    X, y = _with_constant(X, y)
+    return X.astype(np.float32), y
+
+
+def _cyanure(data: Any, problem: Problem, settings: Settings) -> Any:
+    from cyanure.estimators import Classifier
+
+    X, y = data
+    # It minimises the mean of half the squared hinge; max_iter alone stops it.
+    model = Classifier(
+        loss="sqhinge",
+        penalty="l2",
+        lambda_1=1.0 / (2.0 * problem["C"] * len(y)),
+        fit_intercept=False,
+        tol=1e-12,
+        duality_gap_interval=1_000_000,
+        verbose=False,
+        n_threads=THREADS,
+    )
+    return model.set_params(**settings).fit(X, y)
+
+
+def _vw_rows(X: Any, y: np.ndarray) -> tuple[Any, int, int, int]:
+    """Write rows as VW reads them, and its cache; the folder lives as long as the returned object.
+
+    The number of a feature is its place among the weights; the constant comes last.
+    """
+    X, y = _with_constant(X, y)
+    folder = TemporaryDirectory()
+    plain, path = Path(folder.name) / "plain", Path(folder.name) / "rows"
+    dump_svmlight_file(X, y, str(plain), zero_based=True)
+    with plain.open("rb") as lines, path.open("wb") as rows:
+        rows.writelines(line.replace(b" ", b" | ", 1) for line in lines)
+    bits = max(VW_BITS, (X.shape[1] - 1).bit_length())
+    _vw(f"-d {path} -c -b {bits}")
+    return folder, len(y), X.shape[1], bits
+
+
+def _vw(options: str) -> Any:
+    from vowpalwabbit import Workspace
+
+    return Workspace(f"--quiet --noconstant --holdout_off --loss_function hinge {options}")
+
+
+def vowpal_wabbit(data: Any, problem: Problem, settings: Settings) -> Any:
+    """Train on the cache; the weight of a row's loss is C, so that of the norm is 1 / (C rows)."""
+    folder, rows, features, bits = data
+    path = Path(folder.name) / "rows"
+    options = " ".join(f"--{name} {value}" for name, value in settings.items())
+    l2 = 1.0 / (problem["C"] * rows)
+    return _vw(f"-d {path} -c -b {bits} --l2 {l2:.10g} {options}"), features
+
+
+def _vw_weights(model: Any) -> np.ndarray:
+    from vowpalwabbit import Workspace
+
+    workspace, features = model
+    with TemporaryDirectory() as folder:
+        # In memory they lack the factor that the penalty has shrunk all of them by.
+        workspace.save(f"{folder}/model")
+        kept = Workspace(f"--quiet -t -i {folder}/model")
+        return np.array([kept.get_weight(k) for k in range(features)])
+
+
 def _widemargin(data: Any, problem: Problem, settings: Settings) -> Any:
     import widemargin
 
@@ -115,5 +185,13 @@ LIBRARIES = {
     ),
     "sgd": Library("scikit-learn", "sklearn", _sgd, _all_in_coef, _sgd_data),
     "snapml": Library("snapml", "snapml", snapml, _coef_and_intercept),
+    "cyanure": Library(
+        *("cyanure", "cyanure", _cyanure, _all_in_coef, _with_constant_float32), optional=True
+    ),
+    "vw": Library(
+        *("vowpalwabbit", "vowpalwabbit", vowpal_wabbit, _vw_weights, _vw_rows),
+        dense=False,
+        optional=True,
+    ),
     "widemargin": Library("widemargin", "widemargin", _widemargin, _coef_and_intercept),
 }
