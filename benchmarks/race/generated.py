@@ -38,6 +38,7 @@ def topics(
     rows: int = TOPIC_ROWS,
     test_rows: int = TOPIC_TEST_ROWS,
     features: int = TOPIC_FEATURES,
+    length_mean: float = LENGTH_MEAN,
 ) -> DataSet:
     """Return texts as tf-idf rows of unit length, float32, with classes 0 to ``classes`` - 1.
 
@@ -55,7 +56,7 @@ def topics(
     family_of = random.permutation(classes) // FAMILY_CLASSES
 
     def texts(labels: np.ndarray) -> sp.csr_matrix:
-        drawn = random.lognormal(LENGTH_MEAN, LENGTH_DEVIATION, len(labels))
+        drawn = random.lognormal(length_mean, LENGTH_DEVIATION, len(labels))
         lengths = np.maximum(drawn.astype(np.int64), SHORTEST)
         label = np.repeat(labels, lengths)
         source = random.random(len(label))

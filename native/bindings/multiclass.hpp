@@ -5,6 +5,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#if defined(__linux__)
+#include <malloc.h>
+#endif
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -13,6 +17,7 @@
 
 #include "bindings/python_arrays.hpp"
 #include "multiclass/class_bundle.hpp"
+#include "multiclass/proximal_point.hpp"
 
 namespace widemargin {
 
@@ -200,8 +205,8 @@ inline auto dense_weights(const ClassBundle& bundle) {
     return new_array(out, width, size);
 }
 
-// Weights that are not zero, class by class: (values, features, where each class begins).
-inline auto sparse_weights(const ClassBundle& bundle) {
+template <class Index>
+auto sparse_weights_of(const ClassBundle& bundle) {
     const std::size_t width = std::size_t(bundle.weights.width());
     std::unique_ptr<std::int64_t[]> start(new std::int64_t[width + 1]());
     bundle.weights.for_each(
@@ -209,16 +214,24 @@ inline auto sparse_weights(const ClassBundle& bundle) {
     for (std::size_t c = 0; c < width; ++c) start[c + 1] += start[c];
     const std::size_t stored = std::size_t(start[width]);
     std::unique_ptr<double[]> values(new double[stored]);
-    std::unique_ptr<std::int64_t[]> features(new std::int64_t[stored]);
+    std::unique_ptr<Index[]> features(new Index[stored]);
     std::vector<std::int64_t> next(start.get(), start.get() + width);
     bundle.weights.for_each([&](std::int64_t f, std::int64_t c, double w) {
         if (w == 0.0) return;
         const std::size_t at = std::size_t(next[std::size_t(c)]++);
         values[at] = w;
-        features[at] = f;
+        features[at] = Index(f);
     });
     return nb::make_tuple(new_array(values, stored), new_array(features, stored),
                           new_array(start, width + 1));
+}
+
+// Weights that are not zero, class by class: (values, features, where each class begins). Features
+// are numbered in 32 bits where these suffice: there may be hundreds of millions of weights.
+inline nb::tuple sparse_weights(const ClassBundle& bundle) {
+    return bundle.weights.size() <= std::numeric_limits<std::int32_t>::max()
+               ? sparse_weights_of<std::int32_t>(bundle)
+               : sparse_weights_of<std::int64_t>(bundle);
 }
 
 // Multipliers row by row: (values, classes, where each row begins).
@@ -269,6 +282,50 @@ inline double dual_sum(const ClassBundle& bundle) {
     return sum;
 }
 
+// Checks that an array has a place for every weight of a bundle and its padding.
+inline void require_layout(const ClassBundle& bundle, std::int64_t count) {
+    require(bundle.weights.dense(), "the bundle's weights must be dense.");
+    require(count == bundle.weights.size() * bundle.weights.stride(),
+            "anchor and last weights need `size` times `stride` numbers.");
+}
+
+inline auto py_proximal_norms(const ClassBundle& bundle, std::optional<Vector<const double>> mean,
+                              Vector<const double> anchor, double strength, int threads) {
+    require_layout(bundle, std::int64_t(anchor.shape(0)));
+    require(!mean || std::int64_t(mean->shape(0)) == bundle.weights.size(),
+            "`mean` needs one entry per feature.");
+    ProximalNorms norms;
+    run_until_told(nb::none(), [&](Interrupt& interrupt) {
+        norms = proximal_norms(bundle.weights, mean ? mean->data() : nullptr, anchor.data(),
+                               strength, threads, interrupt);
+    });
+    return nb::make_tuple(norms.own, norms.implied);
+}
+
+inline void py_move_anchor(ClassBundle& bundle, std::optional<Vector<const double>> mean,
+                           Vector<double> anchor, Vector<double> last, double strength,
+                           double momentum, int threads) {
+    require_layout(bundle, std::int64_t(anchor.shape(0)));
+    require_layout(bundle, std::int64_t(last.shape(0)));
+    require(!mean || std::int64_t(mean->shape(0)) == bundle.weights.size(),
+            "`mean` needs one entry per feature.");
+    // Not interrupted between: weights and anchor must fit each other.
+    nb::gil_scoped_release release;
+    Interrupt never([] { return false; });
+    move_anchor(bundle.weights, mean ? mean->data() : nullptr, anchor.data(), last.data(), strength,
+                momentum, threads, never);
+}
+
+// Removes all weights, and returns the memory of their lists to the system: millions of small blocks
+// would otherwise stay with the process, where arrays of the same weights are needed next.
+inline void release_weights(ClassBundle& bundle) {
+    nb::gil_scoped_release release;
+    bundle.weights.clear();
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
+
 inline void bind_bundle(nb::module_& m) {
     using namespace nb::literals;
     nb::class_<ClassBundle>(m, "ClassBundle")
@@ -278,6 +335,7 @@ inline void bind_bundle(nb::module_& m) {
         .def_prop_ro("n_rows", [](const ClassBundle& b) { return b.rows.size(); })
         .def("shuffle", &shuffle, "seed"_a)
         .def("clear_weights", [](ClassBundle& b) { b.weights.clear(); })
+        .def("release_weights", &release_weights)
         .def("squared_norm", &squared_norm, "mean"_a.none() = nb::none())
         .def("weight_count", &weight_count)
         .def("class_sum", &class_sum)
@@ -285,7 +343,12 @@ inline void bind_bundle(nb::module_& m) {
         .def("sparse_weights", &sparse_weights)
         .def("duals", &duals_of)
         .def("set_duals", &set_duals, "values"_a, "classes"_a, "start"_a)
-        .def("dual_sum", &dual_sum);
+        .def("dual_sum", &dual_sum)
+        .def_prop_ro("stride", [](const ClassBundle& b) { return b.weights.stride(); })
+        .def("proximal_norms", &py_proximal_norms, "mean"_a.none(), "anchor"_a, "strength"_a,
+             "threads"_a = 1)
+        .def("move_anchor", &py_move_anchor, "mean"_a.none(), "anchor"_a.noconvert(),
+             "last"_a.noconvert(), "strength"_a, "momentum"_a, "threads"_a = 1);
 }
 
 template <class T>

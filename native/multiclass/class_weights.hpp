@@ -40,6 +40,9 @@ public:
     std::int64_t width() const { return width_; }
     std::int64_t stride() const { return stride_; }  // doubles that `scores` fills
     bool dense() const { return bool(block_); }
+    // All weights, feature by feature; `dense` only.
+    double* block() { return block_.get(); }
+    const double* block() const { return block_.get(); }
 
     // out[c] = x_i . w_c for all classes. A row is gone through once for as many classes as there
     // are registers for their sums: weights of a feature lie together, and memory is what it waits
@@ -224,7 +227,8 @@ private:
         }
 
         void grow(std::int32_t wanted, std::int64_t width) {
-            capacity = std::int32_t(std::min<std::int64_t>(width, wanted + wanted / 2));
+            // Room for a quarter more: with many classes these lists are most of the memory.
+            capacity = std::int32_t(std::min<std::int64_t>(width, wanted + wanted / 4));
             std::unique_ptr<double[]> more(new double[std::size_t(capacity)]);
             std::unique_ptr<std::int32_t[]> ids(new std::int32_t[std::size_t(capacity)]);
             std::copy_n(values.get(), count, more.get());

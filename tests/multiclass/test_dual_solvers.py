@@ -236,3 +236,21 @@ def test_an_interrupt_while_weights_are_recomputed_leaves_them_whole(formulation
         state.refresh()
     assert np.any(before)
     np.testing.assert_allclose(dense(state.weights), before, atol=1e-12)
+
+
+@pytest.mark.parametrize("formulation", ["ww", "ovr"])
+def test_sparse_weights_are_given_away_and_found_again(formulation):
+    """One bundle of all classes, or several whose classes are not in order."""
+    problem = problem_of(formulation, n=40, d=600, k=9, sparse=True, constant=0.0)
+    problem.X = sp.csr_matrix(problem.X.multiply(np.abs(problem.X.toarray()) > 4.0))
+    method = Independent() if formulation == "ovr" else AllTogether()
+    state = method.bundles(problem.posed().in_memory, LocalEngine(1), 0)
+    method.epoch(state, Pass(1, lambda: False))
+    kept = state.weights
+    taken = state.take_weights()
+    assert all(part.weight_count() == 0 for part in state.parts)
+    assert sp.issparse(taken)
+    assert taken.indices.dtype == taken.indptr.dtype == np.int32
+    assert taken.has_canonical_format
+    assert np.array_equal(taken.toarray(), kept.toarray())
+    np.testing.assert_allclose(dense(state.weights), kept.toarray(), atol=1e-12)

@@ -212,7 +212,7 @@ def test_auto_takes_it_where_ascent_is_slow(problem_of):
     assert choose("auto", problem_of(100.0).posed()) == "newton"
     assert choose("auto", problem_of(0.01).posed()) == "dual"
     assert choose("auto", problem_of(100.0).posed(), memory=1000) == "dual"
-    assert choose("auto", problem_of(1e6, d=4001).posed()) == "dual"
+    assert choose("auto", problem_of(1e6, d=4001).posed()) != "newton"
     assert choose("auto", replace(problem_of(100.0), formulation="cs").posed()) == "dual"
     assert choose("dual", problem_of(100.0).posed()) == "dual"
 

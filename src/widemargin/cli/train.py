@@ -112,7 +112,7 @@ def train(
         option(
             "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
-            "tournament (ww), newton (ww, llw) or printed (llw).",
+            "proximal (ww, cs, llw), tournament (ww), newton (ww, llw) or printed (llw).",
             group=SOLVER,
             default="auto",
         ),

@@ -66,9 +66,11 @@ class MulticlassSVMClassifier(
           :math:`\sum_c w_c = 0`
         - 'ovr' (one against the rest): :math:`(1 - w_y^\top x)_+ + \sum_{c \ne y}
           (1 + w_c^\top x)_+`, a problem for every class
-    solver : {'auto', 'dual', 'tournament', 'newton', 'printed'}, default='auto'
-        'dual' visits the rows one by one and solves for all of their classes at once. 'tournament',
-        for 'ww', does so for bundles of classes that meet in pairs, several pairs at the same time.
+    solver : {'auto', 'dual', 'proximal', 'tournament', 'newton', 'printed'}, default='auto'
+        'dual' visits the rows one by one and solves for all of their classes at once. 'proximal',
+        for 'ww', 'cs' and 'llw', accelerates that where ``C`` is large and features are many;
+        'auto' chooses it for 'llw'. 'tournament', for 'ww', visits rows for bundles of classes that
+        meet in pairs, several pairs at the same time.
         'newton', for 'ww' and 'llw', takes second-order steps in all weights; 'auto' chooses it
         where ``C`` is large and weights are few. 'printed' is the published algorithm for 'llw',
         which hardly converges.

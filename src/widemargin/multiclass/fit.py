@@ -219,7 +219,9 @@ def weight_attributes(weights: Any, objective: MulticlassObjective) -> dict[str,
         if objective.formulation == "ovr":
             weights = 0.5 * weights
     n_features, constant = objective.n_features, objective.constant
-    coef, rest = weights[:, :n_features], weights[:, n_features:]
+    coef, rest = weights, weights[:, n_features:]
+    if constant:  # without an intercept the weights are not copied
+        coef = weights[:, :n_features]
     if sp.issparse(weights):
         coef, rest = sp.csr_array(coef), rest.toarray()
         coef.eliminate_zeros()

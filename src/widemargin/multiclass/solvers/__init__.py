@@ -5,6 +5,7 @@ solver       method
 ===========  ======================================================================
 dual         ascent in the dual, rows one by one with all classes each
 tournament   the same with bundles of classes that meet in pairs, for ``ww``
+proximal     the same as dual, accelerated by proximal points; for a large ``C``
 newton       second-order steps on all weights; where the dual is slow
 printed      the published algorithm for Lee, Lin and Wahba's formulation
 ===========  ======================================================================
@@ -18,13 +19,13 @@ from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Solution
 from ..problem import ClassWeights, MulticlassProblem
-from . import dealt_bundles, dual_ascent, newton
+from . import dealt_bundles, dual_ascent, newton, proximal
 from .dual_ascent import AllTogether, Independent, PrintedLeeLinWahba
 from .tournament import Tournament
 
 __all__ = ["SOLVERS", "choose", "refuse", "solve"]
 
-SOLVERS = ("dual", "tournament", "newton", "printed")
+SOLVERS = ("dual", "proximal", "tournament", "newton", "printed")
 
 
 def choose(name: str, problem: MulticlassProblem, memory: int = 2**30) -> str:
@@ -32,7 +33,9 @@ def choose(name: str, problem: MulticlassProblem, memory: int = 2**30) -> str:
     if name != "auto":
         return name
     known = problem.objective.formulation in newton.FORMULATIONS
-    return "newton" if known and newton.pays(problem, memory) else "dual"
+    if known and newton.pays(problem, memory):
+        return "newton"
+    return "proximal" if proximal.pays(problem, memory) else "dual"
 
 
 def refuse(name: str, formulation: str) -> None:
@@ -41,6 +44,11 @@ def refuse(name: str, formulation: str) -> None:
         raise ValueError(
             "`solver='tournament'` lets pairs of classes meet, which formulation='ww' allows; got "
             f"formulation={formulation!r}. Use solver='auto'."
+        )
+    if name == "proximal" and formulation not in proximal.FORMULATIONS:
+        raise ValueError(
+            "`solver='proximal'` ties the weights of all classes to an anchor, for "
+            f"formulation='ww', 'cs' or 'llw'; got formulation={formulation!r}. Use solver='auto'."
         )
     if name == "newton" and formulation not in newton.FORMULATIONS:
         raise ValueError(
@@ -69,6 +77,8 @@ def solve(
     solution: Solution[ClassWeights]
     if name == "newton":
         solution = newton.solve(problem, budget, history, start)
+    elif name == "proximal":
+        solution = proximal.solve(problem, budget, history, start)
     elif name == "tournament" and not problem.engine.in_process:
         solution = dealt_bundles.solve(problem, budget, history)
     else:

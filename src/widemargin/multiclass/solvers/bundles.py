@@ -73,6 +73,22 @@ class BundleLayout:
             bundle[classes] = k
         return bundle
 
+    def _stacked(self, parts: list[Any]) -> sp.csr_array:
+        """Put the rows of sparse parts into the order of the classes, and let go of the parts."""
+        counts = np.zeros(self.n_classes, dtype=np.int64)
+        for classes, part in zip(self.bundles, parts, strict=True):
+            counts[classes] = np.diff(sp.csr_array(part).indptr)
+        start = np.concatenate([[0], np.cumsum(counts)])
+        values: Array = np.empty(start[-1])
+        features: NDArray[Any] = np.empty(start[-1], dtype=index_dtype(self.size))
+        for k, classes in enumerate(self.bundles):
+            part, parts[k] = sp.csr_array(parts[k]), None
+            for row, c in enumerate(classes):
+                here = slice(part.indptr[row], part.indptr[row + 1])
+                values[start[c] : start[c + 1]] = part.data[here]
+                features[start[c] : start[c + 1]] = part.indices[here]
+        return in_rows(values, features, start, (self.n_classes, self.size))
+
     def empty(self, k: int, rows: NDArray[np.int64]) -> _native.ClassBundle:
         """Return bundle ``k`` without weights, for some rows of a problem."""
         first = sum(map(len, self.bundles[:k]))
@@ -83,15 +99,17 @@ class BundleLayout:
         return stored <= (1 - SPARSE_SHARE) * self.n_classes * self.size
 
     def combined(
-        self, parts: Sequence[Any], *, sparse: bool, scale: float, mean: Array | None = None
+        self, parts: list[Any], *, sparse: bool, scale: float, mean: Array | None = None
     ) -> Any:
         """Put the weights of all bundles together: (classes, size), plus a mean, times a scale.
 
-        The matrix of a single bundle is overwritten: in place, large weights cost no second copy.
+        The matrix of a single bundle is overwritten, and a list of several sparse ones emptied:
+        large weights cost no second copy.
         """
         if sparse:
-            rows = parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")[self.number]
-            return sp.csr_array(rows * scale)
+            rows = parts[0] if len(parts) == 1 else self._stacked(parts)
+            rows.data *= scale
+            return rows
         if len(parts) == 1:  # a single bundle keeps the order of the classes
             (out,) = parts
         else:
@@ -171,11 +189,26 @@ def smaller_weights(bundle: _native.ClassBundle, size: int) -> Any:
     return sparse_weights(bundle, size)
 
 
+def index_dtype(largest: int) -> type:
+    """Return the type for numbers up to a largest one."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+
+
+def in_rows(
+    values: Array, features: NDArray[Any], start: NDArray[Any], shape: tuple[int, int]
+) -> sp.csr_array:
+    """Return a CSR array of these arrays without copies of them.
+
+    SciPy would widen the feature numbers to the type of ``start``.
+    """
+    narrow = start.astype(np.promote_types(features.dtype, index_dtype(int(start[-1]))))
+    return sp.csr_array((values, features, narrow), shape=shape)
+
+
 def sparse_weights(bundle: _native.ClassBundle, size: int) -> sp.csr_array:
     """Return the weights of a bundle as a sparse matrix."""
     values, features, start = bundle.sparse_weights()
-    narrow = features.astype(np.int32) if size < 2**31 else features
-    return sp.csr_array((values, narrow, start), shape=(bundle.width, size))
+    return in_rows(values, features, start, (bundle.width, size))
 
 
 def put_weights(

@@ -162,14 +162,27 @@ class ClassBundles:
     @property
     def weights(self) -> Any:
         """The weights as (classes, size), sparse where most are zero."""
+        return self._combined_weights(keep=True)
+
+    def take_weights(self) -> Any:
+        """Return the weights, and keep none where they are sparse.
+
+        There may be too many for two copies of them.
+        """
+        return self._combined_weights(keep=False)
+
+    def _combined_weights(self, *, keep: bool) -> Any:
         if not self._consistent:
             self.refresh()
         stored = sum(part.weight_count() for part in self.parts)
         sparse = self.mean is None and self.layout.is_sparse(stored)
-        parts = [
-            sparse_weights(part, self.layout.size) if sparse else part.dense_weights()
-            for part in self.parts
-        ]
+        taken = sparse and not keep
+        self._consistent = not taken
+        parts = []
+        for part in self.parts:
+            parts.append(sparse_weights(part, self.layout.size) if sparse else part.dense_weights())
+            if taken:
+                part.release_weights()
         return self.layout.combined(parts, sparse=sparse, scale=self.scale, mean=self.mean)
 
     @property

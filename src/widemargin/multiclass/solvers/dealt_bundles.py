@@ -143,6 +143,10 @@ class DealtBundles:
         parts = [sp.csr_array(s.weights) if sparse else s.weights for s in self.states]
         return self.layout.combined(parts, sparse=sparse, scale=self.scale)
 
+    def take_weights(self) -> Any:
+        """Return the weights."""
+        return self.weights
+
     @property
     def duals(self) -> None:
         """None: multipliers stay with the bundles."""

@@ -82,6 +82,10 @@ class AscentState(ClassWeights, Protocol):
         """Columns of the history about what was sent between processes."""
         ...
 
+    def take_weights(self) -> Any:
+        """Return the weights, which the state need not keep."""
+        ...
+
     def dual_sum(self) -> float:
         """Return the sum of all multipliers."""
         ...
@@ -186,7 +190,8 @@ def ascend(
         if outcome is None:
             again, gained = _visit_again(epochs, state, budget, done, gain, stopping)
             done, dual = done + again, dual + gained
-    found = StoredWeights(state.weights, state.duals)
+    # The state is not needed any more, and its weights take as much memory again.
+    found = history.latest = StoredWeights(state.take_weights(), state.duals)
     return Solution(found, certificate, outcome, done)
 
 
