@@ -12,7 +12,7 @@ from benchmarks.speed.frontier import choice
 from benchmarks.speed.frontier.__main__ import main
 from benchmarks.speed.frontier.contestants import CONTESTANTS
 from benchmarks.speed.frontier.grids import GRIDS, tried
-from benchmarks.speed.frontier.page import Point, best_of_ours, frontier, page, points
+from benchmarks.speed.frontier.page import Point, best_of_ours, frontier, marked, page, points
 from benchmarks.speed.frontier.picture import draw
 from benchmarks.speed.frontier.sets import KERNEL, SETS, TEXT, held_out, rows_of
 from benchmarks.speed.frontier.worker import served
@@ -107,6 +107,15 @@ def test_the_page_says_where_the_frontier_is_not_ours():
     assert shown["EigenPro"][3] == "more than 300 s"
     assert shown["thundersvm"][-1] == "–"
     assert shown["**SVM, exact**"][-1] == "training"
+
+
+def test_seconds_of_a_busy_machine_are_marked(tmp_path):
+    store = Store(tmp_path / "frontier.json")
+    store.put("ijcnn1/svm", {}, measured(0.98, 2.0), {"quiet": False, "date": "", "commit": ""})
+    store.put("ijcnn1/odm", {}, measured(0.99, 3.0), {"quiet": True, "date": "", "commit": ""})
+    tables = {name: list(rows) for name, _, rows in page(marked(store))}
+    assert [row[1] for row in tables["frontier_steps"]] == ["2°", "3"]
+    assert [row[4] for row in tables["frontier_kernel"]] == ["2°", "3"]
 
 
 def test_the_picture_is_drawn_from_what_was_measured(tmp_path):
