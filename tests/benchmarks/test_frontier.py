@@ -172,6 +172,24 @@ def test_a_missing_library_is_skipped_with_a_line(folder, tmp_path, monkeypatch,
     assert not store.cells
 
 
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_fit_that_wants_too_much_memory_is_stored_as_such(folder, tmp_path, monkeypatch, error):
+    def fails(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("benchmarks.speed.frontier.worker.resource.setrlimit", lambda *_: None)
+    monkeypatch.setattr("benchmarks.speed.frontier.worker._warm_up", fails)
+    rows_of("cod-rna").save(tmp_path)
+    job = {"contestant": "svm", "settings": {}, "grid": None, "folder": str(tmp_path)}
+    (cell,) = served({**job, "form": "dense"})
+    assert cell["out_of_memory"]
+    cells = {"cod-rna/svm": {**cell, "limit": 300.0}}
+    tables = {name: list(rows) for name, _, rows in page(cells)}
+    assert tables["frontier_kernel"][0][3] == f"more than {cell['memory_gb']} GB"
+
+
 INSTALLED = [name for name, each in CONTESTANTS.items() if each.installed]
 # A few seconds each: imports, a thousand trees, thousands of features.
 SLOW = ("xrfm", "lightgbm_tuned", "nystroem_sgd_3000", "fourier_sgd_3000")
