@@ -17,7 +17,9 @@
 #include "bindings/grouped.hpp"
 #include "bindings/linear.hpp"
 #include "bindings/multiclass.hpp"
+#include "bindings/near.hpp"
 #include "bindings/python_arrays.hpp"
+#include "bindings/row_scan.hpp"
 #include "bindings/site.hpp"
 #include "bindings/small_problems.hpp"
 #include "kernel/block_descent.hpp"
@@ -63,11 +65,12 @@ auto py_kernel_block(const RowSet<T>& a, const RowSet<T>& b, const KernelSpec& s
 
 template <class T>
 auto py_kernel_product(const RowSet<T>& queries, const RowSet<T>& basis, const KernelSpec& spec,
-                       Matrix<const double> coef, RowNumbers basis_rows, int threads) {
+                       Matrix<const double> coef, RowNumbers basis_rows, int threads,
+                       RowNumbers query_rows) {
     require(spec.kind != KernelKind::precomputed, "a precomputed kernel needs no product.");
     require(queries.features() == basis.features(), "both sets of rows need the same features.");
     const Rows<T> from = picked(basis, spec.kind, basis_rows, basis.count());
-    const Rows<T> to = queries.view(spec.kind);
+    const Rows<T> to = picked(queries, spec.kind, query_rows, queries.count());
     require(std::int64_t(coef.shape(0)) == from.count, "one row of `coef` per basis row.");
     const std::int64_t outputs = std::int64_t(coef.shape(1));
     std::unique_ptr<double[]> sums(new double[std::size_t(outputs * to.count)]());
@@ -112,7 +115,8 @@ const char* py_descend(const RowSet<T>& rows, const KernelSpec& spec, Vector<con
                        Vector<const double> diagonal, double lower_margin, double upper_margin,
                        Vector<const double> below, Vector<const double> above,
                        Vector<const double> bound, Vector<double> net_dual, Vector<double> margin,
-                       const DescentOptions& options, const Report& report) {
+                       const DescentOptions& options, const Report& report,
+                       const NearGroups* near) {
     const std::size_t n = std::size_t(rows.count());
     for (std::size_t length : {label.shape(0), diagonal.shape(0), below.shape(0), above.shape(0),
                                bound.shape(0), net_dual.shape(0), margin.shape(0)})
@@ -120,9 +124,12 @@ const char* py_descend(const RowSet<T>& rows, const KernelSpec& spec, Vector<con
     require(
         spec.kind != KernelKind::precomputed || (!rows.sparse() && rows.features() >= rows.count()),
         "a precomputed kernel must be dense, with a column for every row.");
+    require(!near || (near->to().group.size() == n && near->from().group.size() == n),
+            "`near` must be made of these rows.");
     const DescentProblem<T> problem{
         rows.view(spec.kind),         spec,         label.data(), diagonal.data(),
-        {lower_margin, upper_margin}, below.data(), above.data(), bound.data()};
+        {lower_margin, upper_margin}, below.data(), above.data(), bound.data(),
+        near};
     PendingSignal signal;
     DescentOutcome outcome;
     {
@@ -156,7 +163,7 @@ void bind_precision(nb::module_& m, const char* name) {
     m.def("kernel_block", &py_kernel_block<T>, "a"_a, "b"_a, "spec"_a,
           "a_rows"_a.none() = nb::none(), "b_rows"_a.none() = nb::none(), "threads"_a = 1);
     m.def("kernel_product", &py_kernel_product<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
-          "basis_rows"_a.none() = nb::none(), "threads"_a = 1);
+          "basis_rows"_a.none() = nb::none(), "threads"_a = 1, "query_rows"_a.none() = nb::none());
     m.def("nearest_group", &py_nearest_group<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
           "group_start"_a, "offset"_a, "threads"_a = 1, "query_rows"_a.none() = nb::none());
     m.def("routed_product", &py_routed_product<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
@@ -164,7 +171,10 @@ void bind_precision(nb::module_& m, const char* name) {
     m.def("kernel_diagonal", &py_kernel_diagonal<T>, "rows"_a, "spec"_a);
     m.def("descend", &py_descend<T>, "rows"_a, "spec"_a, "label"_a, "diagonal"_a, "lower_margin"_a,
           "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "net_dual"_a.noconvert(),
-          "margin"_a.noconvert(), "options"_a, "report"_a);
+          "margin"_a.noconvert(), "options"_a, "report"_a, "near"_a.none() = nb::none());
+    bind_near_products<T>(m);
+    m.def("fill_block", &py_fill_block<T>, "rows"_a, "spec"_a, "block_rows"_a, "slots"_a,
+          "kernel"_a.noconvert(), "threads"_a = 1);
     m.def("solve_block", &py_solve_block<T>, "kernel"_a.noconvert(), "label"_a, "diagonal"_a,
           "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
           "net_dual"_a.noconvert(), "margin"_a.noconvert(), nb::kw_only(), "gap"_a, "sets"_a,
@@ -197,8 +207,11 @@ NB_MODULE(_native, m) {
             },
             nb::kw_only(), "relative_gap"_a, "max_iterations"_a, "block"_a, "working_set"_a,
             "cache_bytes"_a, "shrinking"_a, "threads"_a, "seed"_a);
+    bind_near_groups(m);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
+    bind_row_scan<float>(m);
+    bind_row_scan<double>(m);
     m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert(), "diagonal"_a,
           "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
           "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(), "relative_gap"_a,

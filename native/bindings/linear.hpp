@@ -120,6 +120,16 @@ auto py_losses_along(const LinearSet<T>& set, Vector<const double> w, Vector<con
 }
 
 template <class T>
+double py_total_loss(const LinearSet<T>& set, Vector<const double> w, int threads) {
+    require(w.shape(0) == set.size(), "`w` needs one entry per feature.");
+    double total = 0.0;
+    run_interruptible([&](Interrupt& interrupt) {
+        total = total_loss(set.problem(), w.data(), threads, interrupt);
+    });
+    return total;
+}
+
+template <class T>
 auto py_weighted_sum(const LinearSet<T>& set, Vector<const double> coef, int threads) {
     require(coef.shape(0) == set.count(), "`coef` needs one entry per row.");
     std::unique_ptr<double[]> out(new double[set.size()]);
@@ -160,7 +170,7 @@ auto py_dual_epoch(const LinearSet<T>& set, Vector<const double> squares, double
         result = dual_epoch(set.problem(), squares.data(), slack, seed, order.data(), active,
                             dual.data(), w.data(), interrupt);
     });
-    return nb::make_tuple(result.active, result.violation, result.gap);
+    return nb::make_tuple(result.active, result.violation, result.gap, result.gain);
 }
 
 template <class T>
@@ -236,6 +246,7 @@ void bind_linear(nb::module_& m, const char* name) {
         .def("curvature_product", &py_curvature_product<T>, "piece"_a, "p"_a, "threads"_a = 1)
         .def("curvature_diagonal", &py_curvature_diagonal<T>, "piece"_a, "threads"_a = 1)
         .def("losses_along", &py_losses_along<T>, "w"_a, "p"_a, "steps"_a, "threads"_a = 1)
+        .def("total_loss", &py_total_loss<T>, "w"_a, "threads"_a = 1)
         .def("weighted_sum", &py_weighted_sum<T>, "coef"_a, "threads"_a = 1)
         .def("squared_norms", &py_squared_norms<T>, "threads"_a = 1)
         .def("score_models", &py_score_models<T>, "models"_a, "threads"_a = 1)

@@ -24,6 +24,10 @@ struct Rows {
     // Squared norms (dot-product kernels) or 1-norms (laplacian) of the underlying rows.
     const T* norm = nullptr;
 
+    // CSR only: 1 for the features that many of the underlying rows store. Null unless a good part
+    // of the stored entries are of other, rare, features.
+    const std::uint8_t* common = nullptr;
+
     // Row k of the view is row pick[k] of the data; null means k itself.
     const std::int64_t* pick = nullptr;
 

@@ -23,7 +23,8 @@ std::unique_ptr<KernelSource<T>> source_for(const DescentProblem<T>& problem,
     if (options.cache_bytes > 0)
         return std::make_unique<CachedKernel<T>>(problem.rows, problem.spec, options.threads,
                                                  options.cache_bytes);
-    return std::make_unique<EvaluatedKernel<T>>(problem.rows, problem.spec, options.threads);
+    return std::make_unique<EvaluatedKernel<T>>(problem.rows, problem.spec, options.threads,
+                                                problem.near);
 }
 
 template <class T>
@@ -36,15 +37,16 @@ public:
           selection_(tie_breaker_) {
         const Index n = problem.rows.count;
         active_.reserve(std::size_t(n));
-        for (Index i = 0; i < n; ++i)
+        rows_.resize(std::size_t(n));
+        std::iota(rows_.begin(), rows_.end(), Index(0));
+        if (problem.near) rows_ = problem.near->to().members.rows;
+        for (Index i : rows_)
             active_.push_back({net_dual[i],
                                margin[i],
                                problem.diagonal[i],
                                problem.label[i],
                                {problem.below[i], problem.above[i], problem.bound[i]},
                                i});
-        rows_.resize(std::size_t(n));
-        std::iota(rows_.begin(), rows_.end(), Index(0));
         std::mt19937_64 random(options.seed);
         tie_breaker_.resize(std::size_t(n));
         for (auto& t : tie_breaker_) t = std::uint32_t(random());

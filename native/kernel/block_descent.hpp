@@ -25,6 +25,7 @@
 #include "core/loss_terms.hpp"
 #include "core/rows.hpp"
 #include "kernel/kernel_spec.hpp"
+#include "kernel/near_groups.hpp"
 
 namespace widemargin {
 
@@ -38,6 +39,7 @@ struct DescentProblem {
     const double* below;  // per row: p_i, n_i, bound_i
     const double* above;
     const double* bound;
+    const NearGroups* near = nullptr;  // leaves far rows out of updates; null: none are far
 };
 
 struct DescentOptions {

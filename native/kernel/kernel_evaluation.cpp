@@ -1,19 +1,30 @@
 #include "kernel/kernel_evaluation.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "core/instruction_sets.hpp"
 #include "core/parallel.hpp"
+#include "kernel/sparse_tile.hpp"
 #include "kernel/tile.hpp"
 
 namespace widemargin {
 namespace {
 
+// Whether lists of rare features serve a task.
+template <class T>
+bool by_lists(const Rows<T>& streamed, const Rows<T>& packed, const KernelSpec& spec) {
+    return streamed.common && packed.sparse() && spec.kind != KernelKind::laplacian;
+}
+
 template <class T, int Bytes, Family F>
 WM_INLINE void run_layout(const BlockTask<T>& task) {
+    if constexpr (F != Family::laplacian)
+        if (by_lists(task.streamed, task.packed, task.spec))
+            return SparseBlockRunner<T, Bytes, F>::run(task);
     if (task.streamed.sparse())
         BlockRunner<T, Bytes, F, true>::run(task);
     else
@@ -54,15 +65,18 @@ WM_VERSIONS(add_rows_to, add_rows,
             (rows, coef, count, begin, end, sums))
 
 // Packed rows per task. Fixed by the problem, never by the number of threads; larger where
-// zeroing a wide sparse panel is what costs.
+// zeroing a wide sparse panel is what costs, or finding lists: those that many rows share.
 template <class T>
-std::int64_t rows_per_task(const Rows<T>& packed) {
-    return packed.features > (1 << 14) ? 2048 : 256;
+std::int64_t rows_per_task(const BlockTask<T>& task) {
+    constexpr std::int64_t least = 256, most = 2048;
+    if (by_lists(task.streamed, task.packed, task.spec))
+        return std::clamp((task.packed.count / 8 + least - 1) / least * least, least, most);
+    return task.packed.features > (1 << 14) ? most : least;
 }
 
 template <class T>
 void run_tasks(BlockTask<T> task, int threads, Interrupt& interrupt) {
-    const std::int64_t step = rows_per_task(task.packed), rows = task.packed.count;
+    const std::int64_t step = rows_per_task(task), rows = task.packed.count;
     task.interrupt = &interrupt;
     parallel_for((rows + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
         BlockTask<T> part = task;
@@ -119,6 +133,25 @@ void row_norms(const Rows<T>& rows, KernelKind kind, T* norms) {
         rows.for_each_stored(k, [&](std::int64_t, T v) { sum += term(v); });
         norms[k] = T(sum);
     }
+}
+
+template <class T>
+bool mark_common_features(const Rows<T>& rows, std::uint8_t* common) {
+    // A product with a list of the block costs about a tenth of one with a panel of all its rows;
+    // below a quarter of rare entries, finding their lists costs what the lists save.
+    constexpr double common_share = 0.1, least_rare_share = 0.25;
+    if (!rows.sparse()) return false;
+    std::vector<std::int64_t> rows_with(std::size_t(rows.features), 0);
+    for (std::int64_t k = 0; k < rows.count; ++k)
+        rows.for_each_stored(k, [&](std::int64_t f, T) { ++rows_with[std::size_t(f)]; });
+    std::int64_t stored = 0, rare = 0;
+    for (std::int64_t f = 0; f < rows.features; ++f) {
+        const std::int64_t count = rows_with[std::size_t(f)];
+        common[f] = double(count) >= common_share * double(rows.count);
+        stored += count;
+        rare += common[f] ? 0 : count;
+    }
+    return double(rare) >= least_rare_share * double(std::max<std::int64_t>(stored, 1));
 }
 
 template <class T>
@@ -194,12 +227,13 @@ void nearest_group(const Rows<T>& queries, const Rows<T>& basis, const KernelSpe
             first_score = offset[g];
         }
     constexpr int lanes = panel_lanes<T>;
-    const std::int64_t step = rows_per_task(queries);
+    BlockTask<T> whole;
+    whole.streamed = basis;
+    whole.packed = queries;
+    whole.spec = spec;
+    const std::int64_t step = rows_per_task(whole);
     parallel_for((queries.count + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
-        BlockTask<T> task;
-        task.streamed = basis;
-        task.packed = queries;
-        task.spec = spec;
+        BlockTask<T> task = whole;
         task.first = t * step;
         task.last = std::min(queries.count, task.first + step);
         task.interrupt = &interrupt;
@@ -224,7 +258,11 @@ void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
     struct Part {
         std::int64_t group, first, last;
     };
-    const std::int64_t step = rows_per_task(queries);
+    BlockTask<T> whole;
+    whole.streamed = basis;
+    whole.packed = queries;
+    whole.spec = spec;
+    const std::int64_t step = rows_per_task(whole);
     std::vector<Part> parts;
     for (std::int64_t g = 0; g < groups; ++g)
         for (std::int64_t first = query_start[g]; first < query_start[g + 1]; first += step)
@@ -238,10 +276,9 @@ void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
     parallel_for(std::int64_t(parts.size()), threads, interrupt, [&](std::int64_t t) {
         const Part& part = parts[std::size_t(t)];
         std::vector<double> part_sums(std::size_t(part.last - part.first));
-        BlockTask<T> task;
+        BlockTask<T> task = whole;
         task.streamed = basis.slice(basis_start[part.group], basis_start[part.group + 1]);
         task.packed = queries.picked(query_rows + part.first, part.last - part.first);
-        task.spec = spec;
         task.last = task.packed.count;
         task.coef = coef + basis_start[part.group];
         task.outputs = 1;
@@ -254,6 +291,49 @@ void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
 }
 
 template <class T>
+std::int64_t near_product(const Rows<T>& queries, const GroupedRows& to, const Rows<T>& basis,
+                          const GroupedRows& from, const NearGroups& near, const KernelSpec& spec,
+                          const T* coef, std::int64_t outputs, double* sums, int threads,
+                          Interrupt& interrupt) {
+    const auto total = std::int64_t(to.rows.size());
+    std::vector<double> constant(std::size_t(outputs), 0.0);
+    if (spec.constant != 0.0)
+        for (std::size_t i = 0; i < from.rows.size(); ++i)
+            for (std::int64_t o = 0; o < outputs; ++o)
+                constant[std::size_t(o)] += spec.constant * double(coef[i * outputs + o]);
+    std::atomic<std::int64_t> entries{0};
+    parallel_for(near.to().count(), threads, interrupt, [&](std::int64_t g) {
+        const std::int64_t begin = to.start[g], count = to.start[g + 1] - begin;
+        if (count == 0) return;
+        std::vector<std::int64_t> rows;
+        std::vector<T> weights;
+        for (std::int64_t h = 0; h < near.from().count(); ++h) {
+            const std::int64_t first = from.start[h], last = from.start[h + 1];
+            if (first == last || !near.near(g, h)) continue;
+            rows.insert(rows.end(), &from.rows[first], &from.rows[first] + (last - first));
+            weights.insert(weights.end(), coef + first * outputs, coef + last * outputs);
+        }
+        std::vector<double> found(std::size_t(outputs * count), 0.0);
+        BlockTask<T> task;
+        task.streamed = basis.picked(rows.data(), std::int64_t(rows.size()));
+        task.packed = queries.picked(&to.rows[begin], count);
+        task.spec = spec;
+        task.spec.constant = 0.0;
+        task.last = count;
+        task.coef = weights.data();
+        task.outputs = outputs;
+        task.sums = found.data();
+        task.interrupt = &interrupt;
+        if (!rows.empty()) run_block(task);
+        entries += count * std::int64_t(rows.size());
+        for (std::int64_t o = 0; o < outputs; ++o)
+            for (std::int64_t k = 0; k < count; ++k)
+                sums[o * total + begin + k] += found[o * count + k] + constant[o];
+    });
+    return entries;
+}
+
+template <class T>
 void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t count,
                      std::int64_t begin, std::int64_t end, double* sums) {
     add_rows_to<T>(rows, coef, count, begin, end, sums);
@@ -261,6 +341,7 @@ void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t coun
 
 #define WM_INSTANTIATE(T)                                                                          \
     template void row_norms<T>(const Rows<T>&, KernelKind, T*);                                    \
+    template bool mark_common_features<T>(const Rows<T>&, std::uint8_t*);                          \
     template void kernel_diagonal<T>(const Rows<T>&, const KernelSpec&, double*);                  \
     template void kernel_block<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, T* const*,    \
                                   int, Interrupt&);                                                \
@@ -272,6 +353,9 @@ void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t coun
     template void routed_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
                                     const std::int64_t*, const std::int64_t*, const std::int64_t*, \
                                     std::int64_t, double*, int, Interrupt&);                       \
+    template std::int64_t near_product<T>(                                                         \
+        const Rows<T>&, const GroupedRows&, const Rows<T>&, const GroupedRows&, const NearGroups&, \
+        const KernelSpec&, const T*, std::int64_t, double*, int, Interrupt&);                      \
     template void add_scaled_rows<T>(const T* const*, const double*, std::int64_t, std::int64_t,   \
                                      std::int64_t, double*);
 WM_INSTANTIATE(float)

@@ -6,6 +6,7 @@
 #include "core/interrupt.hpp"
 #include "core/rows.hpp"
 #include "kernel/kernel_spec.hpp"
+#include "kernel/near_groups.hpp"
 
 namespace widemargin {
 
@@ -15,6 +16,11 @@ const char* instruction_set();
 // The norms that `kind` needs (squared 2-norms, or 1-norms for laplacian), accumulated in double.
 template <class T>
 void row_norms(const Rows<T>& rows, KernelKind kind, T* norms);
+
+// Marks the features that many rows store (`common` has one entry per feature). False if so few
+// entries of CSR rows, or none, are of other features that it is better to treat all alike.
+template <class T>
+bool mark_common_features(const Rows<T>& rows, std::uint8_t* common);
 
 // out[k] = k(row k, row k).
 template <class T>
@@ -49,6 +55,15 @@ void routed_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSp
                     const T* coef, const std::int64_t* query_rows, const std::int64_t* query_start,
                     const std::int64_t* basis_start, std::int64_t groups, double* sums, int threads,
                     Interrupt& interrupt);
+
+// sums[o][k] += sum over i of coef[i][o] k(from.rows[i], to.rows[k]), but for pairs of groups that
+// are far from each other; the kernel's constant counts for all of them. `to` and `from` list rows
+// of `queries` and `basis`, sorted by the groups of `near`. Returns the kernel values evaluated.
+template <class T>
+std::int64_t near_product(const Rows<T>& queries, const GroupedRows& to, const Rows<T>& basis,
+                          const GroupedRows& from, const NearGroups& near, const KernelSpec& spec,
+                          const T* coef, std::int64_t outputs, double* sums, int threads,
+                          Interrupt& interrupt);
 
 // sums[j] += sum over i of coef[i] rows[i][j] for j in [begin, end).
 template <class T>

@@ -87,7 +87,10 @@ private:
 template <class T>
 class EvaluatedKernel final : public KernelSource<T> {
 public:
-    using KernelSource<T>::KernelSource;
+    // With `near`, changes reach rows in near groups only; active rows then come in its order.
+    EvaluatedKernel(const Rows<T>& rows, const KernelSpec& spec, int threads,
+                    const NearGroups* near = nullptr)
+        : KernelSource<T>(rows, spec, threads), near_(near) {}
 
     void add_changes(const std::vector<std::int64_t>& active,
                      const std::vector<std::int64_t>& chosen,
@@ -95,8 +98,18 @@ public:
                      double* sums) override {
         std::vector<std::int64_t> rows;
         for (std::int64_t i : changed) rows.push_back(active[std::size_t(chosen[i])]);
-        const std::vector<T> narrowed(coef.begin(), coef.end());
         Interrupt never(nullptr);  // duals and margins must not part
+        if (near_) {
+            std::vector<std::int64_t> place;
+            const GroupedRows from = near_->from().sorted(rows, &place);
+            std::vector<T> by_group(coef.size());
+            for (std::size_t i = 0; i < coef.size(); ++i) by_group[place[i]] = T(coef[i]);
+            this->entries_ +=
+                near_product(this->rows_, near_->to().sorted(active), this->rows_, from, *near_,
+                             this->spec_, by_group.data(), 1, sums, this->threads_, never);
+            return;
+        }
+        const std::vector<T> narrowed(coef.begin(), coef.end());
         kernel_product(this->picked(active), this->picked(rows), this->spec_, narrowed.data(), 1,
                        sums, this->threads_, never);
         this->entries_ += std::int64_t(rows.size()) * std::int64_t(active.size());
@@ -111,6 +124,8 @@ private:
                      this->threads_, interrupt);
         this->entries_ += std::int64_t(wanted.size() * wanted.size());
     }
+
+    const NearGroups* near_;
 };
 
 template <class T>

@@ -80,6 +80,11 @@ WM_INLINE void clear_strip(const Rows<T>& rows, std::int64_t begin, std::int64_t
         rows.for_each_stored(k, [=](std::int64_t f, T) { strip[f * lanes + (k - begin)] = T(0); });
 }
 
+template <class T>
+WM_INLINE T norm_of(const Rows<T>& rows, std::int64_t k) {
+    return rows.norm ? rows.norm[rows.source(k)] : T(0);
+}
+
 // The kernels that share a way of accumulating; `products` tells its members apart per tile.
 enum class Family { rbf, laplacian, products };
 
@@ -96,6 +101,9 @@ struct Tile {
     // together.
     static constexpr int dense_rows = 12 / vectors, dense_panels = 1;
     static constexpr int sparse_rows = 4, sparse_panels = Bytes == 16 ? 2 : 4;
+    // Chains of additions per pair with a CSR row: eight vectors hide the latency of additions,
+    // sixteen do not fit AVX2's registers.
+    static constexpr int sparse_chains = sparse_panels * vectors >= 8 ? 1 : 2;
 
     // Kernel values of P panels and R streamed rows; a panel's part is contiguous.
     template <int R, int P>
@@ -110,31 +118,35 @@ struct Tile {
     template <Family F, int R, int P>
     static WM_INLINE void accumulate_dense(const T* x, std::int64_t features, const T* strip,
                                            Values<R, P>& acc) {
-        for (std::int64_t f = 0; f < features; ++f)
+        for (std::int64_t f = 0; f < features; ++f) {
+            Vector column[P][vectors];
             for (int p = 0; p < P; ++p)
-                for (int v = 0; v < vectors; ++v) {
-                    const Vector column = at<P>(strip, f, p, v);
-                    for (int r = 0; r < R; ++r) {
-                        const T value = x[f * R + r];
+                for (int v = 0; v < vectors; ++v) column[p][v] = at<P>(strip, f, p, v);
+            // Rows outside: one broadcast value at a time leaves AVX2's registers to the sums.
+            for (int r = 0; r < R; ++r) {
+                const T value = x[f * R + r];
+                for (int p = 0; p < P; ++p)
+                    for (int v = 0; v < vectors; ++v)
                         if constexpr (F == Family::laplacian)
-                            acc[p][r][v] += absolute(value - column);
+                            acc[p][r][v] += absolute(value - column[p][v]);
                         else
-                            acc[p][r][v] += value * column;
-                    }
-                }
+                            acc[p][r][v] += value * column[p][v];
+            }
+        }
     }
 
     // Row r of R, in CSR. For the 1-norm, columns the row does not store contribute |p|; those it
     // does contribute |x - p|: `acc` starts from the panels' 1-norms, the stored ones are
     // corrected.
-    template <Family F, int R, int P, class Index>
+    template <Family F, int R, int P, int Chains, class Index>
     static WM_INLINE void accumulate_sparse(const T* values, const Index* index, std::int64_t count,
                                             const T* strip, int r, Values<R, P>& acc) {
-        Vector even[P][vectors], odd[P][vectors] = {};
+        Vector sum[Chains][P][vectors] = {};
         for (int p = 0; p < P; ++p)
-            for (int v = 0; v < vectors; ++v) even[p][v] = acc[p][r][v];
+            for (int v = 0; v < vectors; ++v) sum[0][p][v] = acc[p][r][v];
         auto add = [&](std::int64_t e, Vector(&into)[P][vectors]) __attribute__((always_inline)) {
             const T* columns = strip + std::int64_t(index[e]) * (P * panel_lanes<T>);
+            asm("" : "+r"(columns));  // one register, the loads at fixed distances from it
             const T value = values[e];
             for (int p = 0; p < P; ++p)
                 for (int v = 0; v < vectors; ++v) {
@@ -146,17 +158,28 @@ struct Tile {
                 }
         };
         std::int64_t e = 0;
-        for (; e + 1 < count; e += 2) {  // two chains of additions hide their latency
-            add(e, even);
-            add(e + 1, odd);
-        }
-        if (e < count) add(e, even);
+        if constexpr (Chains == 2)
+            for (; e + 1 < count; e += 2) {
+                add(e, sum[0]);
+                add(e + 1, sum[1]);
+            }
+        for (; e < count; ++e) add(e, sum[0]);
         for (int p = 0; p < P; ++p)
-            for (int v = 0; v < vectors; ++v) acc[p][r][v] = even[p][v] + odd[p][v];
+            for (int v = 0; v < vectors; ++v)
+                if constexpr (Chains == 2)
+                    acc[p][r][v] = sum[0][p][v] + sum[1][p][v];
+                else
+                    acc[p][r][v] = sum[0][p][v];
     }
 
     // The factor of squared distances and of 1-norms in the exponent of 2.
     static WM_INLINE T exponent_scale(const KernelSpec& spec) { return T(-spec.gamma * log2_of_e); }
+
+    // What norms are multiplied by: for rbf, so that they add up to exponents of 2.
+    template <Family F>
+    static WM_INLINE T norm_scale(const KernelSpec& spec) {
+        return F == Family::rbf ? exponent_scale(spec) : T(1);
+    }
 
     // From accumulated products (or distances) to kernel values, in place. Norms are those of the
     // rows times `exponent_scale`.
@@ -222,12 +245,15 @@ public:
         const std::int64_t features = std::max<std::int64_t>(task.packed.features, 1);
         std::int64_t fitting =
             std::clamp<std::int64_t>(resident / (features * cache_line), 1, 256 / lanes);
+        // Few of a strip's sparse columns are in use, but of very many those lie far apart.
+        const bool wide = Sparse && features > (1 << 14);
+        if (Sparse && !wide) fitting = std::max<std::int64_t>(fitting, panels_at_once);
         if (fitting > panels_at_once) fitting -= fitting % panels_at_once;
         const std::int64_t panels = std::min((task.last - task.first + lanes - 1) / lanes, fitting);
         ZeroedBuffer<T> block(panels * features * lanes), norm(panels * lanes);
         ZeroedBuffer<T> group(Sparse ? 1 : rows_at_once * features);
         ZeroedBuffer<double> sums(panels * lanes * task.outputs);
-        BlockRunner runner{task, features, block.get(), norm.get(), group.get(), sums.get()};
+        BlockRunner runner{task, features, wide, block.get(), norm.get(), group.get(), sums.get()};
         for (std::int64_t begin = task.first; begin < task.last; begin += panels * lanes) {
             runner.begin_ = begin;
             runner.end_ = std::min(task.last, begin + panels * lanes);
@@ -239,10 +265,10 @@ public:
     }
 
 private:
-    BlockRunner(const BlockTask<T>& task, std::int64_t features, T* block, T* norm, T* group,
-                double* sums)
-        : task_(task), features_(features), block_(block), norm_(norm), group_(group), sums_(sums) {
-    }
+    BlockRunner(const BlockTask<T>& task, std::int64_t features, bool wide, T* block, T* norm,
+                T* group, double* sums)
+        : task_(task), features_(features), wide_(wide), block_(block), norm_(norm), group_(group),
+          sums_(sums) {}
 
     // Calls visit(panels of the strip, its first row, row after its last, strip, norms, sums), as
     // many panels at once as there are, then one by one.
@@ -330,10 +356,10 @@ private:
 
     template <int R>
     WM_INLINE void interleave(std::int64_t i) const {
-        for (int r = 0; r < R; ++r) {
-            const T* row = task_.streamed.dense(i + r);
-            for (std::int64_t f = 0; f < task_.streamed.features; ++f) group_[f * R + r] = row[f];
-        }
+        const T* row[R];
+        for (int r = 0; r < R; ++r) row[r] = task_.streamed.dense(i + r);
+        for (std::int64_t f = 0; f < task_.streamed.features; ++f)
+            for (int r = 0; r < R; ++r) group_[f * R + r] = row[r][f];
     }
 
     template <int R, int P>
@@ -348,26 +374,26 @@ private:
             const std::int64_t source = rows.source(i + r);
             const std::int64_t start = rows.row_start[source];
             const std::int64_t count = rows.row_start[source + 1] - start;
+            auto add = [&](const auto* index) __attribute__((always_inline)) {
+                if (P == 1 && wide_)
+                    Shape::template accumulate_sparse<F, R, P, 2>(rows.values + start, index, count,
+                                                                  strip, r, values);
+                else
+                    Shape::template accumulate_sparse<F, R, P, Shape::sparse_chains>(
+                        rows.values + start, index, count, strip, r, values);
+            };
             if (rows.index32)
-                Shape::template accumulate_sparse<F, R, P>(
-                    rows.values + start, rows.index32 + start, count, strip, r, values);
+                add(rows.index32 + start);
             else
-                Shape::template accumulate_sparse<F, R, P>(
-                    rows.values + start, rows.index64 + start, count, strip, r, values);
+                add(rows.index64 + start);
         }
     }
 
-    // What norms are multiplied by: for rbf, so that they add up to exponents of 2.
-    WM_INLINE T norm_scale() const {
-        return F == Family::rbf ? Shape::exponent_scale(task_.spec) : T(1);
-    }
-
-    static WM_INLINE T norm_of(const Rows<T>& rows, std::int64_t k) {
-        return rows.norm ? rows.norm[rows.source(k)] : T(0);
-    }
+    WM_INLINE T norm_scale() const { return Shape::template norm_scale<F>(task_.spec); }
 
     const BlockTask<T>& task_;
     const std::int64_t features_;
+    const bool wide_;  // strips of one panel only
     T *const block_, *const norm_, *const group_;
     double* const sums_;                // panels x outputs x lanes
     std::int64_t begin_ = 0, end_ = 0;  // packed rows of the block at hand

@@ -1,11 +1,11 @@
 #include "linear/dual.hpp"
 
 #include <cmath>
-#include <random>
 #include <utility>
 
 #include "core/coordinate.hpp"
 #include "core/instruction_sets.hpp"
+#include "core/random_numbers.hpp"
 
 namespace widemargin {
 namespace {
@@ -22,6 +22,15 @@ struct EpochTask {
     EpochResult result{};
 };
 
+// What is kept of a row beside its values.
+template <class T>
+WM_INLINE void fetch_numbers(const EpochTask<T>& task, std::int64_t i) {
+    __builtin_prefetch(task.dual + i);
+    __builtin_prefetch(task.squares + i);
+    __builtin_prefetch(task.problem.label + i);
+    if (task.problem.rows.sparse()) __builtin_prefetch(task.problem.rows.row_start + i);
+}
+
 template <class T, int Bytes>
 WM_INLINE void visit_all(EpochTask<T>& task) {
     const LinearProblem<T>& problem = task.problem;
@@ -30,6 +39,7 @@ WM_INLINE void visit_all(EpochTask<T>& task) {
     for (std::int64_t k = 0; k < active; ++k) {
         if ((k & 1023) == 0 && task.interrupt.stop()) break;
         const std::int64_t i = task.order[k];
+        if (k + 8 < active) fetch_numbers(task, task.order[k + 8]);
         if (k + 4 < active) fetch_soon(problem.rows, task.order[k + 4]);
         const double label = double(problem.label[i]);
         const double margin = label * dot<T, Bytes>(problem, i, task.w);
@@ -43,6 +53,8 @@ WM_INLINE void visit_all(EpochTask<T>& task) {
         }
         const double step = wish_of(problem.loss, c).step;
         if (step == 0.0) continue;
+        result.gain += problem.loss.phi(c.loss, c.dual) - problem.loss.phi(c.loss, c.dual + step) -
+                       step * (margin + 0.5 * step * c.diagonal);
         task.dual[i] += step;
         add_to<T, Bytes>(problem, i, label * step, task.w);
     }
@@ -57,9 +69,8 @@ template <class T>
 EpochResult dual_epoch(const LinearProblem<T>& problem, const double* squares, double slack,
                        std::uint64_t seed, std::int64_t* order, std::int64_t active, double* dual,
                        double* w, Interrupt& interrupt) {
-    std::mt19937_64 random(seed);
-    for (std::int64_t k = active - 1; k > 0; --k)
-        std::swap(order[k], order[std::int64_t(random() % std::uint64_t(k + 1))]);
+    RandomNumbers random(seed);
+    for (std::int64_t k = active - 1; k > 0; --k) std::swap(order[k], order[random.below(k + 1)]);
     EpochTask<T> task{problem, squares, slack, order, active, dual, w, interrupt};
     visit_version<T>(task);
     return task.result;

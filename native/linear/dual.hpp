@@ -20,6 +20,7 @@ struct EpochResult {
     std::int64_t active = 0;  // rows not set aside: the first ones of `order` now
     double violation = 0.0;   // largest, in units of margin
     double gap = 0.0;         // sum of the gap shares of the rows visited
+    double gain = 0.0;        // by how much the dual objective has grown
 };
 
 // One visit to each of order[0 … active), in a new random order. `slack` infinite: nothing is set

@@ -100,6 +100,15 @@ WM_INLINE void along_piece(const LinearProblem<T>& problem, std::int64_t begin, 
 }
 
 template <class T, int Bytes>
+WM_INLINE void loss_piece(const LinearProblem<T>& problem, std::int64_t begin, std::int64_t end,
+                          const double* w, double* sum) {
+    for (std::int64_t i = begin; i < end; ++i) {
+        const double m = double(problem.label[i]) * dot<T, Bytes>(problem, i, w);
+        *sum += problem.loss_of(i).primal(problem.row(i), m);
+    }
+}
+
+template <class T, int Bytes>
 WM_INLINE void sum_piece(const LinearProblem<T>& problem, std::int64_t begin, std::int64_t end,
                          const double* coef, double* sum) {
     for (std::int64_t i = begin; i < end; ++i)
@@ -115,6 +124,10 @@ WM_VERSIONS(along_version, along_piece,
             (const LinearProblem<T>& problem, std::int64_t begin, std::int64_t end, const double* w,
              const double* p, const double* steps, std::int64_t count, double* sum),
             (problem, begin, end, w, p, steps, count, sum))
+WM_VERSIONS(loss_version, loss_piece,
+            (const LinearProblem<T>& problem, std::int64_t begin, std::int64_t end, const double* w,
+             double* sum),
+            (problem, begin, end, w, sum))
 WM_VERSIONS(sum_version, sum_piece,
             (const LinearProblem<T>& problem, std::int64_t begin, std::int64_t end,
              const double* coef, double* sum),
@@ -209,6 +222,17 @@ void losses_along(const LinearProblem<T>& problem, const double* w, const double
 }
 
 template <class T>
+double total_loss(const LinearProblem<T>& problem, const double* w, int threads,
+                  Interrupt& interrupt) {
+    double total = 0.0;
+    add_pieces(problem, 1, &total, threads, interrupt,
+               [&](std::int64_t begin, std::int64_t end, double* sum) {
+                   loss_version<T>(problem, begin, end, w, sum);
+               });
+    return total;
+}
+
+template <class T>
 void weighted_sum(const LinearProblem<T>& problem, const double* coef, double* out, int threads,
                   Interrupt& interrupt) {
     add_pieces(problem, problem.size(), out, threads, interrupt,
@@ -240,6 +264,7 @@ void squared_norms(const LinearProblem<T>& problem, double* squares, int threads
                                      Interrupt&);                                                 \
     template void losses_along(const LinearProblem<T>&, const double*, const double*,             \
                                const double*, std::int64_t, double*, int, Interrupt&);            \
+    template double total_loss(const LinearProblem<T>&, const double*, int, Interrupt&);          \
     template void weighted_sum(const LinearProblem<T>&, const double*, double*, int, Interrupt&); \
     template void squared_norms(const LinearProblem<T>&, double*, int, Interrupt&);
 WM_INSTANTIATE(float)

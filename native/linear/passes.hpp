@@ -51,6 +51,11 @@ void losses_along(const LinearProblem<T>& problem, const double* w, const double
                   const double* steps, std::int64_t count, double* out, int threads,
                   Interrupt& interrupt);
 
+// Sum of the losses at w; half of what `evaluate` costs.
+template <class T>
+double total_loss(const LinearProblem<T>& problem, const double* w, int threads,
+                  Interrupt& interrupt);
+
 // out = sum over i of coef_i x_i, and squares_i = |x_i|^2 (constant feature included).
 template <class T>
 void weighted_sum(const LinearProblem<T>& problem, const double* coef, double* out, int threads,

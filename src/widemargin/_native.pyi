@@ -46,6 +46,12 @@ class Rows64(_Rows[np.float64]): ...
 
 _AnyRows: TypeAlias = Rows32 | Rows64
 
+def column_moments(rows: _AnyRows) -> tuple[_Floats, _Floats]: ...
+def row_keys(rows: _AnyRows, label: _Integers, threads: int = 1) -> NDArray[np.uint64]: ...
+def copies(
+    rows: _AnyRows, label: _Integers, key_bits: int = 64, threads: int = 1
+) -> tuple[_Integers, _Integers]: ...
+
 class DescentOptions:
     def __init__(
         self,
@@ -75,6 +81,7 @@ def kernel_product(
     coef: _Floats,
     basis_rows: _Integers | None = None,
     threads: int = 1,
+    query_rows: _Integers | None = None,
 ) -> _Floats: ...
 def nearest_group(
     queries: _AnyRows,
@@ -111,7 +118,40 @@ def descend(
     margin: _Floats,
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
+    near: NearGroups | None = None,
 ) -> str: ...
+def fill_block(
+    rows: _AnyRows,
+    spec: KernelSpec,
+    block_rows: _Integers,
+    slots: _Integers,
+    kernel: NDArray[Any],
+    threads: int = 1,
+) -> None: ...
+
+class NearGroups:
+    @property
+    def share(self) -> float: ...
+    @property
+    def n_groups(self) -> int: ...
+    @property
+    def group(self) -> _Integers: ...
+
+def near_groups(
+    rows: _AnyRows, spec: KernelSpec, cutoff: float, threads: int = 1
+) -> NearGroups: ...
+def near_queries(
+    queries: _AnyRows, near: NearGroups, spec: KernelSpec, cutoff: float, threads: int = 1
+) -> NearGroups: ...
+def near_product(
+    queries: _AnyRows,
+    basis: _AnyRows,
+    spec: KernelSpec,
+    coef: _Floats,
+    basis_rows: _Integers,
+    near: NearGroups,
+    threads: int = 1,
+) -> tuple[_Floats, int]: ...
 def solve_block(
     kernel: NDArray[Any],
     label: _Floats,
@@ -211,6 +251,7 @@ class _LinearProblem:
         steps: _Floats,
         threads: int = 1,
     ) -> _Floats: ...
+    def total_loss(self, w: _Floats, threads: int = 1) -> float: ...
     def weighted_sum(self, coef: _Floats, threads: int = 1) -> _Floats: ...
     def squared_norms(self, threads: int = 1) -> _Floats: ...
     def dual_epoch(
@@ -222,7 +263,7 @@ class _LinearProblem:
         active: int,
         dual: _Floats,
         w: _Floats,
-    ) -> tuple[int, float, float]: ...
+    ) -> tuple[int, float, float, float]: ...
     def svrg_steps(
         self,
         order: _Integers,

@@ -85,15 +85,10 @@ def test_unsorted_sparse_rows_are_put_in_order() -> None:
 @layouts
 def test_rows_with_equal_hashes_are_compared(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = merged_rows(problem_of("odm", layout))
-    few = lambda X: np.arange(X.shape[0], dtype=np.uint64) % np.uint64(2)  # noqa: E731
-    monkeypatch.setattr(rows_module, "_hashes", few)
-    monkeypatch.setattr(duplicates, "WORTHWHILE", 0.0)
+    monkeypatch.setattr(rows_module, "KEY_BITS", 1)
     collided = merged_rows(problem_of("odm", layout))
-    X, y = coarse_rows()
-    # Fewer copies may be found than there are, but never one that is none.
-    np.testing.assert_array_equal(X[collided.first[collided.group]], X)
-    np.testing.assert_array_equal(y[collided.first[collided.group]], y)
-    assert collided.first.size >= expected.first.size
+    np.testing.assert_array_equal(collided.first, expected.first)
+    np.testing.assert_array_equal(collided.group, expected.group)
 
 
 @pytest.mark.parametrize(("copies", "worth"), [(4, False), (5, True)])
@@ -226,7 +221,7 @@ def test_copies_are_of_one_class() -> None:
 
 
 def test_equal_hashes_do_not_make_copies_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "LABEL_FACTOR", np.uint64(0))
+    monkeypatch.setattr(rows_module, "KEY_BITS", 1)
     X, codes = rows_of_classes()
     group, first = copies(X, codes)
     np.testing.assert_array_equal(codes[first[group]], codes)

@@ -63,7 +63,7 @@ class LossTerms:
         """Whether the primal loss is piecewise quadratic, which Newton's method needs."""
         return bool(np.all(self.below > 0) and np.all(np.isinf(self.bound)))
 
-    def at(self, rows: NDArray[np.int64]) -> LossTerms:
+    def at(self, rows: NDArray[np.int64] | slice) -> LossTerms:
         """Return the loss of some rows."""
         return replace(self, below=self.below[rows], above=self.above[rows], bound=self.bound[rows])
 
@@ -197,6 +197,12 @@ class LossConstants:
             float(terms.above[0]),
             float(terms.bound[0]),
         )
+
+    def primal(self, margin: float) -> float:
+        """Loss of a row of weight 1 at a margin."""
+        each = (np.array([value]) for value in (self.below, self.above, self.bound))
+        terms = LossTerms(self.lower_margin, self.upper_margin, *each)
+        return float(terms.primal(np.array([margin]))[0])
 
     def times(self, factor: float) -> LossConstants:
         """Return the constants of rows that each stand for ``factor`` rows."""

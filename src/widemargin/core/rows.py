@@ -20,10 +20,8 @@ SPARSE_SHARE = 0.3
 SPARSE_FEATURES = 32
 # Above this many columns, panels of mostly unused ones cost more than renumbering.
 WIDE = 1 << 15
-# Rows hashed or compared at a time.
-BLOCK = 4096
-# Factor of the label in the hash of a row: an odd number, like the factors of the columns.
-LABEL_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+# Bits of the keys by which equal rows are found.
+KEY_BITS = 64
 
 
 def as_rows(X: Any, dtype: Any = None) -> Rows:
@@ -139,27 +137,15 @@ def take_rows(X: Any, rows: NDArray[np.int64] | None, pairwise: bool) -> Any:
     return X[np.ix_(rows, rows)] if pairwise else X[rows]
 
 
-def copies(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def copies(
+    X: Any, label: NDArray[Any], threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find equal rows with equal labels: return the set of each row, and the first row of each set.
 
-    Rows are compared by a 64-bit sum of their words, each times a random odd number of its column,
-    and those with equal sums entry by entry: O(rows × features). Labels are integers, or numbers
-    that stand for them.
+    Rows are found by a 64-bit key and compared entry by entry where keys are equal: O(stored
+    values). Labels are integers, or numbers that stand for them. A stored zero counts like none.
     """
-    key = _keys(X, label)
-    order = np.argsort(key)  # which of equal keys comes first does not matter here
-    begins = np.flatnonzero(np.diff(key[order], prepend=~key[order[0]]))
-    first = np.minimum.reduceat(order, begins)
-    origin = np.empty_like(order)
-    origin[order] = np.repeat(first, np.diff(begins, append=order.size))
-    later = np.flatnonzero(origin != np.arange(origin.size))
-    for start in range(0, later.size, BLOCK):
-        rows = later[start : start + BLOCK]
-        unlike = label[rows] != label[origin[rows]]
-        different = rows[unlike | _different(X, rows, origin[rows])]
-        origin[different] = different  # a collision: the row stays on its own
-    alone = origin == np.arange(origin.size)
-    return (np.cumsum(alone) - 1)[origin], np.flatnonzero(alone)
+    return _native.copies(as_rows(X), _codes(label), KEY_BITS, threads)
 
 
 def copies_in_own_order(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -168,45 +154,12 @@ def copies_in_own_order(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64],
     Rows in another order, or given once with a larger weight, make the same sets.
     """
     group, first = copies(X, label)
-    order = np.argsort(_keys(X[first], label[first]), kind="stable")
+    keys = _native.row_keys(as_rows(X[first]), _codes(label[first]))
+    order = np.argsort(keys, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return place[group], first[order]
 
 
-def _keys(X: Any, label: NDArray[Any]) -> NDArray[np.uint64]:
-    """Hash rows with their labels."""
-    return np.asarray(_hashes(X) + label.astype(np.int64).view(np.uint64) * LABEL_FACTOR)
-
-
-def _hashes(X: Any) -> NDArray[np.uint64]:
-    """Hash rows; a stored zero counts like none, a negative one like a positive one."""
-    words_per_entry = X.dtype.itemsize // 4
-    random = np.random.default_rng(0)
-    factors = random.integers(2**63, size=(X.shape[1], words_per_entry), dtype=np.uint64) * 2 + 1
-    hashes = np.zeros(X.shape[0], dtype=np.uint64)
-    for start in range(0, X.shape[0], BLOCK):
-        here = slice(start, start + BLOCK)
-        if sp.issparse(X):
-            hashes[here] = _sparse_hashes(X[here], factors)
-        else:
-            hashes[here] = _words(X[here]) @ factors.ravel()
-    return hashes
-
-
-def _sparse_hashes(X: Any, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    terms = (_words(X.data).reshape(-1, factors.shape[1]) * factors[X.indices]).sum(axis=1)
-    summed = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
-    return np.asarray(summed[X.indptr[1:]] - summed[X.indptr[:-1]])
-
-
-def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the 32-bit halves of numbers; 64-bit words often end in zeros, which hash badly."""
-    return (np.ascontiguousarray(values) + 0.0).view(np.uint32).astype(np.uint64)
-
-
-def _different(X: Any, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Compare rows with others entry by entry."""
-    if sp.issparse(X):
-        return np.asarray(np.diff((X[rows] != X[others]).indptr) > 0)
-    return np.asarray(np.any(X[rows] != X[others], axis=1))
+def _codes(label: NDArray[Any]) -> NDArray[np.int64]:
+    return np.ascontiguousarray(label, dtype=np.int64)

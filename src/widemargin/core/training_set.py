@@ -20,6 +20,9 @@ from .rows import copies_in_own_order, take_rows
 # What scikit-learn's validation sets before all else has been checked.
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
+# Largest range of labels that are numbered by counting.
+MOST_COUNTED = 1 << 16
+
 
 @dataclass(frozen=True)
 class TrainingSet:
@@ -48,7 +51,7 @@ def training_set(
         if kept.size == 0:
             raise ValueError("At least one `sample_weight` must be positive; got all zero.")
         y, weights = y[kept], weights[kept]
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = _numbered(y)
     if len(classes) < 2:
         weighted = " with a positive weight" if kept is not None else ""
         raise ValueError(
@@ -56,6 +59,22 @@ def training_set(
             f"{classes.tolist()[0]!r}."
         )
     return TrainingSet(take_rows(X, kept, pairwise), classes, codes, weights, kept, X.shape[0])
+
+
+def _numbered(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted labels, and the position of each row's label among them.
+
+    Whole numbers of a small range are counted, which takes a tenth of the time of sorting them.
+    """
+    if y.dtype.kind == "i" or (y.dtype.kind == "u" and y.dtype.itemsize < 8):
+        low, high = int(y.min()), int(y.max())
+        if high - low < min(len(y), MOST_COUNTED):
+            from_low = y.astype(np.int64) - low
+            present = np.bincount(from_low) > 0
+            classes = (np.flatnonzero(present) + low).astype(y.dtype)
+            return classes, (np.cumsum(present) - 1)[from_low]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes
 
 
 def in_own_order(training: TrainingSet, apart: NDArray[np.int64] | None = None) -> TrainingSet:

@@ -11,14 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import _native
 from .arrays import Array
 from .fit import warn
+from .rows import as_rows
 
 # Features with this share of the variance hide all others from a kernel or a penalty...
 DOMINANT_SHARE = 0.99
 # ...if they are at most this many, and at most this part of the features that vary. Counts and
 # indicators have uneven variances by nature, but spread them over more features.
 MOST_DOMINANT, DOMINANT_PART = 3, 0.1
+# Variances are those of about this many rows, or of fewer that have so many values, but not of less
+# than LEAST_ROWS.
+SAMPLE_ROWS, SAMPLE_VALUES, LEAST_ROWS = 10_000, 1 << 18, 1_000
 # Consequence of dominant features in a linear model, for the warning.
 UNEVEN_PENALTY = "the penalty on the weights holds back all others"
 # Whether the scales are meant to be uneven.
@@ -59,7 +64,8 @@ def dominating(variance: Array, names: Any = None, of: str = "") -> str | None:
     most = min(max(1, int(DOMINANT_PART * varying)), MOST_DOMINANT)
     if varying < 2 or not np.isfinite(total):
         return None
-    largest = np.argsort(-variance, kind="stable")[:most]
+    largest = np.argpartition(-variance, most - 1)[:most]
+    largest = largest[np.lexsort((largest, -variance[largest]))]
     shares = np.cumsum(variance[largest]) / total
     if shares[-1] <= DOMINANT_SHARE:
         return None
@@ -75,11 +81,12 @@ def _listed(features: NDArray[np.intp], names: Any) -> str:
 
 
 def _variances(X: Any) -> Array:
-    """Compute the variance of each feature from at most 10,000 evenly spaced rows."""
-    step = max(1, X.shape[0] // 10_000)
-    sample = X[::step]
-    if sp.issparse(sample):
-        mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
-        square = np.asarray(sample.multiply(sample).mean(axis=0, dtype=np.float64)).ravel()
-        return np.asarray(np.maximum(square - mean * mean, 0.0))
-    return np.asarray(sample.var(axis=0, dtype=np.float64))
+    """Compute the variance of each feature from evenly spaced rows, as many as take no time."""
+    values = X.nnz if sp.issparse(X) else X.size
+    step = max(1, X.shape[0] // SAMPLE_ROWS, min(values // SAMPLE_VALUES, X.shape[0] // LEAST_ROWS))
+    sample = X[::step] if step > 1 else X
+    if not sp.issparse(sample):
+        return np.asarray(sample.var(axis=0, dtype=np.float64))
+    total, square = _native.column_moments(as_rows(sample))
+    n = sample.shape[0]
+    return np.asarray(np.maximum(square / n - (total / n) ** 2, 0.0))

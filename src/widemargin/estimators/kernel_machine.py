@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
 from ..core.budget import Budget, seed_of
@@ -15,11 +16,12 @@ from ..core.fit import train, warn
 from ..core.history import History
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes
-from ..core.rows import as_rows, drop_unused_columns, sparse_if_faster
+from ..core.rows import as_rows, canonical, drop_unused_columns, sparse_if_faster
 from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
+    training_set,
 )
 from ..core.uneven_scales import warn_if_few_features_dominate
 from ..engines import resolve as resolve_engine
@@ -37,6 +39,7 @@ from ..kernel.kernels import (
     resolve_gamma,
     rounding_of_distances,
 )
+from ..kernel.model.basis_refit import RowsToFit
 from ..kernel.model.prediction import (
     Expansion,
     Routing,
@@ -172,6 +175,26 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights: Array = self._row_weight(float(training.weights.sum())) * training.weights
         return weights * class_weights(self.class_weight, training)
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
+        """Pose the binary problems on rows that stand for all training rows."""
+        if X is None or y is None:
+            raise ValueError("X and y go together; got only one of them.")
+        X, y = validate_data(self, X, y, reset=False, **self._accepted())
+        name = type(self).__name__
+        given = training_set(canonical(X), y, sample_weight, pairwise=False, estimator=name)
+        unknown = np.setdiff1d(given.classes, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds labels that were not trained on: {unknown[:5].tolist()}. Labels must be "
+                "among `classes_`."
+            )
+        codes = np.searchsorted(self.classes_, given.classes)[given.codes]
+        stands_for = self.n_samples_fit_ / given.n_given
+        weights = stands_for * given.weights
+        training = replace(given, classes=self.classes_, codes=codes, weights=weights)
+        tasks = binary_tasks(codes, len(self.classes_), self.multi_class_)
+        return RowsToFit(training.X, tasks, self._loss_weights(training), self._loss())
 
     def _seed(self) -> int:
         return seed_of(self.random_state)

@@ -15,8 +15,9 @@ from ..core.blocks import RowBlock, even_parts
 from ..core.budget import Budget
 from ..core.fit import train
 from ..core.losses import LossConstants
+from ..core.merging import merged_if_many
 from ..core.progress import FitProgress
-from ..core.resources import thread_count
+from ..core.resources import memory_bytes, thread_count
 from ..core.training_set import (
     TrainingSet,
     class_weights,
@@ -28,7 +29,7 @@ from ..linear.history import LinearHistory, Score
 from ..linear.model import Validation
 from ..linear.problem import LinearProblem
 from ..linear.problems import LinearProblems
-from ..linear.solvers import SolverOptions, dsvrg
+from ..linear.solvers import ON_MERGED_ROWS, SolverOptions, dsvrg
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .path import Path
 
@@ -49,17 +50,20 @@ def row_weights(estimator: Any, training: TrainingSet) -> Array | None:
 
 def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblems:
     """Pose the problems of a training set on the engine of a classifier."""
-    X = training.X
     names = getattr(estimator, "feature_names_in_", None)
-    warn_if_few_features_dominate(X, UNEVEN_PENALTY, names)
+    warn_if_few_features_dominate(training.X, UNEVEN_PENALTY, names)
     # The row weight is per unit of sample weight: class weights change emphasis, not scale.
     constants = loss_of(estimator, float(training.weights.sum()))
+    threads = thread_count(estimator.n_jobs)
+    local = isinstance(estimator.engine, str) and estimator.engine == "local"
+    if local and estimator.solver in ON_MERGED_ROWS:
+        training = merged_if_many(training, memory_bytes(estimator.memory_limit), threads)
+    X = training.X
     whole = RowBlock(
         uuid.uuid4().hex, X, training.codes.astype(np.int32), row_weights(estimator, training)
     )
-    threads = thread_count(estimator.n_jobs)
     n_classes, constant = len(training.classes), estimator._constant
-    if isinstance(estimator.engine, str) and estimator.engine == "local":
+    if local:
         engine: Engine = LocalEngine(threads)
         return LinearProblems.of_blocks(engine, [whole], n_classes, constants, constant)
     if estimator.solver == "dsvrg":  # whose parts look like the whole

@@ -16,6 +16,7 @@ from ..core.arrays import Array
 from ..core.blocks import RowBlock
 from ..core.budget import Budget, seed_of
 from ..core.fit import train
+from ..core.merging import merged_if_many
 from ..core.parameters import with_parameters
 from ..core.progress import FitProgress
 from ..core.resources import thread_count
@@ -172,7 +173,10 @@ class MulticlassSVMClassifier(
             engine = resolve(self.engine, thread_count(self.n_jobs))
             with FitProgress(name, self.tol) as progress, self._released(engine):
                 budget = Budget.of(self, seed_of(self.random_state))
-                problem = self._pose(training, engine)
+                distinct = training
+                if isinstance(self.engine, str) and self.engine == "local":
+                    distinct = merged_if_many(training, budget.memory, budget.threads)
+                problem = self._pose(distinct, engine)
                 solver = choose(self.solver, problem, budget.memory)
                 listener = partial(self._show, progress)
                 start = self._earlier if self.warm_start else None

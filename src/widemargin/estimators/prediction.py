@@ -19,6 +19,11 @@ from ..core.sklearn_base import BaseEstimator, ClassifierMixin
 from ..core.training_set import TrainingSet, training_set
 
 
+def _spread(y: NDArray[Any]) -> bool:
+    """Whether so many different whole numbers fit into the range of labels as half the rows."""
+    return y.size == 0 or 2 * (int(y.max()) - int(y.min()) + 1) > y.size
+
+
 class Predictor(ClassifierMixin, BaseEstimator):
     """A classifier but for its fit."""
 
@@ -144,7 +149,7 @@ class Predictor(ClassifierMixin, BaseEstimator):
         y = np.asarray(y)
         # Integers are classes by their type; scikit-learn's check takes as long as a small fit, and
         # would only warn if they were mostly different.
-        if y.dtype.kind not in "biu" or 2 * len(np.unique(y)) > len(y):
+        if y.dtype.kind not in "biu" or (_spread(y) and 2 * len(np.unique(y)) > len(y)):
             check_classification_targets(y)
         return canonical(X), y
 

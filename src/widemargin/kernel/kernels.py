@@ -85,6 +85,7 @@ class Kernel:
         coef: Array,
         basis_rows: NDArray[np.int64] | None = None,
         threads: int = 1,
+        query_rows: NDArray[np.int64] | None = None,
     ) -> Array:
         """Sum ``coef[i] κ(basis_i, query_j)`` over i, without keeping the matrix.
 
@@ -98,13 +99,17 @@ class Kernel:
             The rows of ``basis`` that ``coef`` speaks of.
         threads : int
             Threads to use; the result does not depend on it.
+        query_rows : array of int, optional
+            The rows of ``queries`` to evaluate at, in this order.
 
         Returns
         -------
         array of shape (n_outputs, n_queries)
         """
         columns = np.ascontiguousarray(np.atleast_2d(coef).T, dtype=np.float64)
-        return _native.kernel_product(queries, basis, self.spec, columns, basis_rows, threads)
+        return _native.kernel_product(
+            queries, basis, self.spec, columns, basis_rows, threads, query_rows
+        )
 
     def nearest_group(
         self,

@@ -10,12 +10,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from .._native import NearGroups
 from ..core.arrays import Array
 from ..core.history import CERTIFIED, Columns, History
 from ..core.losses import LossTerms
 from ..core.outcome import Certificate, certify
 from ..core.rows import Rows, as_rows, take_rows
 from .kernels import Kernel, weighted_sums
+from .near_groups import near_groups, near_product, neglected
 
 # Columns of the record of a solve.
 COLUMNS: Columns = {"problem": int, **CERTIFIED, "active_rows": int, "passes": float}
@@ -52,6 +54,8 @@ class KernelProblem:
     shift: float = 0.0
     # The rows that were clustered last, with their clusters; shared by the problems of a fit.
     clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
+    # The rows that were grouped last, with their groups; likewise.
+    grouped: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def n_rows(self) -> int:
@@ -69,12 +73,27 @@ class KernelProblem:
         return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
 
     @property
+    def near(self) -> NearGroups | None:
+        """The rows in groups, where most are too far from each other to matter."""
+        for rows, found in self.grouped:
+            if rows is self.X:
+                known: NearGroups | None = found
+                return known
+        groups = near_groups(self.kernel, self.rows, self.threads)
+        self.grouped[:] = [(self.X, groups)]
+        return groups
+
+    @property
     def diagonal(self) -> Array:
         """Diagonal of Q."""
         return self.kernel.diagonal(self.rows) + self.shift
 
-    def margins(self, net_dual: Array) -> Array:
-        """Compute Q ``net_dual`` in float64, from the rows whose dual is not zero."""
+    def margins(self, net_dual: Array, *, single: bool = False) -> Array:
+        """Compute Q ``net_dual`` from the rows whose dual is not zero.
+
+        Kernel values and sums are float64; with ``single``, kernel values have the precision of
+        the rows.
+        """
         support = np.flatnonzero(net_dual)
         coef = (net_dual * self.label)[support]
         if self.kernel.name == "precomputed":
@@ -89,18 +108,28 @@ class KernelProblem:
             ]
             decision = np.concatenate(parts) + self.kernel.constant * coef.sum()
         else:
-            exact = self._exact_rows
-            decision = self.kernel.product(exact, exact, coef, support, self.threads)[0]
+            rows = self.rows if single else self._exact_rows
+            decision = self.decision(rows, coef, support)[0]
         return np.asarray(self.label * decision + self.shift * net_dual)
+
+    def decision(self, rows: Rows, coef: Array, support: NDArray[np.int64]) -> tuple[Array, int]:
+        """Sum ``coef`` times kernel values over the support; count the values."""
+        near = self.near
+        if near is None:
+            sums = self.kernel.product(rows, rows, coef, support, self.threads)
+            return sums[0], self.n_rows * support.size
+        sums, entries = near_product(self.kernel, rows, rows, coef, support, near, self.threads)
+        return sums[0], entries
 
     def only(self, rows: NDArray[np.int64]) -> KernelProblem:
         """Pose the problem on some of the rows; the weights of their losses stay."""
         X = take_rows(self.X, rows, self.kernel.name == "precomputed")
-        return replace(self, X=X, label=self.label[rows], terms=self.terms.at(rows))
+        return replace(self, X=X, label=self.label[rows], terms=self.terms.at(rows), grouped=[])
 
-    def certificate(self, net_dual: Array, margin: Array) -> Certificate:
-        """Prove how good a solution is, given its margins."""
-        return certify(self.terms, net_dual, margin)
+    def certificate(self, net_dual: Array, margin: Array, rounding: float = 0.0) -> Certificate:
+        """Prove how good a solution is, given its margins and how far rounding may move them."""
+        left_out = neglected(net_dual) if self.near else 0.0
+        return certify(self.terms, net_dual, margin, rounding + left_out)
 
     @property
     def dense_bytes(self) -> int:
@@ -218,10 +247,8 @@ class KernelProducts:
         problem, coef = self.problem, values * self.problem.label[columns]
         if problem.kernel.name == "precomputed":
             return self.some_rows(np.arange(problem.n_rows), columns, values)
-        self.entries += problem.n_rows * columns.size
-        product = problem.kernel.product(
-            problem.rows, problem.rows, coef, columns, problem.threads
-        )[0]
+        product, entries = problem.decision(problem.rows, coef, columns)
+        self.entries += entries
         return self._signed(product, np.arange(problem.n_rows), columns, values)
 
     def some_rows(

@@ -180,6 +180,16 @@ class LinearProblem:
         self.evaluations += self.n_rows
         return Evaluation.of(w, *self.native.evaluate(w, dual, piece, gram, self.threads))
 
+    def primal(self, w: Array) -> float:
+        """Evaluate the objective alone, for half the cost."""
+        self.evaluations += self.n_rows
+        return 0.5 * float(w @ w) + self.native.total_loss(w, self.threads)
+
+    def primal_at_zero(self) -> float:
+        """Return the objective of zero weights, which needs no pass."""
+        total = self.n_rows if self.weight is None else float(self.weight.sum())
+        return total * self.constants.primal(0.0)
+
     def no_curvature(self, direct_size: int) -> Curvature:
         """Return the state before the first evaluation; a matrix up to ``direct_size`` weights."""
         direct = self.size <= direct_size

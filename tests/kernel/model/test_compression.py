@@ -11,7 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 from tolerances import LAST_DIGITS
 from widemargin import Clustered, ODMClassifier, Stratified, SVMClassifier
+from widemargin.core.rows import as_rows
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.model import basis_refit
 from widemargin.kernel.model.compression import POINTS, compress
 
 X, y = make_moons(600, noise=0.25, random_state=0)
@@ -169,3 +171,102 @@ def test_coefficients_minimise_the_error_in_the_kernels_space() -> None:
     weight /= weight.mean()
     expected = (f[0, z] + (weight * f[0]) @ gram[z]) / (gram[z, z] + (weight * gram[z]) @ gram[z])
     assert result.coef[0, 0] == pytest.approx(expected, rel=1e-8)
+
+
+# Coefficients fitted to rows
+
+
+def objective(model: Any, X: np.ndarray, y: np.ndarray, loss: Any) -> float:
+    """Evaluate ½‖g‖² + C Σ loss(margin) of a model of two classes."""
+    kernel = Kernel("rbf", model.gamma_)
+    rows = as_rows(model.support_vectors_)
+    coef = model.dual_coef_[0]
+    margin = np.where(y == model.classes_[1], 1.0, -1.0) * model.decision_function(X)
+    return float(0.5 * coef @ kernel.block(rows, rows) @ coef + model.C * loss(margin).sum())
+
+
+LOSSES = {
+    ODMClassifier: lambda m: 0.5 * np.maximum(0.8 - m, 0) ** 2 + 0.25 * np.maximum(m - 1.2, 0) ** 2,
+    SVMClassifier: lambda m: np.maximum(1 - m, 0),
+}
+
+
+@pytest.mark.parametrize("kind", [ODMClassifier, SVMClassifier])
+@pytest.mark.parametrize("strategy", ["exact", Clustered(1, 4, 1), Stratified(1, 4, 1)])
+def test_rows_make_the_objective_smaller(kind: type, strategy: Any) -> None:
+    """Nearly as small as that of the exact model, once there are enough points."""
+    model = model_of(kind, strategy=strategy, fit_intercept=False)
+    near, best = model.compress(150), model.compress(150, X, y)
+    np.testing.assert_array_equal(best.support_, near.support_)  # the same points
+    exact = model_of(kind, strategy="exact", fit_intercept=False)
+    values = [objective(each, X, y, LOSSES[kind]) for each in (exact, best, near)]
+    assert values[1] <= values[2]
+    assert values[1] < 1.01 * values[0]  # itself within 0.001
+    few = [model.compress(20), model.compress(20, X, y)]
+    before, after = (objective(each, X, y, LOSSES[kind]) for each in few)
+    assert after < 0.95 * before
+    assert best.compression_["converged"]
+    assert best.compression_["n_rows"] == 600
+
+
+def test_gradient_on_all_rows_vanishes_though_the_hessian_is_of_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = model_of(fit_intercept=False)
+    whole = model.compress(20, X, y)
+    monkeypatch.setattr(basis_refit, "HESSIAN_ROWS", 4)
+    monkeypatch.setattr(basis_refit, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(basis_refit, "PIECE", 70)
+    sampled = model.compress(20, X, y)
+    assert sampled.compression_["converged"]
+    values = [objective(each, X, y, LOSSES[ODMClassifier]) for each in (whole, sampled)]
+    assert values[1] == pytest.approx(values[0], rel=1e-3)
+
+
+def test_some_rows_stand_for_all() -> None:
+    """Every row twice is the same problem as every row once."""
+    model = model_of(fit_intercept=False)
+    once = model.compress(30, X, y)
+    twice = model.compress(30, np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    weighted = model.compress(30, X, y, sample_weight=np.ones(600))
+    np.testing.assert_allclose(twice.dual_coef_, once.dual_coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(weighted.dual_coef_, once.dual_coef_, rtol=1e-12)
+
+
+def test_rows_on_any_number_of_threads_and_in_single_precision() -> None:
+    single = X.astype(np.float32)
+    models = [
+        ODMClassifier(C=10.0, gamma=8.0, n_jobs=n, random_state=0).fit(single, y) for n in (1, 2)
+    ]
+    one, two = (model.compress(50, single, y) for model in models)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    assert one.score(X_new, y_new) >= models[0].score(X_new, y_new) - 0.01
+
+
+@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+def test_rows_of_several_classes(scheme: str) -> None:
+    X, y = load_digits(return_X_y=True)
+    model = SVMClassifier(gamma=1e-3, multi_class=scheme, random_state=0).fit(X[:800], y[:800])
+    small = model.compress(150, X[:800], y[:800])
+    assert small.score(X[800:], y[800:]) > model.compress(150).score(X[800:], y[800:]) - 0.01
+    sparse = model.compress(150, sp.csr_matrix(X[:800]), y[:800])
+    np.testing.assert_allclose(sparse.dual_coef_, small.dual_coef_, rtol=1e-4, atol=1e-6)
+
+
+def test_rows_that_do_not_fit_are_refused() -> None:
+    model = model_of()
+    with pytest.raises(ValueError, match="X and y go together"):
+        model.compress(5, X)
+    with pytest.raises(ValueError, match="goes with X and y; got it alone"):
+        model.compress(5, sample_weight=np.ones(600))
+    with pytest.raises(ValueError, match=r"labels that were not trained on: \[2\]"):
+        model.compress(5, X, y + 1)
+    with pytest.raises(ValueError, match="has 1 features, but ODMClassifier is expecting 2"):
+        model.compress(5, X[:, :1], y)
+
+
+def test_points_that_memory_has_no_room_for() -> None:
+    model = model_of().set_params(memory_limit="100kB")
+    with pytest.raises(ValueError, match=r"100 points need .* enough for 64. Raise it"):
+        model.compress(100)
+    assert len(model.compress(60).support_) == 60

@@ -8,7 +8,7 @@ from rows_to_divide import KERNELS, clouds, divide, matrix, part_of_rows, router
 
 from widemargin.engines import LocalEngine
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.partition import Clusters
+from widemargin.kernel.partition import Clusters, kernel_kmeans
 from widemargin.kernel.partition.division import Drawn
 from widemargin.kernel.partition.kernel_kmeans import cluster_rows, clustering_kernel
 from widemargin.kernel.samples import Part, whole_set
@@ -218,6 +218,21 @@ def test_at_least_eight_rows_of_the_sample_per_cluster() -> None:
     X, label = clouds(400)
     divided = divide(Clusters(16), samples(X, label), 16)
     assert router_of(divided).basis_rows.size == 128
+
+
+def test_more_clusters_than_a_sample_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few are found on the sample and split, until none is large."""
+    monkeypatch.setattr(kernel_kmeans, "LARGEST_SAMPLE", 64)
+    X, label = np.random.default_rng(0).normal(size=(4000, 3)), labels_of(4000)
+    divided = divide(Clusters(16), samples(X, label), 100)
+    sizes = np.array([part.n_rows for part in divided.parts])
+    assert sizes.sum() == 4000
+    assert 90 <= len(sizes) <= 250
+    assert sizes.max() <= 80  # twice the mean
+    assert router_of(divided).basis_rows.size <= 8 * 64 + 32 * len(sizes)
+    # As before, a training row is asked of the part it trained in, but for what a split moved.
+    part = part_of_rows(divided.parts, 4000)
+    assert np.mean(router_of(divided).assign(X) == part) > 0.8
 
 
 def test_too_many_clusters_for_the_rows() -> None:

@@ -113,7 +113,7 @@ def test_an_interrupt_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(clustered_descent, "_solve_cluster", interrupted)
+    monkeypatch.setattr(clustered_descent, "_descend_cluster", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clustered_descent.solve(problem_of("hinge", LOCAL), Duals(np.zeros(900)), *limits(tol=1e-3))
 

@@ -85,6 +85,7 @@ class LevelFit(Fit[SolvedLevels]):
         self.pose, self.strategy, self.method = pose, strategy, strategy.row(loss)
         self.engine, self.solver, self.judge, self.folder = engine, solver, judge, folder
         self.announce, self.report, self.listener = announce, report, listener
+        self._blind = False  # whether blind leaves were warned of
 
     def _solve(self, k: int, budget: Budget, history: History) -> Solution[SolvedLevels]:
         return self._solve_levels(k, self.pose(k), budget, history)
@@ -92,7 +93,8 @@ class LevelFit(Fit[SolvedLevels]):
     def _solve_levels(
         self, k: int, whole: Whole, budget: Budget, history: History
     ) -> Solution[SolvedLevels]:
-        plan = self.strategy.plan(whole.n_rows, self.method.last_level)
+        nobody_asks = self.judge is None and self.folder is None and budget.max_time is None
+        plan = self.strategy.plan(whole.n_rows, self.method.last_level, direct=nobody_asks)
         # Clusters are not of one size.
         largest = LARGEST if self.method.routed and not self.engine.in_process else 1.0
         check_memory(plan, whole.n_rows, whole.row, self.engine, budget.memory, largest=largest)
@@ -111,8 +113,21 @@ class LevelFit(Fit[SolvedLevels]):
             announce=announce,
             report=report,
             listener=self.listener,
+            blind=self._warn_of_blind_leaves,
         ).run()
         return _solution(levels)
+
+    def _warn_of_blind_leaves(self, share: float) -> None:
+        """Warn at the first level, once for all problems."""
+        if self._blind:
+            return
+        self._blind = True
+        warn(
+            f"{self.name} divides the training set into parts that are blind with this kernel: "
+            f"around {share:.0%} of the rows, all other rows of a part together weigh less than "
+            "the row itself. Levels before the root will be poor models and poor starts. Use "
+            "strategy='clustered', which keeps neighbours in one part, or a wider kernel."
+        )
 
     def _calls(self, k: int) -> tuple[Callable[[int, int], None], Report]:
         """Return what the loop calls when a level begins, and when a part of it is solved."""

@@ -24,11 +24,12 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.history import History, Listener
 from ...engines import Engine, Report
-from ..partition import Divided, together
+from ..partition import BLIND, Divided, lonely_share, together
+from ..samples import Part
 from .checkpoints import LevelStore, Records
 from .levels import LEVEL_COLUMNS, Level, LevelSummary, SolvedLevels, Stop, Whole, summarise
 from .methods import Method, every_dual
-from .part_solver import level_tol, solve_part
+from .part_solver import converges, level_tol, solve_part, start_budget
 from .strategies import Plan
 
 Judge = Callable[[Level], float]
@@ -63,6 +64,8 @@ class DivideAndConquer:
         Called with the number of parts of the level that are solved, and of all its parts.
     listener : callable or None
         Called after every iteration of a single part in this process.
+    blind : callable or None
+        Called with the share of lonely rows if leaves that stand for the whole set are blind.
     """
 
     def __init__(
@@ -80,11 +83,12 @@ class DivideAndConquer:
         announce: Callable[[int, int], None] | None = None,
         report: Report | None = None,
         listener: Listener | None = None,
+        blind: Callable[[float], None] | None = None,
     ) -> None:
         self.whole, self.method, self.plan, self.engine = whole, method, plan, engine
         self.solver, self.budget, self.history = solver, budget, history
         self.judge, self.store = judge, store
-        self.announce, self.report, self.listener = announce, report, listener
+        self.announce, self.report, self.listener, self.blind = announce, report, listener, blind
         self._complete: Level | None = None
         self._began = time.perf_counter()
         self._aside = 0.0  # seconds spent on validation, which are no part of training
@@ -99,8 +103,10 @@ class DivideAndConquer:
         level = self._resumed()
         if level is not None and (reason := self._reason_to_stop(level)):
             return reason
-        divided = self._leaves() if level is None else self._next(level)
-        number = self.plan.levels if level is None else level.number - 1
+        if level is None:
+            number, divided = self._first()
+        else:
+            number, divided = level.number - 1, self._next(level)
         while True:
             level = self._solve(number, divided)
             if level.summary.unfinished:
@@ -151,13 +157,34 @@ class DivideAndConquer:
             return Stop.STILL
         return Stop.TIME if self.budget.out_of_time else None
 
-    def _leaves(self) -> Divided:
+    def _first(self) -> tuple[int, Divided]:
+        """Return the number of the first level, and its parts: the leaves, unless they are useless.
+
+        They are where they would serve as the root's start alone, and are blind, or one of them
+        does not reach the gap of such parts within their budget.
+        """
         parts, n_parts = self.whole.parts, self.whole.n_parts
         n_leaves = self.plan.parts(self.plan.levels)
-        if n_leaves == 1:
-            return Divided(parts if n_parts == 1 else together(self.engine, parts), 1)
-        random = self._random(self.plan.levels)
-        return self.method.partition(self.engine, parts, n_parts, n_leaves, random)
+        if n_leaves > 1:
+            random = self._random(self.plan.levels)
+            leaves = self.method.partition(self.engine, parts, n_parts, n_leaves, random)
+            blind = self._are_blind(leaves)
+            if not self.plan.direct or not (blind or self._are_hard(leaves)):
+                return self.plan.levels, leaves
+            self.engine.release(leaves.parts)
+        return 0, Divided(parts if n_parts == 1 else together(self.engine, parts), 1)
+
+    def _are_blind(self, leaves: Divided) -> bool:
+        if self.method.routed:
+            return False
+        share = lonely_share(self.engine, leaves.parts, self.budget.seed)
+        if share > BLIND and self.blind is not None:
+            self.blind(share)
+        return share > BLIND
+
+    def _are_hard(self, leaves: Divided) -> bool:
+        within = partial(converges, self._solver(self.plan.levels, leaves))
+        return not self.engine.visit(leaves.parts, 0, within, True)
 
     def _next(self, level: Level) -> Divided:
         carried = level.parts
@@ -170,9 +197,8 @@ class DivideAndConquer:
             self.engine.release(carried)
         return divided
 
-    def _solve(self, number: int, divided: Divided) -> Level:
-        if self.announce is not None:
-            self.announce(number, divided.n_parts)
+    def _solver(self, number: int, divided: Divided) -> Callable[[Part], Part]:
+        """Return what solves a part of a level."""
         root, here = number == 0, self.engine.in_process
         share = self.engine.share(divided.n_parts)
         budget = self.budget.share(
@@ -180,16 +206,24 @@ class DivideAndConquer:
             threads=share.threads,
             stopping=self.engine.stopping if here else None,
         )
-        solve = partial(
+        if self.plan.direct and not root:
+            budget = start_budget(budget, self.whole.n_rows // divided.n_parts, divided.n_parts)
+        else:
+            budget = replace(budget, tol=level_tol(budget.tol, root))
+        return partial(
             solve_part,
             method=self.method,
             total=self.whole.weight,
             solver=self.solver,
-            budget=replace(budget, tol=level_tol(budget.tol, root)),
+            budget=budget,
             root=root,
             listener=self.listener if here and divided.n_parts == 1 else None,
         )
-        parts = self.engine.map(divided.parts, solve, self.report)
+
+    def _solve(self, number: int, divided: Divided) -> Level:
+        if self.announce is not None:
+            self.announce(number, divided.n_parts)
+        parts = self.engine.map(divided.parts, self._solver(number, divided), self.report)
         summary = self.engine.reduce(
             parts,
             partial(summarise, total=self.whole.weight, blocks=self.method.routed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,8 @@ from ...core.outcome import Outcome, Solution
 from ..problem import COLUMNS, Duals, KernelProblem
 from ..samples import Part, PartReport
 from ..solvers.binary import solve_binary
+from ..solvers.block_descent import WORKING_SET_OF_FEW_ROWS
+from ..solvers.finished_descent import PER_WORKING_SET
 from .methods import Method
 
 # Descent gets this many working sets; Newton's method then finishes sooner. ODM, 1,500 rows and 32
@@ -28,10 +31,28 @@ TIMES_TOL = 10.0
 # direction (ijcnn1, cod-rna, skin_nonskin, a9a and susy_30k), in up to 1.5 times the time.
 MOST_TOL = 1e-2
 
+# Parts that are solved for the root's start alone: to this gap,
+START_TOL = 0.1
+# and by working sets that take a part's rows so many times,
+START_SWEEPS = 2
+# or cost this share of the whole kernel matrix, in multiply-adds per value, if that is more.
+START_SHARE = 0.04
+
 
 def level_tol(tol: float, root: bool) -> float:
     """Return the relative gap that parts are solved to: ``tol`` at the root, looser elsewhere."""
     return tol if root else max(tol, min(TIMES_TOL * tol, MOST_TOL))
+
+
+def start_budget(budget: Budget, rows: int, parts: int) -> Budget:
+    """Return the limits of a part of ``rows`` rows that is solved for the root's start alone.
+
+    The work is counted and not timed, so that a fit gives the same model every time.
+    """
+    sweeps = START_SWEEPS * -(-rows // WORKING_SET_OF_FEW_ROWS)
+    share = START_SHARE * parts * rows**2 / (PER_WORKING_SET * WORKING_SET_OF_FEW_ROWS**2)
+    most = min(budget.max_iter, max(sweeps, int(share)))
+    return replace(budget, tol=max(budget.tol, START_TOL), max_iter=most)
 
 
 def solve_part(
@@ -81,6 +102,12 @@ def solve_part(
         lowest_eigenvalue=solution.iterate.lowest_eigenvalue,
     )
     return replace(part, net_dual=net_dual, report=report)
+
+
+def converges(solve: Callable[[Part], Part], part: Part, _: bool) -> bool:
+    """Return whether a part is solved within its budget; the solution is not kept."""
+    report = solve(part).report
+    return report is not None and report.outcome == Outcome.CONVERGED.name
 
 
 def _solve(

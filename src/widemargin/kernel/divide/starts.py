@@ -19,7 +19,16 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.losses import LossTerms
 from ...core.outcome import certify
-from ..problem import Duals, KernelProblem
+from ..problem import Duals, KernelProblem, KernelProducts
+from ..solvers.block_descent import BLOCK
+
+# Rows whose margins tell whether a start is close,
+SAMPLED_ROWS = 512
+# which is one with a relative gap of at most this. Root of 16,000 rows in 16 parts, processor time
+# from such a start against that from zero: cod-rna 0.37 and 0.50 s (ODM, gap .08), 0.12 and 0.19 s
+# (hinge, .26), susy_30k 0.63 and 0.94 s (.06), 0.47 and 0.73 s (.24); a9a 0.44 and 0.42 s (hinge,
+# .70); ijcnn1 0.96 and 0.82 s (.96), 0.51 and 0.36 s (.96); phishing 0.42 and 0.34 s (hinge, .93).
+CLOSE = 0.5
 
 Start = Callable[[KernelProblem, Array], Duals]
 
@@ -48,6 +57,23 @@ def best_multiple(problem: KernelProblem, carried: Array, margin: Array | None =
     return best_on_ray(problem.terms, nearest, margin)
 
 
+def mean_if_close(problem: KernelProblem, carried: Array) -> Duals:
+    """Take the best multiple where a sample of rows says that it is close, else zero.
+
+    A start far from the solution has the wrong dual in every row, and descent takes longer from it
+    than from zero, which also lets the solver find a start of its own. Its margins, where it is
+    taken, are computed in the precision of the data: a solver checks its result anyway.
+    """
+    nearest = problem.terms.nearest(carried)
+    if problem.n_rows <= BLOCK:  # solved in one block, whose margins cost little from any start
+        return best_multiple(problem, carried)
+    if not np.any(nearest) or _sampled_gap(problem, nearest) > CLOSE:
+        return from_zero(problem, nearest)
+    support = np.flatnonzero(nearest)
+    margin = KernelProducts(problem).all_rows(support, nearest[support])
+    return best_on_ray(problem.terms, nearest, margin)
+
+
 def from_margins(problem: KernelProblem, carried: Array) -> Duals:
     """Map the averaged margins to duals by the loss itself, γᵢ = −ℓ′(mᵢ); one more product.
 
@@ -71,6 +97,24 @@ def best_on_ray(terms: LossTerms, net_dual: Array, margin: Array) -> Duals:
     """Take the multiple with the best dual, zero and one among them."""
     t = _best_factor(terms, net_dual, margin)
     return Duals(t * net_dual, t * margin)
+
+
+def _sampled_gap(problem: KernelProblem, net_dual: Array) -> float:
+    """Estimate the relative gap of the best multiple from the margins of some rows."""
+    n, support = problem.n_rows, np.flatnonzero(net_dual)
+    rows = np.arange(SAMPLED_ROWS) * n // SAMPLED_ROWS  # in turn: rows are in no order that matters
+    margin = KernelProducts(problem).some_rows(rows, support, net_dual[support])
+    terms, some = problem.terms, problem.terms.at(rows)
+    # Margins of which the sum over all rows is the estimate, for the factor along the ray.
+    scaled = np.zeros(n)
+    scaled[rows] = margin * (n / rows.size)
+    t = _best_factor(terms, net_dual, scaled)
+    if t == 0.0:
+        return 1.0
+    quadratic = t * t * float(net_dual @ scaled)
+    losses = float(np.sum(some.primal(t * margin))) * (n / rows.size)
+    primal, dual = 0.5 * quadratic + losses, -0.5 * quadratic - float(terms.phi(t * net_dual).sum())
+    return (primal - dual) / primal if primal > 0 else 0.0
 
 
 def _dual(terms: LossTerms, duals: Duals) -> float:

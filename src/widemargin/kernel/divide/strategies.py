@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from ...core.parameters import with_parameters
 from ..partition import Clusters, InputSpaceStrata, LandmarkStrata, RandomParts
 from .methods import Fold, Method, block_of_whole, small_copy, support_vectors
-from .starts import as_carried
+from .starts import as_carried, mean_if_close
 
 # Where `levels` is None, leaves have about this many rows at most.
 LEAF_ROWS = 2000
@@ -29,6 +29,8 @@ class Plan:
     levels: int  # level of the leaves; the root is level 0
     fan_in: int  # parts merged into one
     stop_level: int  # level whose model is returned
+    # Whether nobody asks for the levels before the last: they serve as its start alone.
+    direct: bool = False
 
     def parts(self, level: int) -> int:
         """Return the number of parts of a level."""
@@ -91,8 +93,11 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         return self.printed_method(self.method(), loss) if self.printed else self.method()
 
-    def plan(self, n_rows: int, last_level: int = 0) -> Plan:
-        """Settle the levels for a number of rows."""
+    def plan(self, n_rows: int, last_level: int = 0, *, direct: bool = False) -> Plan:
+        """Settle the levels for a number of rows.
+
+        ``direct`` says that nobody will ask for the levels before the last.
+        """
         levels = self.levels
         if levels is None:
             levels = 0
@@ -141,7 +146,18 @@ class Stratified(Strategy):
 
     def method(self) -> Method:
         """Return the row of the table."""
-        return Method("stratified", LandmarkStrata(self.n_strata))
+        return Method("stratified", LandmarkStrata(self.n_strata), start=mean_if_close)
+
+    def plan(self, n_rows: int, last_level: int = 0, *, direct: bool = False) -> Plan:
+        """Settle the levels; those between leaves and root are left out where nobody asks for them.
+
+        They cost more than their better start saves the root.
+        """
+        plan = super().plan(n_rows, last_level)
+        asked = self.levels is not None or self.printed or plan.stop_level > 0
+        if asked or not direct or plan.levels == 0:
+            return plan
+        return Plan(1, plan.parts(plan.levels), 0, direct=True)
 
     def printed_method(self, method: Method, loss: str) -> Method:
         """Return the row as published: the loop ends at ``fan_in`` parts."""

@@ -12,7 +12,11 @@ space, keeps :math:`g` close to :math:`f` where there are no support vectors.
 
 With b basis points and at most :math:`p = 20 b` points to compare at, it costs :math:`O(p\,b)`
 kernel values, :math:`O(p\,b^2)` multiply-adds and the model's own decision at the p points; memory
-is :math:`O(b^2)`.
+is :math:`O(b^2)`, within ``memory_limit``, and a few bytes per support vector: of millions of them,
+only candidates and points are copied.
+
+Given training rows, :mod:`.basis_refit` goes on from there to the coefficients that are best on
+these rows.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ from ...core.resources import memory_bytes, single_threaded_blas, thread_count
 from ...core.rows import as_rows
 from ..cholesky import damped_cholesky, pivoted_cholesky
 from ..kernels import Kernel, evaluate_callable, is_precomputed
+from .basis_refit import Refit, RowsToFit, refit
+from .normal_equations import add_squares, mirror
 from .prediction import decisions, fitted_kernel, labels
 
 # Candidates per basis point: more cost memory and leave the error as it is.
@@ -44,6 +50,8 @@ PIECEWISE_WEIGHT = 0.1
 # Points per basis point at which the two functions are compared.
 POINTS = 20
 BLOCK_BYTES = 1 << 26
+# Square matrices of the basis at the same time: kernel values, normal equations and their factor.
+MATRICES = 3
 # Warn below this share of unchanged labels among the support vectors, which lie where it is hard.
 WORTH_A_WARNING = 0.9
 
@@ -79,7 +87,9 @@ def compress(
     seed: int,
     threads: int,
     *,
+    memory: int = 1 << 30,
     in_space: bool = True,
+    refine: Callable[[NDArray[np.int64], Array], Array] | None = None,
 ) -> Compressed:
     """Fit a smaller expansion to the decisions of a model.
 
@@ -99,32 +109,43 @@ def compress(
         Seed of the random pivots.
     threads : int
         Threads; the result does not depend on them.
+    memory : int
+        Bytes that matrices may take.
     in_space : bool
         Whether the model is an expansion in the kernel's space. One that uses clusters alone is
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is
         kept small instead.
+    refine : callable, optional
+        Turns the basis and its coefficients into better coefficients.
     """
     random = np.random.default_rng(seed)
-    basis = _pick(kernel, X, coef, n_basis, random, threads)
+    basis = _pick(kernel, X, coef, n_basis, random, threads, memory)
     n_support = coef.shape[1]
     drawn = random.choice(n_support, min(n_support, POINTS * n_basis), replace=False)
     points = np.union1d(drawn, basis)
     decision = decide(points)
-    pick = BasisValues(kernel, X, points, basis, threads)
     at_basis = np.searchsorted(points, basis)
+    if kernel.name == "precomputed":
+        pick = BasisValues(kernel, X, points, basis, threads)
+    else:  # their rows alone: the others may be millions
+        pick = BasisValues(kernel, X[points], np.arange(points.size), at_basis, threads)
     weight = 1.0 / (NEAR + np.abs(decision).min(axis=0))
     weight /= weight.mean()
     with single_threaded_blas():
-        corner = pick.block(at_basis)
         near = SPACE_WEIGHT if in_space else PIECEWISE_WEIGHT
-        normal, right = near * corner, near * decision[:, at_basis].T * float(in_space)
+        normal = pick.block(at_basis)
+        normal *= near
+        right = near * decision[:, at_basis].T * float(in_space)
         for rows, values in pick.blocks():
-            weighted = values * weight[rows, None]
-            normal += weighted.T @ values
-            right += weighted.T @ decision[:, rows].T
+            right += values.T @ (weight[rows, None] * decision[:, rows].T)
+            add_squares(normal, values, weight[rows], threads)
+        mirror(normal)
         ridge = np.full(len(basis), 1e-12 * float(normal.diagonal().max()))
         beta = damped_cholesky(normal, ridge).solve(right).T
     beta = np.ascontiguousarray(beta)
+    if refine is not None:
+        del normal
+        beta = refine(basis, beta)
     return Compressed(basis, beta, decision, pick.sums(beta))
 
 
@@ -135,10 +156,13 @@ def _pick(
     n_basis: int,
     random: np.random.Generator,
     threads: int,
+    memory: int,
 ) -> NDArray[np.int64]:
+    """Pick the basis among candidates, whose factor takes their number times that of the basis."""
     n = coef.shape[1]
     chance = np.sqrt(np.abs(coef).max(axis=0))
-    count = min(int(np.count_nonzero(chance)), CANDIDATES * n_basis)
+    affordable = max(n_basis, memory // (8 * n_basis))
+    count = min(int(np.count_nonzero(chance)), CANDIDATES * n_basis, affordable)
     candidates = np.sort(random.choice(n, count, replace=False, p=chance / chance.sum()))
     rows = X[np.ix_(candidates, candidates)] if kernel.name == "precomputed" else X[candidates]
     factor = pivoted_cholesky(
@@ -150,6 +174,17 @@ def _pick(
         threads=threads,
     )
     return np.sort(candidates[factor.pivots])
+
+
+def _check_memory(n_basis: int, memory: int, limit: Any) -> None:
+    needed = MATRICES * 8 * n_basis**2
+    if needed > memory:
+        most = int(np.sqrt(memory / (MATRICES * 8)))
+        raise ValueError(
+            f"{n_basis} points need {needed / 2**30:.2g} GiB for their normal equations; "
+            f"`memory_limit` is {limit!r}, enough for {most}. Raise it with set_params, or take "
+            "fewer points."
+        )
 
 
 class BasisValues:
@@ -193,8 +228,11 @@ def compressed(
     *,
     decide: Callable[[NDArray[np.int64]], Array] | None = None,
     n_support: int | None = None,
+    rows_to_fit: RowsToFit | None = None,
 ) -> Any:
     """Return a copy of a fitted model whose support vectors are a basis of the old ones.
+
+    ``rows_to_fit``, if given, decide about the coefficients in the end.
 
     Where the model has some of the ``n_support`` support vectors only, ``decide`` gives the
     decisions of them all at the rows of these, as (problems, rows) and without the intercept.
@@ -224,7 +262,22 @@ def compressed(
                 f"{here} support vectors; `memory_limit` is {model.memory_limit!r}."
             )
         kernel, rows = Kernel("precomputed"), evaluate_callable(model.kernel, vectors, vectors)
-    threads = thread_count(model.n_jobs)
+    threads, memory = thread_count(model.n_jobs), memory_bytes(model.memory_limit)
+    if rows_to_fit is not None and callable(model.kernel):
+        raise ValueError(
+            "Coefficients are fitted to rows for kernels by name only; got a function as kernel. "
+            "Call compress without X and y."
+        )
+    _check_memory(n_basis, memory, model.memory_limit)
+    fitted: list[Refit] = []
+
+    def refine(basis: NDArray[np.int64], coef: Array) -> Array:
+        assert rows_to_fit is not None
+        points = vectors[basis]
+        done = refit(kernel, points, coef, model.intercept_, rows_to_fit, seed, threads)
+        fitted.append(done)
+        return done.coef
+
     result = compress(
         kernel,
         rows,
@@ -233,7 +286,9 @@ def compressed(
         int(n_basis),
         seed,
         threads,
+        memory=memory,
         in_space=getattr(model, "routing_", None) is None,
+        refine=None if rows_to_fit is None else refine,
     )
     small = copy.copy(model)
     small.support_ = model.support_[result.basis]
@@ -256,10 +311,17 @@ def compressed(
         "largest_error": result.largest_error,
         "same_labels": float(np.mean(before == after)),
     }
-    if small.compression_["same_labels"] < WORTH_A_WARNING:
+    if rows_to_fit is not None:  # which decide, and not the model as it was
+        small.compression_ |= {
+            "n_rows": len(rows_to_fit.weights),
+            "n_iter": fitted[0].n_iter,
+            "converged": fitted[0].converged,
+        }
+    elif small.compression_["same_labels"] < WORTH_A_WARNING:
         warn(
             f"The model on {len(result.basis)} points gives only "
             f"{small.compression_['same_labels']:.1%} of the rows compared the same label as "
-            "before. Take more points; a model of clusters, which jumps between them, needs many.",
+            "before. Take more points, or pass training rows, as in compress(n_basis, X, y); a "
+            "model of clusters, which jumps between them, needs either.",
         )
     return small

@@ -19,8 +19,11 @@ from ...core.arrays import Array
 from ...core.rows import as_rows, canonical, drop_unused_columns
 from ..kernels import Kernel, weighted_sums
 from ..partition import NearestGroup
+from ..partition.nearest_group import group_starts
 
 Numbers = NDArray[np.int64]
+# Vectors of clusters that are brought together for one product.
+VECTORS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -75,20 +78,27 @@ class LevelModel:
         n_groups = self.router.n_groups
         order = np.argsort(self.part, kind="stable")
         basis_start = np.searchsorted(self.part[order], np.arange(n_groups + 1))
-        order = order[: basis_start[-1]]  # parts beyond the router's are never used
         query_rows = np.argsort(group, kind="stable")
         query_start = np.searchsorted(group[query_rows], np.arange(n_groups + 1))
         X, basis = _same_columns(X, self.basis)
         dtype = np.result_type(X.dtype, basis.dtype)
-        return self.kernel.routed_product(
-            as_rows(X, dtype),
-            as_rows(basis[order], dtype),
-            self.coef[order],
-            query_rows,
-            query_start,
-            basis_start,
-            threads=threads,
-        )
+        queries, out = as_rows(X, dtype), np.zeros(X.shape[0])
+        # Vectors of groups that are asked, some groups at a time: there may be millions of others.
+        asked = np.flatnonzero((np.diff(query_start) > 0) & (np.diff(basis_start) > 0))
+        for groups in _batches(asked, np.diff(basis_start)[asked]):
+            own = np.concatenate([order[basis_start[g] : basis_start[g + 1]] for g in groups])
+            rows = np.concatenate([query_rows[query_start[g] : query_start[g + 1]] for g in groups])
+            values = self.kernel.routed_product(
+                queries,
+                as_rows(basis[own], dtype),
+                self.coef[own],
+                rows,
+                group_starts(np.diff(query_start)[groups]),
+                group_starts(np.diff(basis_start)[groups]),
+                threads=threads,
+            )
+            out[rows] = values[rows]
+        return out
 
     def decide_values(self, values: NDArray[Any], routing: NDArray[Any] | None) -> Array:
         """Evaluate from kernel values with the basis, and with the router's basis."""
@@ -106,6 +116,14 @@ class LevelModel:
             block = values[np.ix_(rows, columns)]
             out[rows] = weighted_sums(block, coef[None])[0] + constant * float(coef.sum())
         return out
+
+
+def _batches(groups: Numbers, sizes: Numbers) -> list[Numbers]:
+    """Put groups together up to so many vectors; one group alone may have more."""
+    if groups.size == 0:
+        return []
+    ends = np.cumsum(sizes)
+    return np.split(groups, np.flatnonzero(np.diff(ends // VECTORS_AT_ONCE)) + 1)
 
 
 def _same_columns(X: Any, basis: Any) -> tuple[Any, Any]:

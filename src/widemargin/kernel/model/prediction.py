@@ -136,7 +136,9 @@ def by_class(model: Any, values: Array) -> Array:
 
 def level_model(model: Any, k: int) -> LevelModel:
     """Return the decision function of one binary problem, without the plain intercept."""
-    used = np.flatnonzero(model.dual_coef_[k])
+    used: Any = np.flatnonzero(model.dual_coef_[k])
+    if used.size == model.dual_coef_.shape[1]:
+        used = slice(None)  # no copy of what may be millions of vectors
     routing = getattr(model, "routing_", None)
     part = getattr(model, "support_part_", None)
     kernel = fitted_kernel(model, constant=routing is not None)

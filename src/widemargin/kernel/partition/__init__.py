@@ -6,10 +6,12 @@ holds all of it; folding and re-clustering parts towards the root have the same 
 
 from .division import Divided, Division, fetch, send, together
 from .kernel_kmeans import Clusters
+from .lonely_rows import BLIND, lonely_share
 from .nearest_group import NearestGroup
 from .strata import InputSpaceStrata, LandmarkStrata, RandomParts
 
 __all__ = [
+    "BLIND",
     "Clusters",
     "Divided",
     "Division",
@@ -18,6 +20,7 @@ __all__ = [
     "NearestGroup",
     "RandomParts",
     "fetch",
+    "lonely_share",
     "send",
     "together",
 ]

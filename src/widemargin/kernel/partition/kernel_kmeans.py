@@ -8,7 +8,8 @@ Departures from the paper:
    the sample; nearly all its values vanish otherwise, and one cluster swallows the rest (covtype,
    γ = 32: 28,098 of 40,000 rows in one of 64 clusters).
 3. A part above ``LARGEST`` times the mean is split where its rows are; rows that coincide
-   are dealt out.
+   are dealt out. More clusters than a sample of ``LARGEST_SAMPLE`` rows shows come about in the
+   same way: a few hundred are found first and then split.
 
 Costs :math:`O(M m)` kernel values for a sample of m rows, and :math:`O(m^2)` memory.
 """
@@ -48,6 +49,9 @@ SLACK = 1.5
 LARGEST = 2.0
 STEPS = 30
 ROWS_PER_CLUSTER, LARGEST_SAMPLE = 8, 4096
+# Rows that a piece of a cluster is found on: many while there is room for them, as every row to be
+# sent meets all of them; few where pieces are thousands.
+MOST_ROWS_PER_PIECE, FEWEST_ROWS_PER_PIECE, ROOM_FOR_PIECES = 32, 4, 1 << 14
 # Rounds of splitting clusters that turned out too large.
 ROUNDS = 4
 ROWS_FOR_MEDIAN = 200
@@ -66,13 +70,15 @@ class Clusters:
         if n_to == 1:
             return Divided(together(engine, parts), 1)
         size = min(max(self.n_sample, ROWS_PER_CLUSTER * n_to), LARGEST_SAMPLE)
+        # Two rows for a cluster are the fewest that make a mean.
+        first = n_to if 2 * n_to <= LARGEST_SAMPLE else LARGEST_SAMPLE // ROWS_PER_CLUSTER
         drawn, kernel, n_rows = draw(engine, parts, size, random, support=True)
-        if drawn.rows.size < 2 * n_to:
+        if drawn.rows.size < 2 * first or n_rows < 2 * n_to:
             raise ValueError(
-                f"{n_to} clusters need a sample of at least {2 * n_to} rows; got "
-                f"{drawn.rows.size}. Lower `levels` or `fan_in`."
+                f"{n_to} clusters need a set of at least {2 * n_to} rows; got {n_rows}. Lower "
+                "`levels` or `fan_in`."
             )
-        router = cluster_rows(clustering_kernel(kernel, drawn), drawn, n_to, random, slack=SLACK)
+        router = cluster_rows(clustering_kernel(kernel, drawn), drawn, first, random, slack=SLACK)
         return _split_by(engine, parts, router, int(LARGEST * n_rows / n_to), random)
 
 
@@ -146,7 +152,8 @@ def _split_groups(
     """
     large = np.flatnonzero(counts > largest)
     pieces = np.ceil(LARGEST * counts[large] / largest).astype(np.int64)
-    sizes = np.minimum(ROWS_PER_CLUSTER * 4 * pieces, LARGEST_SAMPLE)
+    room = max(FEWEST_ROWS_PER_PIECE, ROOM_FOR_PIECES // int(pieces.sum()))
+    sizes = np.minimum(min(MOST_ROWS_PER_PIECE, room) * pieces, LARGEST_SAMPLE)
     chosen = [
         drawn_among(np.flatnonzero(group == number), int(size), random)
         for number, size in zip(large, sizes, strict=True)

@@ -80,7 +80,7 @@ class NearestGroup:
             basis=None if self.basis is None else self.basis[np.flatnonzero(rows)],
             basis_rows=self.basis_rows[rows],
             coef=self.coef[rows],
-            group_start=_starts(counts[kept]),
+            group_start=group_starts(counts[kept]),
             offset=self.offset[kept],
         )
 
@@ -93,7 +93,7 @@ class NearestGroup:
             basis=None if self.basis is None else _stacked([each.basis for each in every]),
             basis_rows=np.concatenate([each.basis_rows for each in every]),
             coef=np.concatenate([each.coef for each in every]),
-            group_start=_starts(counts),
+            group_start=group_starts(counts),
             offset=np.concatenate([each.offset for each in every]),
         )
 
@@ -117,7 +117,7 @@ def nearest_mean(
     coef = np.repeat(2.0 / counts, counts)
     basis = None if X is None else X[order]
     offset = -within / counts**2.0
-    return NearestGroup(kernel, basis, rows[order], coef, _starts(counts), offset)
+    return NearestGroup(kernel, basis, rows[order], coef, group_starts(counts), offset)
 
 
 def group_sums(gram: Array, group: Numbers) -> tuple[Array, Array, Numbers]:
@@ -129,7 +129,8 @@ def group_sums(gram: Array, group: Numbers) -> tuple[Array, Array, Numbers]:
     return sums, within, np.bincount(group).astype(np.int64)
 
 
-def _starts(counts: Numbers) -> Numbers:
+def group_starts(counts: Numbers) -> Numbers:
+    """Return where groups of so many rows begin, and the end of the last."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

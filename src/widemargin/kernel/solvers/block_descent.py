@@ -3,8 +3,9 @@ r"""Dual block descent: working sets within working sets, for every loss.
 The native loop (``native/block_descent.hpp``) takes a block of the most violating rows, solves it
 by coordinate descent on working sets of its rows, and only then updates the margins of all rows
 that still move, with kernel values in the precision of the data. This module starts it, and checks
-its result without shrinking: margins of *all* rows are recomputed in float64 and certified. If
-the certificate is not within ``tol``, the loop goes on from there with every row active again.
+its result without shrinking: margins of *all* rows are recomputed and certified, in float64 where
+float32 does not prove enough (:mod:`widemargin.kernel.margins`). If the certificate is not within
+``tol``, the loop goes on from there with every row active again.
 
 Stops when :math:`(P - D) / P \le` ``tol``, certified. A block of :math:`B` rows costs at most
 :math:`B^2 + B\,M` kernel values, a working set of :math:`w` of them :math:`O(w\,B)` multiply-adds
@@ -32,13 +33,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from ... import _native
 from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Certificate, Outcome, Solution
-from ..problem import Duals, KernelProblem, record_iteration
+from ..margins import certified_margins
+from ..problem import COLUMNS, Duals, KernelProblem, record_iteration
 
 # Rows per block; the fastest on 20,000 to 50,000 rows.
 BLOCK = 4096
@@ -83,7 +86,7 @@ class _Sizes:
 
 
 @dataclass
-class _Progress:
+class Work:
     """Working sets and kernel values so far, over all rounds of the native loop."""
 
     iterations: int = 0
@@ -96,16 +99,16 @@ def solve(
     start: Duals,
     budget: Budget,
     history: History,
-    entries: int = 0,
+    spent: Work | None = None,
     too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
     """Solve from ``start``, whose net dual lies inside the loss's domain.
 
-    ``entries`` counts the kernel values that finding the start took. ``too_slow`` may end the
+    ``spent`` is what finding the start took. ``too_slow`` may end the
     descent early; the outcome is then that the iterations (it was worth) are used up.
     """
     sizes = _sizes(problem, budget.memory)
-    return _solve(problem, start, budget, history, sizes, _Progress(entries=entries), too_slow)
+    return _solve(problem, start, budget, history, sizes, spent or Work(), too_slow)
 
 
 def solve_without_blocks(
@@ -114,7 +117,28 @@ def solve_without_blocks(
     """Solve by working sets of all rows, with their kernel rows kept."""
     sizes = _sizes(problem, budget.memory, keep_rows=True)
     sizes = replace(sizes, block=sizes.working_set)
-    return _solve(problem, start, budget, history, sizes, _Progress())
+    return _solve(problem, start, budget, history, sizes, Work())
+
+
+def descend_some(
+    problem: KernelProblem,
+    rows: NDArray[np.int64],
+    at: Duals,
+    target: float,
+    budget: Budget,
+) -> tuple[Array, Work]:
+    """Descend some of the rows while the others stay, to a relative gap of ``target`` among them.
+
+    ``at`` has margins, to which all rows contribute. Returns the duals of the rows, and what
+    finding them took.
+    """
+    assert at.margin is not None
+    alone = replace(problem.only(rows), threads=budget.threads)
+    net_dual, margin = at.net_dual[rows], at.margin[rows]
+    progress, sizes = Work(), _sizes(alone, budget.memory)
+    history = History(COLUMNS)
+    _descend(alone, net_dual, margin, target, progress, budget, history, sizes, None)
+    return net_dual, progress
 
 
 def _solve(
@@ -123,7 +147,7 @@ def _solve(
     budget: Budget,
     history: History,
     sizes: _Sizes,
-    progress: _Progress,
+    progress: Work,
     too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
     net_dual = np.array(start.net_dual, dtype=np.float64)
@@ -138,8 +162,7 @@ def _solve(
         ended = _descend(
             problem, net_dual, margin, target, progress, budget, history, sizes, too_slow
         )
-        margin = problem.margins(net_dual)
-        certificate = problem.certificate(net_dual, margin)
+        margin, certificate = certified_margins(problem, net_dual, budget.tol)
         gap = certificate.relative_gap
         passes = progress.entries / problem.n_rows**2
         primal, dual = certificate.primal, certificate.dual
@@ -227,7 +250,7 @@ def _descend(
     net_dual: Array,
     margin: Array,
     target: float,
-    progress: _Progress,
+    progress: Work,
     budget: Budget,
     history: History,
     sizes: _Sizes,
@@ -273,4 +296,5 @@ def _descend(
         margin,
         options,
         report,
+        problem.near if sizes.cache_bytes == 0 else None,
     )

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg.lapack as lapack
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
@@ -24,6 +23,7 @@ from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Outcome, Solution
 from ...core.resources import single_threaded_blas
+from ...core.unlocked_lapack import solve_positive_definite
 from ..problem import Duals, KernelProblem, record_iteration
 from . import newton
 from .newton import exact_line_search, penalised_side
@@ -99,13 +99,4 @@ def _solve_system(
     """Solve (K + diag ``curvature``) x = ``target`` by Cholesky's method, in place."""
     matrix = problem.kernel.block(problem.rows, problem.rows, rows, rows, problem.threads)
     matrix.ravel()[:: rows.size + 1] += curvature.astype(matrix.dtype)
-    single = matrix.dtype == np.float32
-    factorise, substitute = (
-        (lapack.spotrf, lapack.spotrs) if single else (lapack.dpotrf, lapack.dpotrs)
-    )
-    # Symmetric, so its transpose is itself in the order that LAPACK works on without a copy.
-    factor, failed = factorise(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        return None
-    solution, _ = substitute(factor, target.astype(matrix.dtype), lower=1)
-    return np.asarray(solution) if np.all(np.isfinite(solution)) else None
+    return solve_positive_definite(matrix, target)

@@ -45,6 +45,9 @@ SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
 FROM_DUALS = ("dual", "dual_then_newton")
 # Those that leave rows in their blocks; the others visit rows at random and need all in one place.
 ON_BLOCKS = ("newton", "dsvrg")
+# Those that copies of rows are merged for; the steps of the others take one row in each turn, and
+# merged rows would weigh too differently.
+ON_MERGED_ROWS = ("auto", "newton", "dual", "dual_then_newton")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""Sums of squares of kernel values, on several threads and the same on any number of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Array
+from ...engines import LocalEngine
+
+# Columns of a panel; each is summed by one thread, in the same way whoever does it.
+PANEL = 256
+
+
+def add_squares(normal: Array, values: NDArray[Any], weight: Array, threads: int) -> None:
+    """Add the weighted squares ``values.T @ diag(weight) @ values`` to the lower triangle.
+
+    Parameters
+    ----------
+    normal : array of shape (n_basis, n_basis)
+        Changed in place, at and below the diagonal; what is above it means nothing until
+        :func:`mirror`.
+    values : array of shape (n_rows, n_basis)
+        Kernel values.
+    weight : array of shape (n_rows,)
+        Weights, not negative.
+    threads : int
+        Threads; the result does not depend on them.
+    """
+    rows = np.flatnonzero(weight)
+    if rows.size == 0:
+        return
+    scaled = values if rows.size == len(values) else values[rows]
+    scaled = scaled * np.sqrt(weight[rows])[:, None].astype(values.dtype)
+    panels = range(0, len(normal), PANEL)
+    LocalEngine(threads).map(list(panels), partial(_add_panel, normal, scaled))
+
+
+def _add_panel(normal: Array, scaled: NDArray[Any], first: int) -> None:
+    last = first + PANEL
+    normal[first:, first:last] += scaled[:, first:].T @ scaled[:, first:last]
+
+
+def mirror(normal: Array) -> None:
+    """Copy what is below the diagonal to its mirror image."""
+    for first in range(0, len(normal), PANEL):
+        last = first + PANEL
+        corner = np.tril(normal[first:last, first:last])
+        normal[first:last, first:last] = corner + np.tril(corner, -1).T
+        normal[first:last, last:] = normal[last:, first:last].T
