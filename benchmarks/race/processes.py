@@ -100,6 +100,13 @@ def memory_mb(field: str) -> float:
     return field_mb(status, field) if status.exists() else peak_mb()
 
 
+def forget_peak() -> None:
+    """Let VmHWM begin anew, so that it does not show what was used before; nothing elsewhere."""
+    path = Path("/proc/self/clear_refs")
+    if path.exists():
+        path.write_text("5", encoding="ascii")
+
+
 def field_mb(path: Path, name: str) -> float:
     """Read a field of kilobytes from a file of /proc."""
     lines = path.read_text(encoding="ascii").splitlines()

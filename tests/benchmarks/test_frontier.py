@@ -12,7 +12,7 @@ from benchmarks.speed.frontier import choice
 from benchmarks.speed.frontier.__main__ import main
 from benchmarks.speed.frontier.contestants import CONTESTANTS
 from benchmarks.speed.frontier.grids import GRIDS, tried
-from benchmarks.speed.frontier.page import Point, best_of_ours, frontier, page, points
+from benchmarks.speed.frontier.page import Point, best_of_ours, frontier, marked, page, points
 from benchmarks.speed.frontier.picture import draw
 from benchmarks.speed.frontier.sets import KERNEL, SETS, TEXT, held_out, rows_of
 from benchmarks.speed.frontier.worker import served
@@ -109,6 +109,15 @@ def test_the_page_says_where_the_frontier_is_not_ours():
     assert shown["**SVM, exact**"][-1] == "training"
 
 
+def test_seconds_of_a_busy_machine_are_marked(tmp_path):
+    store = Store(tmp_path / "frontier.json")
+    store.put("ijcnn1/svm", {}, measured(0.98, 2.0), {"quiet": False, "date": "", "commit": ""})
+    store.put("ijcnn1/odm", {}, measured(0.99, 3.0), {"quiet": True, "date": "", "commit": ""})
+    tables = {name: list(rows) for name, _, rows in page(marked(store))}
+    assert [row[1] for row in tables["frontier_steps"]] == ["2°", "3"]
+    assert [row[4] for row in tables["frontier_kernel"]] == ["2°", "3"]
+
+
 def test_the_picture_is_drawn_from_what_was_measured(tmp_path):
     pytest.importorskip("matplotlib")
     draw(CELLS, tmp_path)
@@ -161,6 +170,24 @@ def test_a_missing_library_is_skipped_with_a_line(folder, tmp_path, monkeypatch,
     choice.measure(store, "cod-rna", ["xrfm"], 5.0, False, [])
     assert capsys.readouterr().out == "cod-rna/xrfm: skipped, xrfm is not installed\n"
     assert not store.cells
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_fit_that_wants_too_much_memory_is_stored_as_such(folder, tmp_path, monkeypatch, error):
+    def fails(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("benchmarks.speed.frontier.worker.resource.setrlimit", lambda *_: None)
+    monkeypatch.setattr("benchmarks.speed.frontier.worker._warm_up", fails)
+    rows_of("cod-rna").save(tmp_path)
+    job = {"contestant": "svm", "settings": {}, "grid": None, "folder": str(tmp_path)}
+    (cell,) = served({**job, "form": "dense"})
+    assert cell["out_of_memory"]
+    cells = {"cod-rna/svm": {**cell, "limit": 300.0}}
+    tables = {name: list(rows) for name, _, rows in page(cells)}
+    assert tables["frontier_kernel"][0][3] == f"more than {cell['memory_gb']} GB"
 
 
 INSTALLED = [name for name, each in CONTESTANTS.items() if each.installed]

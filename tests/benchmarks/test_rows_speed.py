@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from benchmarks.race import processes
 from benchmarks.race.store import Store
@@ -17,6 +20,15 @@ def test_every_kind_of_fit_learns(kind):
     certified = kind in ("exact", "dc", "sodm")
     assert (cell["relative_gap"] is not None) == certified
     assert not certified or cell["relative_gap"] <= 1e-3
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
+def test_a_peak_can_be_forgotten():
+    large = np.ones(40_000_000)  # 305 MB
+    assert processes.memory_mb("VmHWM") > 300
+    del large
+    processes.forget_peak()
+    assert processes.memory_mb("VmHWM") < processes.memory_mb("VmRSS") + 100
 
 
 def test_parts_are_small_enough_and_no_smaller():

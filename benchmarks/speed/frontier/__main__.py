@@ -8,7 +8,7 @@ from benchmarks.race.store import Store
 from . import __doc__ as description
 from .choice import measure
 from .contestants import CONTESTANTS
-from .page import page
+from .page import marked, page
 from .picture import draw
 from .sets import SETS
 
@@ -32,8 +32,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = options_of(parser, "frontier", arguments)
     if options.command == "render":
         store = Store(options.results)
-        write_page(store, options.to, "frontier", page)
-        draw(store.cells, options.to)
+        cells = marked(store)
+        write_page(store, options.to, "frontier", lambda _: page(cells))
+        draw(cells, options.to)
         return
     # --again measures again what is asked for, and keeps the rest.
     store = Store(options.results, options.again)

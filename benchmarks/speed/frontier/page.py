@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks.race.store import Cell
+from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent, seconds
 
 from .contestants import CONTESTANTS, Contestant
@@ -16,6 +16,7 @@ from .grids import GRIDS, tried
 from .sets import KERNEL, SETS, TEXT
 
 FIT, PREDICT = "fit_seconds", "predict_seconds"
+BUSY = "°"
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,21 @@ class Point:
     name: str
     seconds: float
     accuracy: float
+    busy: bool = False
 
     @property
     def of(self) -> Contestant:
         """The contestant."""
         return CONTESTANTS[self.name]
+
+
+def marked(store: Store) -> dict[str, Cell]:
+    """Return the cells of a store, with whether other work shared the machine."""
+    stamps = store.stamps
+    return {
+        name: {**cell, "busy": stamps[name].get("quiet") is False}
+        for name, cell in store.cells.items()
+    }
 
 
 def points(cells: Cells, data_set: str, key: str = FIT) -> list[Point]:
@@ -38,7 +49,7 @@ def points(cells: Cells, data_set: str, key: str = FIT) -> list[Point]:
     for name in CONTESTANTS:
         cell = cells.get(f"{data_set}/{name}", {})
         if "accuracy" in cell:
-            found.append(Point(name, cell[key], cell["accuracy"]))
+            found.append(Point(name, cell[key], cell["accuracy"], cell.get("busy", False)))
     return sorted(found, key=lambda each: (each.seconds, -each.accuracy))
 
 
@@ -103,7 +114,7 @@ def _verdicts(cells: Cells) -> Rows:
 
 def _behind(step: Point, found: list[Point]) -> str:
     ours = best_of_ours(found, step.seconds)
-    place = f"{step.of.title}, {percent(step.accuracy)} in {seconds(step.seconds)} s"
+    place = f"{step.of.title}, {percent(step.accuracy)} in {_time(step.seconds, step.busy)} s"
     if ours is None:
         return f"{place} (ours takes longer)"
     return f"{place} (ours by then {percent(ours.accuracy)})"
@@ -114,13 +125,19 @@ def _steps(cells: Cells) -> Rows:
         found = points(cells, name)
         for step in frontier(found):
             ours = best_of_ours(found, step.seconds)
-            row = [each.title, seconds(step.seconds), _title(step.of), percent(step.accuracy)]
+            row = [each.title, _time(step.seconds, step.busy), _title(step.of)]
+            row += [percent(step.accuracy)]
             if ours is None:
                 yield [*row, NONE, NONE]
             else:
                 lost = 100 * (step.accuracy - ours.accuracy)
                 shown = "0" if step.of.ours else f"**{lost:.2f}**"
                 yield [*row, f"{ours.of.title}: {percent(ours.accuracy)}", shown]
+
+
+def _time(value: float, busy: bool) -> str:
+    """Show seconds, with a mark where they cannot be compared."""
+    return seconds(value) + BUSY * busy
 
 
 def _title(contestant: Contestant) -> str:
@@ -143,7 +160,8 @@ def _contestants(cells: Cells, kind: str) -> Rows:
                 yield [*row, _missing(cell), seconds(cell.get(FIT)), *[NONE] * 4]
                 continue
             row += [percent(cell["accuracy"])]
-            row += [seconds(cell[key]) for key in (FIT, "cpu_seconds", PREDICT)]
+            busy = cell.get("busy", False)
+            row += [_time(cell[key], busy) for key in (FIT, "cpu_seconds", PREDICT)]
             row += [f"{cell['peak_memory_mb']:,.0f}"]
             marks = {FIT: "training", PREDICT: "prediction"}
             on = [text for key, text in marks.items() if name in steps[key]]

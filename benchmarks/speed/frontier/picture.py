@@ -17,12 +17,12 @@ from .sets import KERNEL, SETS, TEXT
 OURS, THEIRS = "#2A86C8", "#D9690F"  # readable on white and on black
 PANEL = (5.6, 4.4)  # inches
 # Errors in per cent that get a tick, and the smallest that is shown.
-TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
+TICKS = (0.1, 0.2, 0.5, 1.0, 1.5, *range(2, 11), 12, 15, 20, 25, 30, 40, 50)
 LEAST = 0.05
 # Points of a character and of a line of labels, and the room that a marker takes.
 CHARACTER, LINE, MARKER = 3.9, 8.0, 4.0
 # Contestants that make this many times the least error are written on the lower edge.
-FARTHEST = 12.0
+FARTHEST = 3.5
 Box = tuple[float, float, float, float]
 
 
@@ -47,9 +47,16 @@ def _fill(found: list[Point], axis: Any) -> None:
     axis.step(*zip(*ends, strict=True), where="post", color=GREY, linewidth=1.2, zorder=1)
     low, high = least / 1.35, min(max(map(_error, found)), worst) * 1.25
     axis.set(xscale="log", yscale="log", xlim=(first / 1.8, 3.5 * last), ylim=(high, low))
-    axis.set(xlabel="seconds of training", ylabel="accuracy, %")
+    shared = ", some on a busy machine" if any(each.busy for each in found) else ""
+    axis.set(xlabel=f"seconds of training{shared}", ylabel="accuracy, %")
     ticks = [each for each in TICKS if low <= each <= high]
     axis.set_yticks(ticks, [f"{100 - each:g}" for each in ticks])
+    left, right = axis.get_xlim()
+    decades = range(math.floor(math.log10(left)), math.ceil(math.log10(right)) + 1)
+    digits = (1, 2, 5) if right < 300 * left else (1,)
+    times = [digit * 10.0**power for power in decades for digit in digits]
+    times = [each for each in times if left <= each <= right]
+    axis.set_xticks(times, [f"{each:g}" for each in times])
     axis.minorticks_off()
     axis.spines[["top", "right"]].set_visible(False)
     boxes: list[Box] = []
@@ -69,7 +76,7 @@ def _fill(found: list[Point], axis: Any) -> None:
         }
         axis.plot([each.seconds], [min(_error(each), worst)], **style, zorder=2)
     for each in sorted(found, key=lambda each: each not in steps):
-        _label(axis, each, places[each], worst, boxes)
+        _label(axis, each, places[each], worst, boxes, on_line=each in steps)
 
 
 def _error(point: Point) -> float:
@@ -89,22 +96,29 @@ def _around(place: tuple[float, float], width: float, height: float) -> Box:
     return place[0] - width / 2, place[1] - height / 2, width, height
 
 
-def _offsets(width: float) -> Iterator[tuple[float, float]]:
-    """Yield centres of a label around its point, the nearest first."""
+def _offsets(width: float, on_line: bool) -> Iterator[tuple[float, float]]:
+    """Yield centres of a label around its point, the nearest first; above it on the line."""
+    if on_line:
+        yield from ((0.0, 1.2 * LINE), (-width / 2, 1.2 * LINE))
     for far in (1.0, 2.2, 3.4, 4.6):
-        side, line = width / 2 + 5.0, LINE * far
+        side, line = width / 2 + 7.0, LINE * far
         yield from ((side, 0.0), (-side, 0.0)) if far == 1.0 else ()
         yield from ((side, line / 1.5), (side, -line / 1.5), (0.0, line), (0.0, -line))
         yield from ((-side, line / 1.5), (-side, -line / 1.5))
 
 
 def _label(
-    axis: Any, point: Point, place: tuple[float, float], worst: float, boxes: list[Box]
+    axis: Any,
+    point: Point,
+    place: tuple[float, float],
+    worst: float,
+    boxes: list[Box],
+    on_line: bool,
 ) -> None:
     """Write a name beside its point, where it covers nothing; without room it is left out."""
     text = point.of.short + (" ↓" if _error(point) > worst else "")
     width = CHARACTER * len(text)
-    for across, up in _offsets(width):
+    for across, up in _offsets(width, on_line):
         box = _around((place[0] + across, place[1] + up), width, LINE)
         inside = box[0] >= 0 and box[1] >= 0 and box[1] + LINE <= 0.82 * 72 * PANEL[1]
         inside = inside and box[0] + width <= 0.87 * 72 * PANEL[0]

@@ -37,7 +37,10 @@ def served(job: Cell) -> Iterator[Cell]:
     data = saved(Path(job["folder"]), job["form"])
     try:
         yield from (chosen if job["grid"] else fitted)(job, contestant, data)
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        # PyTorch has no error of its own for it.
+        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):
+            raise
         yield {"out_of_memory": True, "memory_gb": MEMORY_GB}
 
 
