@@ -7,8 +7,8 @@ pass over all rows, when the estimate is near.
 
 The primal objective of :math:`w(\gamma)` jumps from epoch to epoch, by the intercept above all,
 whereas the dual one rises steadily. The solution is therefore the average of the weights after the
-last epochs, each weighing twice as much as the one before it: on 20 Newsgroups and on generated
-rows its gap is small enough one to three epochs sooner.
+last epochs, each weighing twice as much as the one before it. On 20 Newsgroups, a mean of the last
+three or two reached a gap of 1e-3 after 30 epochs instead of 32 (hinge) and 9 instead of 10.
 
 For more weights than a Hessian is kept for, ``solve_then_newton`` lets Newton's method take over
 where descent is slow. Small ``C``: descent is done in twenty epochs, an order of magnitude sooner
