@@ -20,7 +20,7 @@ CS = [4.0, 0.5, 32.0]
 def objective(model: KernelMachine) -> float:
     """Primal objective summed over the binary problems, as the fit certified it."""
     problem = model.history_["problem"]
-    last = np.append(np.flatnonzero(np.diff(problem)), problem.size - 1)
+    last = [np.flatnonzero(problem == k)[-1] for k in np.unique(problem)]
     return float(model.history_["primal"][last].sum())
 
 
