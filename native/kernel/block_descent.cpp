@@ -102,13 +102,16 @@ private:
     static constexpr Index stall_window = 500;
     static constexpr double least_progress = 1e-3, least_rise = 1e-6;
 
-    // Every so often: whether the dual rose too little to close the gap in a thousand times as
-    // long, and by next to nothing of itself. A dual far below a primal that is itself far off
-    // says nothing about the time that is left.
+    // Every so often, when as many rows as are active have had their turn: whether the dual rose too
+    // little to close the gap in a thousand times as long, and by next to nothing of itself. A dual
+    // far below a primal that is itself far off says nothing about the time that is left.
     bool hopeless() {
-        if (state_.iteration < next_look_) return false;
         const bool first = next_look_ == 0;
+        visited_ += Index(chosen_.size());
+        if (!first && (state_.iteration < next_look_ || visited_ < Index(active_.size())))
+            return false;
         next_look_ = state_.iteration + stall_window;
+        visited_ = 0;
         const double risen = state_.dual - dual_before_;
         dual_before_ = state_.dual;
         return !first && risen <= least_progress * std::fabs(state_.primal - state_.dual) &&
@@ -244,6 +247,7 @@ private:
     double settled_quadratic_ = 0.0, settled_phi_ = 0.0, settled_losses_ = 0.0;
     double dual_before_ = 0.0;  // at the last look for progress
     Index next_look_ = 0;
+    Index visited_ = 0;  // rows in the blocks since then
     DescentState state_;
 };
 
