@@ -153,13 +153,14 @@ class SharedFit(ExactFit):
         """Record a state of all problems; passes count the kernel values of all together."""
         passes = blocks.entries / self.problems.n_rows**2
         for k, each in enumerate(self.shared):
+            active = blocks.active if each.rows is None else blocks.active[each.rows]
             self.history.record(
                 problem=k,
                 iteration=int(sets[k]),
                 primal=float(primal[k]),
                 dual=float(dual[k]),
                 relative_gap=Certificate(float(primal[k]), float(dual[k])).relative_gap,
-                active_rows=len(each.label),
+                active_rows=int(active.sum()),
                 passes=passes,
                 rows=len(each.label),
             )

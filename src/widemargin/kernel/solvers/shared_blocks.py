@@ -16,6 +16,10 @@ nothing to either objective, but its margin is kept up to date like any other. T
 decision on a row that was not trained on, which is what a cross-validation needs. A pair of classes
 has rows of its own instead: kernel values between rows that share no problem are not computed.
 
+Rows that have settled in all problems (:mod:`.settled_rows`) are set aside: their margins are left
+as they are until the other rows have reached the targets. Then they are computed anew, and the
+descent goes on with all rows where that opens a gap.
+
 Stops when :math:`(P - D) / P \le` ``tol`` for every problem, certified from the margins that the
 descent has kept, with their rounding measured (:mod:`widemargin.kernel.margins`); in float64 where
 that is not enough. A block with :math:`b` new of :math:`B` rows, :math:`c` of which change, costs
@@ -24,7 +28,7 @@ that is not enough. A block with :math:`b` new of :math:`B` rows, :math:`c` of w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isqrt
@@ -42,6 +46,7 @@ from ..kernels import Kernel
 from ..margins import SAMPLE, rounding_of_sample
 from .block_matrix import BlockMatrix
 from .row_groups import RowGroup, SharedProblem, row_groups
+from .settled_rows import settled_rows, worth_settling
 
 # One array for each problem, in a list or as the lines of a matrix.
 Arrays: TypeAlias = "Sequence[Array] | Array"
@@ -127,6 +132,7 @@ class SharedBlocks:
         self.diagonal = kernel.diagonal(self.rows)
         self.largest = min(rows_of_block(memory, X.dtype.itemsize, own_rows), self.n_rows)
         self.matrix = BlockMatrix(self.rows, kernel, X.dtype, self.largest, threads)
+        self.active = np.ones(self.n_rows, dtype=np.bool_)  # not set aside
         self._products = self._blocks = 0
         self._entered = np.zeros(self.n_rows, dtype=np.int64)  # the block that a row came with
         random = np.random.default_rng(seed)
@@ -189,10 +195,18 @@ class SharedBlocks:
             open_ = (relative > target) & (sets < max_sets) & ~stalled
             if record is not None:
                 record(primal, gap, sets)
+            number += 1
             if not open_.any() or stop(float(relative[open_].max())):
-                return sets
+                if self.active.all():
+                    return sets
+                self._take_back(groups, problems, net_dual, margin)
+                continue
             chosen = np.flatnonzero(open_)
             self.matrix.hold(self._choose(problems, net_dual, margin, chosen))
+            if worth_settling(relative, target):
+                settled = settled_rows(problems, net_dual, margin, self.n_rows)
+                settled[self.matrix.block] = False
+                self.active &= ~settled
             enough = np.maximum(REDUCTION, ENOUGH * target / np.maximum(relative, 1e-300))
             taken, changes = self._solve_block(
                 problems,
@@ -204,11 +218,11 @@ class SharedBlocks:
                 max_sets - sets,
             )
             if not taken.any():  # rounding leaves nothing to gain
+                self._take_back(groups, problems, net_dual, margin)
                 return sets
             for group in groups:
                 self._update_margins(group, problems, margin, changes)
             sets += taken
-            number += 1
 
     def _choose(
         self,
@@ -308,9 +322,9 @@ class SharedBlocks:
         margin: Arrays,
         changes: Array,
     ) -> None:
-        """Add what the block's changes do to the margins of a group's rows outside the block."""
+        """Add what the block's changes do to the margins of a group's other active rows."""
         rows = np.arange(self.n_rows) if group.rows is None else group.rows
-        outside = np.flatnonzero(~np.isin(rows, self.matrix.block))
+        outside = np.flatnonzero(self.active[rows] & ~np.isin(rows, self.matrix.block))
         mine = changes[group.problems]
         moved, among = np.flatnonzero(mine.any(axis=0)), np.flatnonzero(mine.any(axis=1))
         if not len(moved) or not len(outside):
@@ -329,18 +343,32 @@ class SharedBlocks:
             place = outside if isinstance(places, slice) else places[outside]
             margin[p][place] += total * problems[p].label[place]
 
+    def _take_back(
+        self,
+        groups: Sequence[RowGroup],
+        problems: Sequence[SharedProblem],
+        net_dual: Arrays,
+        margin: Arrays,
+    ) -> None:
+        """Compute the margins of the rows that were set aside, and make all rows active."""
+        for group in groups:
+            aside = ~self.active if group.rows is None else ~self.active[group.rows]
+            if aside.any():
+                picked = np.flatnonzero(aside)
+                for p, place, at in self._margins_of(group, problems, net_dual, self.rows, picked):
+                    margin[p][place] = at
+        self.active[:] = True
+
     def rounding(
         self, problems: Sequence[SharedProblem], net_dual: Arrays, margin: Arrays
     ) -> Array:
         """Estimate how far the margins of each problem are off, by samples of its rows."""
         random, worst, exact = np.random.default_rng(0), np.zeros(len(problems)), self._exact_rows
         for group in row_groups(problems, self.n_rows):
-            rows = np.arange(self.n_rows) if group.rows is None else group.rows
-            drawn = np.sort(random.choice(len(rows), min(SAMPLE, len(rows)), replace=False))
-            sums = self._sums(group, problems, net_dual, exact, rows[drawn])
-            for p, places, total in zip(group.problems, group.places, sums, strict=True):
-                place = drawn if isinstance(places, slice) else places[drawn]
-                off = total * problems[p].label[place] - margin[p][place]
+            count = self.n_rows if group.rows is None else len(group.rows)
+            drawn = np.sort(random.choice(count, min(SAMPLE, count), replace=False))
+            for p, place, at in self._margins_of(group, problems, net_dual, exact, drawn):
+                off = at - margin[p][place]
                 worst[p] = np.fmax(worst[p], rounding_of_sample(off))
         return worst
 
@@ -358,14 +386,31 @@ class SharedBlocks:
         margin = [np.zeros(len(each.label)) for each in problems]
         rows = self.rows if single else self._exact_rows
         for group in row_groups(problems, self.n_rows):
-            sums = self._sums(group, problems, net_dual, rows, group.rows)
-            for p, places, total in zip(group.problems, group.places, sums, strict=True):
-                margin[p][places] = total * problems[p].label[places]
+            for p, place, at in self._margins_of(group, problems, net_dual, rows):
+                margin[p][place] = at
         return margin
 
     @property
     def _exact_rows(self) -> Rows:
         return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
+
+    def _margins_of(
+        self,
+        group: RowGroup,
+        problems: Sequence[SharedProblem],
+        net_dual: Arrays,
+        rows: Rows,
+        picked: NDArray[np.int64] | None = None,
+    ) -> Iterator[tuple[int, NDArray[np.int64] | slice, Array]]:
+        """Yield the problems of a group, where its rows (or some) are there, and their margins."""
+        queries = group.rows
+        if picked is not None:
+            queries = picked if group.rows is None else group.rows[picked]
+        sums = self._sums(group, problems, net_dual, rows, queries)
+        for p, place, total in zip(group.problems, group.places, sums, strict=True):
+            if picked is not None:
+                place = picked if isinstance(place, slice) else place[picked]
+            yield int(p), place, total * problems[p].label[place]
 
     def _sums(
         self,
