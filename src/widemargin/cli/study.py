@@ -134,7 +134,6 @@ def create(
             topology=topology,
             settings=settings,
             schema=schema,
-            quorum=sites,
             relay=relay,
         )
     if as_json:
@@ -236,7 +235,7 @@ def show(path: StudyPath, as_json: options.AsJson = False) -> None:
         ("desk", f"{found.desk.address}  {found.desk.public_key}"),
         ("relay", found.relay or "none"),
         ("topology", found.topology),
-        ("begins with", f"{found.quorum} sites"),
+        ("begins with", f"{found.least_sites} sites"),
         *((f"  {key}", str(value)) for key, value in found.settings.items()),
         ("label", str(found.schema.label)),
         ("classes", ", ".join(map(str, found.schema.classes))),

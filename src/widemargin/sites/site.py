@@ -99,7 +99,7 @@ def _prepared(config: SiteConfig, listener: Listener) -> SiteConfig | None:
 
 def _gathered(config: SiteConfig, listener: Listener) -> SiteConfig | None:
     """Return the configuration with the members that a study begins with; None if stopped."""
-    if config.study is None or len(config.study.members) >= config.study.quorum:
+    if config.study is None or config.study.may_begin:
         return config
     gathering = GatheringSite(config, listener)
     with _stopped_by_signals(gathering):

@@ -27,7 +27,8 @@ from .signing import SignatureError, check_signature, sign
 __all__ = ["REACH", "STUDY_SETTINGS", "Member", "Study", "StudyError", "read_study"]
 
 FORMAT = "widemargin study"
-FORMAT_VERSION = 1
+# Version 1 had a `quorum` beside the setting `least_sites`.
+FORMAT_VERSION = 2
 MOST_VERSION = 2**31
 # Neighbours on either side of a site, with the members in a circle. Few links change when a member
 # comes or goes, unlike in random graphs.
@@ -46,7 +47,6 @@ _KEYS = {
     "topology",
     "settings",
     "schema",
-    "quorum",
     "relay",
     "members",
 }
@@ -88,8 +88,6 @@ class Study:
         Settings of the sections [network] and [model], by name.
     schema : Schema
         Columns and classes.
-    quorum : int
-        Sites that begin together: they wait for each other, and agree on the preparation.
     members : tuple of Member
         The sites, in the order in which they came.
     signature : str
@@ -103,7 +101,6 @@ class Study:
     topology: str
     settings: Mapping[str, Any]
     schema: Schema
-    quorum: int = 1
     relay: str | None = None
     members: tuple[Member, ...] = ()
     signature: str = ""
@@ -118,7 +115,6 @@ class Study:
             "topology": self.topology,
             "settings": {k: canonical(v) for k, v in self.settings.items()},
             "schema": self.schema.to_dict(),
-            "quorum": self.quorum,
             "relay": self.relay,
             "members": [vars(member) for member in self.members],
         }
@@ -127,6 +123,16 @@ class Study:
     def agreed(self) -> dict[str, Any]:
         """What all members share beside the settings; it outlasts changes of the members."""
         return {"study": self.name, "owner": self.owner, "schema": self.schema.to_dict()}
+
+    @property
+    def least_sites(self) -> int:
+        """Sites that begin together: they wait for each other, and agree on the preparation."""
+        return int(self.settings.get("least_sites", STUDY_SETTINGS["least_sites"].default))
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether as many sites have joined as begin together."""
+        return len(self.members) >= self.least_sites
 
     def signed(self, secret: str) -> Study:
         """Return the study with the owner's signature; StudyError if it is too large to travel."""
@@ -152,7 +158,7 @@ class Study:
 
         They agree on the preparation. Who comes later gets it from them.
         """
-        first = replace(self, members=self.members[: self.quorum])
+        first = replace(self, members=self.members[: self.least_sites])
         return first if first.member(public_key) is not None else None
 
     def neighbours_of(self, public_key: str) -> tuple[Neighbour, ...]:
@@ -181,7 +187,6 @@ class Study:
         for what, mine, theirs in (
             ("owner", self.owner, newer.owner),
             ("name", self.name, newer.name),
-            ("quorum", self.quorum, newer.quorum),
             ("settings", self.document()["settings"], newer.document()["settings"]),
             ("schema", self.schema.to_dict(), newer.schema.to_dict()),
         ):
@@ -254,6 +259,12 @@ def _opened(data: bytes) -> tuple[dict[str, Any], str]:
         raise StudyError(f"it is no study: {error}.") from None
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise StudyError(f"it is no study: `format` must be {FORMAT!r}.")
+    if whole.get("format_version") == 1:
+        raise StudyError(
+            f"`format_version` must be {FORMAT_VERSION}; got 1, in which `quorum` said what the "
+            "setting `least_sites` says now. Its owner must create the study again with "
+            "`widemargin study create`."
+        )
     if whole.get("format_version") != FORMAT_VERSION:
         raise StudyError(
             f"`format_version` must be {FORMAT_VERSION}; got {whole.get('format_version')!r}. "
@@ -284,8 +295,6 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         raise StudyError(f"`{odd}` is {'missing' if odd in _KEYS else 'no key of a study'}.")
     version = document["version"]
     _demand(type(version) is int and 1 <= version < MOST_VERSION, "version", "a number", version)
-    quorum = document["quorum"]
-    _demand(type(quorum) is int and quorum >= 1, "quorum", "a whole number from 1", quorum)
     topology = document["topology"]
     _demand(topology in list(REACH), "topology", f"one of {', '.join(REACH)}", topology)
     return {
@@ -296,7 +305,6 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         "topology": topology,
         "settings": checked_settings(document["settings"]),
         "schema": Schema.from_dict(document["schema"]),
-        "quorum": quorum,
         "relay": _relay(document["relay"]),
         "members": _members(document["members"]),
     }

@@ -62,7 +62,6 @@ def create_study(
     topology: str,
     settings: Mapping[str, Any],
     schema: Schema,
-    quorum: int = 1,
     relay: str | None = None,
 ) -> Study:
     """Write a new study without members, the keys of its owner and an invitation.
@@ -91,7 +90,6 @@ def create_study(
         topology,
         checked_settings(dict(settings)),
         schema,
-        quorum,
         relay,
     ).signed(signer)
     Study.from_bytes(study.to_bytes())  # what is written can be read, or an error says why not
