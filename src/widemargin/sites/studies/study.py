@@ -30,6 +30,8 @@ FORMAT = "widemargin study"
 # Version 1 had a `quorum` beside the setting `least_sites`.
 FORMAT_VERSION = 2
 MOST_VERSION = 2**31
+# Sites that begin together, at least, when others were removed.
+FEWEST = 2
 # Neighbours on either side of a site, with the members in a circle. Few links change when a member
 # comes or goes, unlike in random graphs.
 REACH = {"ring": 1, "nearest": 2, "complete": MOST_VERSION}
@@ -149,6 +151,23 @@ class Study:
         """Return the next version, with other members and not signed yet."""
         return replace(self, members=tuple(members), version=self.version + 1, signature="")
 
+    def without(self, member: Member) -> Study:
+        """Return the next version without a member, which the others do not wait for any more.
+
+        If the study could begin, it still can, unless a single site is left.
+        """
+        newer = self.with_members([each for each in self.members if each != member])
+        fewest = min(self.least_sites, max(FEWEST, len(newer.members)))
+        if not self.may_begin or newer.may_begin or fewest == self.least_sites:
+            return newer
+        return replace(newer, settings={**self.settings, "least_sites": fewest})
+
+    @property
+    def _lasting(self) -> dict[str, Any]:
+        """Settings that never change."""
+        settings: dict[str, Any] = self.document()["settings"]
+        return {key: value for key, value in settings.items() if key != "least_sites"}
+
     def member(self, public_key: str) -> Member | None:
         """Return the member with a public key, None if there is none."""
         return next((each for each in self.members if each.public_key == public_key), None)
@@ -187,7 +206,7 @@ class Study:
         for what, mine, theirs in (
             ("owner", self.owner, newer.owner),
             ("name", self.name, newer.name),
-            ("settings", self.document()["settings"], newer.document()["settings"]),
+            ("settings", self._lasting, newer._lasting),
             ("schema", self.schema.to_dict(), newer.schema.to_dict()),
         ):
             if mine != theirs:
@@ -195,6 +214,12 @@ class Study:
                     f"it has another {what}, which cannot change while a study runs. Its owner "
                     "must create another study."
                 )
+        # The owner may have the others go on without one that is gone, but no site alone.
+        if not min(self.least_sites, FEWEST) <= newer.least_sites <= self.least_sites:
+            raise StudyError(
+                f"its `least_sites` must be from {min(self.least_sites, FEWEST)} to "
+                f"{self.least_sites}; got {newer.least_sites}."
+            )
         if newer.version <= self.version:
             raise StudyError(f"it is of version {newer.version}, not above {self.version}.")
 
