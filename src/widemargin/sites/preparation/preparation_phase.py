@@ -35,7 +35,7 @@ from .site_table import SiteTable
 __all__ = ["PreparationPhase"]
 
 #: Random numbers beside the sums of a stage, and how far they may differ when sites agree.
-PROBES, SAME = 4, 1e-12
+PROBES, SAME = 4, 1e-10
 ROUNDING = 1e-15
 #: Rounds without a message after which a neighbour gets no more shares.
 SILENCE = 6
