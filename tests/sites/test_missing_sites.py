@@ -48,7 +48,7 @@ def shown(*arguments: str) -> str:
 def test_a_founder_that_is_gone_is_named_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absence, "PATIENCE", 0.5)
+    monkeypatch.setattr(absence, "PATIENCE", 4.0)
     paths = write_tables(tmp_path, dealt(FRAME, 3))
     desk = f"tcp://127.0.0.1:{free_ports(1)[0]}"
     settings = {"C": 0.1, "total_rows": 100, "min_rows": 40}
