@@ -20,7 +20,7 @@ from widemargin.sites.training.participant import Participant
 DESK = "tcp://127.0.0.1:7000"
 
 
-def made_study(folder: Path, **changes: Any) -> StudyOwner:
+def made_study(folder: Path, *, least_sites: int | None = None, **changes: Any) -> StudyOwner:
     values: dict[str, Any] = {
         "name": "risk",
         "desk": DESK,
@@ -28,7 +28,10 @@ def made_study(folder: Path, **changes: Any) -> StudyOwner:
         "settings": {"total_rows": 240, "n_links": 8, "row_square": 6.0, "C": 0.1},
         "schema": Schema((), None, (-1, 1), n_features=5, scale="none"),
     }
-    create_study(folder / "risk.study", **(values | changes))
+    values |= changes
+    if least_sites is not None:
+        values["settings"] = {**values["settings"], "least_sites": least_sites}
+    create_study(folder / "risk.study", **values)
     return StudyOwner(folder / "risk.study")
 
 

@@ -156,6 +156,14 @@ def test_nothing_is_concluded_before_all_neighbours_are_heard(tmp_path: Path) ->
     check_pooled(sites, check_alike(sites))
 
 
+def test_rounding_while_sites_wait_does_not_keep_them_from_agreeing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums that run for long lose digits; large masks bring that about sooner."""
+    monkeypatch.setattr("widemargin.sites.preparation.running_sums.MASK", 1000.0)
+    test_nothing_is_concluded_before_all_neighbours_are_heard(tmp_path)
+
+
 def test_rounding_does_not_move_a_median_at_the_edge_of_a_bin() -> None:
     statistics = ColumnStatistics(Schema((SchemaColumn("a", "number"),), "y", (0, 1)))
     agreed: Any = {

@@ -278,7 +278,7 @@ def test_study_commands_report_what_is_wrong(run, tmp_path):
     assert "no such member" in run("study", "remove", "risk.study", "--name", "b")[2]
     assert "version 3" in run("study", "remove", "risk.study", "--name", "a")[1]
     (tmp_path / "risk.study").write_bytes(
-        (tmp_path / "risk.study").read_bytes().replace(b"2", b"3")
+        (tmp_path / "risk.study").read_bytes().replace(b'"nearest"', b'"complete"')
     )
     assert "signature" in run("study", "show", "risk.study")[2]
 

@@ -174,3 +174,15 @@ def test_few_links_change_when_one_comes(tmp_path: Path) -> None:
 
     assert len(links(few) - links(more)) == 2
     assert len(links(more) - links(few)) == 4
+
+
+def test_files_with_a_quorum_are_refused_with_a_reason(tmp_path: Path) -> None:
+    """Version 1 said twice how many sites begin together."""
+    study = made_study(tmp_path, least_sites=3).study()
+    assert study.least_sites == 3
+    assert not study.may_begin
+    whole = json.loads(study.to_bytes())
+    assert "quorum" not in whole["study"]
+    old = {**whole, "format_version": 1, "study": {**whole["study"], "quorum": 3}}
+    with pytest.raises(StudyError, match=r"`quorum`.*`least_sites`.*study create"):
+        Study.from_bytes(json.dumps(old).encode())

@@ -179,7 +179,7 @@ def test_a_site_waits_for_those_that_begin_with_it(tmp_path: Path) -> None:
     from widemargin.sites.studies.gathering import GatheringSite, founding
 
     desk = f"tcp://127.0.0.1:{free_ports(1)[0]}"
-    network = StudyNetwork(tmp_path / "study", *ROWS, 3, quorum=2, desk=desk)
+    network = StudyNetwork(tmp_path / "study", *ROWS, 3, desk=desk, least_sites=2)
     network.enrol(0)
     folder = tmp_path / "study" / "site-0"
     waiting = GatheringSite(read_config(folder), lambda event, **fields: None)

@@ -134,6 +134,8 @@ def _scores(status: Mapping[str, Any]) -> Table | None:
 
 
 def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+    from ..sites.absence import absence_text
+
     state = progress_of(status)
     transferred = f"{size(status['bytes_sent'])} sent, {size(status['bytes_received'])} received"
     facts: list[tuple[str, RenderableType]] = [
@@ -155,6 +157,12 @@ def _facts(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
         facts.insert(-3, ("privacy", budget_text(status["privacy"])))
     if "scores" in status:
         facts.insert(-3, ("scores", _state_of_scores(status)))
+    if status.get("gathering"):
+        members, needed = status["gathering"]
+        facts.insert(2, ("members", f"{members} of {needed} have joined; the study begins then"))
+    for each in status.get("missing", ()):
+        said = f"{each['name']}, {absence_text(each)}. {each['advice']}"
+        facts.append(("missing", Text(said, style="yellow")))
     if refused := status.get("refused_keys"):
         facts.append(("refused", Text(f"{refused:,} connections of unknown keys", style="yellow")))
     return facts

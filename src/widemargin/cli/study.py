@@ -134,7 +134,6 @@ def create(
             topology=topology,
             settings=settings,
             schema=schema,
-            quorum=sites,
             relay=relay,
         )
     if as_json:
@@ -236,7 +235,7 @@ def show(path: StudyPath, as_json: options.AsJson = False) -> None:
         ("desk", f"{found.desk.address}  {found.desk.public_key}"),
         ("relay", found.relay or "none"),
         ("topology", found.topology),
-        ("begins with", f"{found.quorum} sites"),
+        ("begins with", f"{found.least_sites} sites"),
         *((f"  {key}", str(value)) for key, value in found.settings.items()),
         ("label", str(found.schema.label)),
         ("classes", ", ".join(map(str, found.schema.classes))),
@@ -278,8 +277,14 @@ def remove(
     with faults_reported():
         from ..sites.studies.study_owner import StudyOwner
 
-        changed = StudyOwner(path).remove(name)
+        owner = StudyOwner(path)
+        before, changed = owner.study(), owner.remove(name)
     typer.echo(
         f"{name} is no member any more; {path} is version {changed.version}, and the invitation is "
         "new."
     )
+    if changed.least_sites < before.least_sites:
+        typer.echo(f"If the others wait for it, the {changed.least_sites} that are left go on.")
+    elif not changed.may_begin:
+        members, needed = len(changed.members), changed.least_sites
+        typer.echo(f"Sites that do not train yet wait for more: {members} of {needed} are left.")

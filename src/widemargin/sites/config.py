@@ -119,7 +119,8 @@ class SiteConfig:
             for name, each in (("schema", self.schema), ("preparation", self.preparation))
         }
         if self.study is not None:
-            values = {k: v for k, v in values.items() if k not in ("n_sites", "diameter")}
+            of_members = ("n_sites", "diameter", "least_sites")
+            values = {k: v for k, v in values.items() if k not in of_members}
             return Agreement(values | self.study.agreed)
         return Agreement(values | {"diameter": self.longest_path, "n_links": self.network_links})
 

@@ -15,6 +15,7 @@ import numpy as np
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
+from .absence import absence_text
 from .config import SiteConfig, read_config
 from .control import ControlError, ask, check_not_running
 from .network.addresses import RELAY
@@ -96,6 +97,13 @@ def _of_study(config: SiteConfig) -> Iterator[Finding]:
         return
     told = f"{study.name!r}, version {study.version}, {len(study.members)} members, signature valid"
     yield Finding("study", True, told)
+    if not study.may_begin:
+        yield Finding(
+            "members",
+            None,
+            f"{len(study.members)} of {study.least_sites} have joined; the study has not begun",
+            "The others have to run `widemargin site join`.",
+        )
     key, secret = read_public_key(config.folder), read_secret_key(config.folder)
     try:
         with DeskClient(study.desk, key, secret, timeout=SECONDS) as desk:
@@ -149,17 +157,29 @@ def _neighbours(config: SiteConfig, status: dict[str, Any] | None) -> Iterator[F
     if not config.neighbours:
         yield Finding("neighbours", None, "it has none, and learns from its own rows only")
     links = {} if status is None else {each["name"]: each for each in status["links"]}
+    missing = {each["name"]: each for each in (status or {}).get("missing", ())}
     for each in config.neighbours:
-        check = f"neighbour {each.name}"
-        if each.name in links and links[each.name]["connected"]:
-            ago = links[each.name]["last_heard_seconds_ago"]
-            yield Finding(check, True, f"heard {ago:.1f} s ago")
-        elif not each.address:
-            yield Finding(check, None, "it cannot be dialled: it must dial this site")
-        elif each.address.startswith(f"{RELAY}:"):
-            yield Finding(check, None, f"this site meets it at {each.address}, while both run")
-        else:
-            yield _dialled(check, each, config)
+        found = _neighbour(each, links.get(each.name), config)
+        if each.name in missing:
+            absence = missing[each.name]
+            found = Finding(
+                found.check,
+                False,
+                f"{absence_text(absence)}; {found.said}",
+                f"{found.advice} {absence['advice']}".strip(),
+            )
+        yield found
+
+
+def _neighbour(each: Neighbour, link: dict[str, Any] | None, config: SiteConfig) -> Finding:
+    check = f"neighbour {each.name}"
+    if link is not None and link["connected"]:
+        return Finding(check, True, f"heard {link['last_heard_seconds_ago']:.1f} s ago")
+    if not each.address:
+        return Finding(check, None, "it cannot be dialled: it must dial this site")
+    if each.address.startswith(f"{RELAY}:"):
+        return Finding(check, None, f"this site meets it at {each.address}, while both run")
+    return _dialled(check, each, config)
 
 
 def _dialled(check: str, neighbour: Neighbour, config: SiteConfig) -> Finding:

@@ -215,7 +215,7 @@ SETTINGS = (
         "network",
         _whole(1),
         1,
-        "Study: members that must have joined before the sites agree on scales.",
+        "Study: sites that begin together; they wait until so many have joined.",
     ),
     Setting("classes", "network", _CLASSES, (-1, 1), "All labels, two or more."),
     Setting(

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.resources import memory_bytes
 from ..persistence.model_file import save
+from .absence import missing_neighbours
 from .config import ConfigError, SiteConfig, read_config
 from .control import ControlServer
 from .network.descriptors import raise_limit
@@ -44,7 +45,7 @@ Listener = Callable[..., None]
 # Bytes that CURVE adds to a frame.
 ENCRYPTION = 64
 # Settings that follow from the members of a study.
-OF_MEMBERS = ("study", "n_sites", "diameter")
+OF_MEMBERS = ("study", "n_sites", "diameter", "least_sites")
 # Factor between the mean squared length of the rows and the agreed one that is reported.
 UNLIKE = 10.0
 
@@ -94,12 +95,14 @@ def _prepared(config: SiteConfig, listener: Listener) -> SiteConfig | None:
         prepared = preparing.run()
     if prepared is None or prepared.preparation is None:
         return None
-    return gathered.prepared(prepared.preparation)
+    # Members may have come and gone meanwhile.
+    newest = gathered if gathered.study is None else read_config(gathered.folder)
+    return newest.prepared(prepared.preparation)
 
 
 def _gathered(config: SiteConfig, listener: Listener) -> SiteConfig | None:
     """Return the configuration with the members that a study begins with; None if stopped."""
-    if config.study is None or len(config.study.members) >= config.study.quorum:
+    if config.study is None or config.study.may_begin:
         return config
     gathering = GatheringSite(config, listener)
     with _stopped_by_signals(gathering):
@@ -384,9 +387,15 @@ class Site:
             "agreed": self._pace.agreed,
             "resting": self._pace.resting,
             **status_of(self._taking_part, self._transport),
+            "missing": self._missing(),
             "training_accuracy": self._history.accuracy,
             "history": self._history.points,
         }
+
+    def _missing(self) -> list[dict[str, Any]]:
+        part = self._taking_part
+        heard = {key: link.last_heard for key, link in part.links.by_key.items()}
+        return missing_neighbours(part.config, heard, self._started, trains=True)
 
     def _report_start(self) -> None:
         part, config = self._taking_part, self._taking_part.config

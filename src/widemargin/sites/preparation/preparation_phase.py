@@ -35,7 +35,7 @@ from .site_table import SiteTable
 __all__ = ["PreparationPhase"]
 
 #: Random numbers beside the sums of a stage, and how far they may differ when sites agree.
-PROBES, SAME = 4, 1e-12
+PROBES, SAME = 4, 1e-10
 ROUNDING = 1e-15
 #: Rounds without a message after which a neighbour gets no more shares.
 SILENCE = 6
@@ -105,6 +105,7 @@ class PreparationPhase:
         self.least_sites = least_sites
         self.study_version = 0
         self._members: frozenset[str] = frozenset()
+        self._since = 0  # version of the study from which on its first members are these
         self._random = np.random.default_rng()
         self._ends: dict[str, _End] = {}
         self.begin_anew()
@@ -148,10 +149,19 @@ class PreparationPhase:
             self._open(key)
 
     def set_members(self, keys: Iterable[str], version: int) -> None:
-        """Take all sites from a study; the one that concludes is then among its members."""
-        self._members, self.study_version = frozenset(keys), version
-        self.n_sites = len(self._members)
-        self.leader = min(self._members)
+        """Take all sites from a study; the one that concludes is then among its members.
+
+        With other sites, what was concluded so far is not of the same rows as the rest would be:
+        they begin anew.
+        """
+        members, before = frozenset(keys), self._members
+        if members != before:
+            self._since = version
+        self._members, self.study_version = members, version
+        self.n_sites = len(members)
+        self.leader = min(members)
+        if before not in (frozenset(), members) and not self.done:
+            self.begin_anew()
 
     def version_of(self, key: str) -> int | None:
         """Return the version of a neighbour's study, None if not known."""
@@ -163,6 +173,9 @@ class PreparationPhase:
             return False
         frame = decode_prepare(data, agreement=self._agreement)
         end = self._ends[key]
+        if frame.text["version"] < self._since:
+            end.version = frame.text["version"]  # it counts other sites, and has to be told
+            return False
         if frame.sender_epoch < end.their_epoch:
             return False
         if frame.receiver_epoch > end.epoch:
@@ -207,6 +220,7 @@ class PreparationPhase:
         header = {
             "agreement": self._agreement,
             "fingerprint": self._fingerprint,
+            "members": sorted(self._members),
             "leader": self.leader,
             "names": self.names,
             "agreed": self.agreed,
@@ -220,6 +234,8 @@ class PreparationPhase:
         """Go on from a saved state; ValueError if it is of other settings or other rows."""
         if header["agreement"] != self._agreement:
             raise ValueError("settings or schema have changed since it was saved")
+        if header["members"] != sorted(self._members):
+            raise ValueError("other sites take part since it was saved")
         check_agreed(self.statistics, header["agreed"])
         self.agreed = header["agreed"]
         self._begin_stage()

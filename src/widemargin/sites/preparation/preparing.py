@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from ...core.resources import memory_bytes
+from ..absence import missing_neighbours
 from ..config import ConfigError, SiteConfig, read_config
 from ..control import ControlServer
 from ..network.keys import read_public_key, read_secret_key
 from ..network.transport import Transport
 from ..network.wire import FrameError, Kind, decode
 from ..studies.desk_watch import DeskWatch
+from ..studies.gathering import founding
 from ..studies.membership import Membership
 from ..studies.study import Study
 from ..training.local_rows import read_site_table
@@ -75,6 +77,7 @@ class PreparingSite:
                 listener=listener,
             )
             self._store = StateStore(config.folder, sync=config.sync, name="preparing.wms")
+            self._follow(config)
             self._restore()
             self._transport = Transport(
                 config.listen,
@@ -93,7 +96,6 @@ class PreparingSite:
             self._control.close()
             raise
         self._desk = DeskWatch(self, self._wake, listener)
-        self._follow(config)
         listener("preparing", rows=table.n_rows, neighbours=len(config.neighbours))
 
     def stop(self) -> None:
@@ -192,7 +194,7 @@ class PreparingSite:
         try:
             assert self.config.study_file is not None
             newer.save(self.config.study_file)
-            config = read_config(self.config.folder)
+            config = founding(read_config(self.config.folder))
         except (ConfigError, OSError) as error:
             self._listener("study_refused", reason=str(error))
             return
@@ -207,8 +209,10 @@ class PreparingSite:
         phase = self._phase
         phase.set_neighbours(each.public_key for each in config.neighbours)
         phase.n_sites, phase.diameter = config.n_sites, config.longest_path
+        phase.least_sites = config.least_sites
         if config.study is not None:
-            keys = [member.public_key for member in config.study.members]
+            first = config.study.founders_of(self.public_key) or config.study
+            keys = [member.public_key for member in first.members]
             phase.set_members(keys, config.study.version)
         if config.n_sites < config.least_sites:
             self._listener("waiting_for_members", members=config.n_sites, needed=config.least_sites)
@@ -266,6 +270,7 @@ class PreparingSite:
             "bytes_received": self._transport.bytes_received,
             "refused_keys": self._transport.refused,
             "links": [self._link(each, now) for each in self.config.neighbours],
+            "missing": missing_neighbours(self.config, self._heard, self._started, trains=False),
             "history": [],
         }
 

@@ -54,6 +54,7 @@ class GatheringSite:
         self._started = time.monotonic()
         self._membership = Membership(config.study, listener)
         self._control = ControlServer(config.folder, self._ask)
+        self._tell()
 
     def stop(self) -> None:
         """Stop waiting; callable from any thread or signal handler."""
@@ -77,7 +78,13 @@ class GatheringSite:
     @property
     def _enough(self) -> bool:
         study = self.config.study
-        return study is None or len(study.members) >= study.quorum
+        return study is None or study.may_begin
+
+    def _tell(self) -> None:
+        study = self.config.study
+        if study is not None and not study.may_begin:
+            members, needed = len(study.members), study.least_sites
+            self._listener("waiting_for_members", members=members, needed=needed)
 
     def _look(self, client: DeskClient) -> None:
         """Ask the desk for a newer version, and change to it."""
@@ -99,7 +106,7 @@ class GatheringSite:
         newer.save(self.config.study_file)
         self._membership.adopt(newer)
         self.config = read_config(self.config.folder)
-        self._listener("gathering", members=len(newer.members), quorum=newer.quorum)
+        self._tell()
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         command = question.get("command")
@@ -117,7 +124,7 @@ class GatheringSite:
             "public_key": read_public_key(self.config.folder),
             "pid": os.getpid(),
             "uptime_seconds": time.monotonic() - self._started,
-            "gathering": None if study is None else [len(study.members), study.quorum],
+            "gathering": None if study is None else [len(study.members), study.least_sites],
             "n_sites": self.config.n_sites,
             "agreed": False,
             "content": False,

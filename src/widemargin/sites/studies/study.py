@@ -27,8 +27,11 @@ from .signing import SignatureError, check_signature, sign
 __all__ = ["REACH", "STUDY_SETTINGS", "Member", "Study", "StudyError", "read_study"]
 
 FORMAT = "widemargin study"
-FORMAT_VERSION = 1
+# Version 1 had a `quorum` beside the setting `least_sites`.
+FORMAT_VERSION = 2
 MOST_VERSION = 2**31
+# Sites that begin together, at least, when others were removed.
+FEWEST = 2
 # Neighbours on either side of a site, with the members in a circle. Few links change when a member
 # comes or goes, unlike in random graphs.
 REACH = {"ring": 1, "nearest": 2, "complete": MOST_VERSION}
@@ -46,7 +49,6 @@ _KEYS = {
     "topology",
     "settings",
     "schema",
-    "quorum",
     "relay",
     "members",
 }
@@ -88,8 +90,6 @@ class Study:
         Settings of the sections [network] and [model], by name.
     schema : Schema
         Columns and classes.
-    quorum : int
-        Sites that begin together: they wait for each other, and agree on the preparation.
     members : tuple of Member
         The sites, in the order in which they came.
     signature : str
@@ -103,7 +103,6 @@ class Study:
     topology: str
     settings: Mapping[str, Any]
     schema: Schema
-    quorum: int = 1
     relay: str | None = None
     members: tuple[Member, ...] = ()
     signature: str = ""
@@ -118,7 +117,6 @@ class Study:
             "topology": self.topology,
             "settings": {k: canonical(v) for k, v in self.settings.items()},
             "schema": self.schema.to_dict(),
-            "quorum": self.quorum,
             "relay": self.relay,
             "members": [vars(member) for member in self.members],
         }
@@ -127,6 +125,16 @@ class Study:
     def agreed(self) -> dict[str, Any]:
         """What all members share beside the settings; it outlasts changes of the members."""
         return {"study": self.name, "owner": self.owner, "schema": self.schema.to_dict()}
+
+    @property
+    def least_sites(self) -> int:
+        """Sites that begin together: they wait for each other, and agree on the preparation."""
+        return int(self.settings.get("least_sites", STUDY_SETTINGS["least_sites"].default))
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether as many sites have joined as begin together."""
+        return len(self.members) >= self.least_sites
 
     def signed(self, secret: str) -> Study:
         """Return the study with the owner's signature; StudyError if it is too large to travel."""
@@ -143,6 +151,23 @@ class Study:
         """Return the next version, with other members and not signed yet."""
         return replace(self, members=tuple(members), version=self.version + 1, signature="")
 
+    def without(self, member: Member) -> Study:
+        """Return the next version without a member, which the others do not wait for any more.
+
+        If the study could begin, it still can, unless a single site is left.
+        """
+        newer = self.with_members([each for each in self.members if each != member])
+        fewest = min(self.least_sites, max(FEWEST, len(newer.members)))
+        if not self.may_begin or newer.may_begin or fewest == self.least_sites:
+            return newer
+        return replace(newer, settings={**self.settings, "least_sites": fewest})
+
+    @property
+    def _lasting(self) -> dict[str, Any]:
+        """Settings that never change."""
+        settings: dict[str, Any] = self.document()["settings"]
+        return {key: value for key, value in settings.items() if key != "least_sites"}
+
     def member(self, public_key: str) -> Member | None:
         """Return the member with a public key, None if there is none."""
         return next((each for each in self.members if each.public_key == public_key), None)
@@ -152,7 +177,7 @@ class Study:
 
         They agree on the preparation. Who comes later gets it from them.
         """
-        first = replace(self, members=self.members[: self.quorum])
+        first = replace(self, members=self.members[: self.least_sites])
         return first if first.member(public_key) is not None else None
 
     def neighbours_of(self, public_key: str) -> tuple[Neighbour, ...]:
@@ -181,8 +206,7 @@ class Study:
         for what, mine, theirs in (
             ("owner", self.owner, newer.owner),
             ("name", self.name, newer.name),
-            ("quorum", self.quorum, newer.quorum),
-            ("settings", self.document()["settings"], newer.document()["settings"]),
+            ("settings", self._lasting, newer._lasting),
             ("schema", self.schema.to_dict(), newer.schema.to_dict()),
         ):
             if mine != theirs:
@@ -190,6 +214,12 @@ class Study:
                     f"it has another {what}, which cannot change while a study runs. Its owner "
                     "must create another study."
                 )
+        # The owner may have the others go on without one that is gone, but no site alone.
+        if not min(self.least_sites, FEWEST) <= newer.least_sites <= self.least_sites:
+            raise StudyError(
+                f"its `least_sites` must be from {min(self.least_sites, FEWEST)} to "
+                f"{self.least_sites}; got {newer.least_sites}."
+            )
         if newer.version <= self.version:
             raise StudyError(f"it is of version {newer.version}, not above {self.version}.")
 
@@ -254,6 +284,12 @@ def _opened(data: bytes) -> tuple[dict[str, Any], str]:
         raise StudyError(f"it is no study: {error}.") from None
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise StudyError(f"it is no study: `format` must be {FORMAT!r}.")
+    if whole.get("format_version") == 1:
+        raise StudyError(
+            f"`format_version` must be {FORMAT_VERSION}; got 1, in which `quorum` said what the "
+            "setting `least_sites` says now. Its owner must create the study again with "
+            "`widemargin study create`."
+        )
     if whole.get("format_version") != FORMAT_VERSION:
         raise StudyError(
             f"`format_version` must be {FORMAT_VERSION}; got {whole.get('format_version')!r}. "
@@ -284,8 +320,6 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         raise StudyError(f"`{odd}` is {'missing' if odd in _KEYS else 'no key of a study'}.")
     version = document["version"]
     _demand(type(version) is int and 1 <= version < MOST_VERSION, "version", "a number", version)
-    quorum = document["quorum"]
-    _demand(type(quorum) is int and quorum >= 1, "quorum", "a whole number from 1", quorum)
     topology = document["topology"]
     _demand(topology in list(REACH), "topology", f"one of {', '.join(REACH)}", topology)
     return {
@@ -296,7 +330,6 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         "topology": topology,
         "settings": checked_settings(document["settings"]),
         "schema": Schema.from_dict(document["schema"]),
-        "quorum": quorum,
         "relay": _relay(document["relay"]),
         "members": _members(document["members"]),
     }

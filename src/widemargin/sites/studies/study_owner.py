@@ -62,7 +62,6 @@ def create_study(
     topology: str,
     settings: Mapping[str, Any],
     schema: Schema,
-    quorum: int = 1,
     relay: str | None = None,
 ) -> Study:
     """Write a new study without members, the keys of its owner and an invitation.
@@ -91,7 +90,6 @@ def create_study(
         topology,
         checked_settings(dict(settings)),
         schema,
-        quorum,
         relay,
     ).signed(signer)
     Study.from_bytes(study.to_bytes())  # what is written can be read, or an error says why not
@@ -157,8 +155,8 @@ class StudyOwner:
         StudyError if its name belongs to another key, or its key to another name.
         """
 
-        def added(members: list[Member]) -> list[Member]:
-            for each in members:
+        def added(study: Study) -> Study:
+            for each in study.members:
                 same = each.name == member.name, each.public_key == member.public_key
                 if same == (True, False):
                     raise StudyError(
@@ -170,8 +168,8 @@ class StudyOwner:
                         f"this key is that of the member {each.name!r}. Join by that name, or with "
                         "new keys."
                     )
-            known = [member if each.name == member.name else each for each in members]
-            return known if member in known else [*known, member]
+            known = [member if each.name == member.name else each for each in study.members]
+            return study.with_members(known if member in known else [*known, member])
 
         return self._change(added)
 
@@ -179,28 +177,31 @@ class StudyOwner:
         """Remove a member; return the new version.
 
         With a public key, only the member that has it; StudyError if there is none. Without one the
-        owner throws a member out, and the invitation that it knows becomes void.
+        owner throws a member out: the invitation that it knows becomes void, and the others, if
+        they were complete and wait for it, go on.
         """
 
-        def kept(members: list[Member]) -> list[Member]:
-            left = [m for m in members if m.name != name or public_key not in (None, m.public_key)]
-            if len(left) == len(members):
-                names = ", ".join(m.name for m in members) or "none"
-                raise StudyError(f"there is no such member {name!r}. Members: {names}.")
-            return left
+        def reduced(study: Study) -> Study:
+            for each in study.members:
+                if each.name == name and public_key in (None, each.public_key):
+                    if public_key is None:
+                        return study.without(each)
+                    return study.with_members([m for m in study.members if m != each])
+            names = ", ".join(m.name for m in study.members) or "none"
+            raise StudyError(f"there is no such member {name!r}. Members: {names}.")
 
-        study = self._change(kept)
+        study = self._change(reduced)
         if public_key is None:
             _new_invitation(self.path)
         return study
 
-    def _change(self, change: Callable[[list[Member]], list[Member]]) -> Study:
+    def _change(self, change: Callable[[Study], Study]) -> Study:
         with self._locked():
-            study = self.study()
-            members = change(list(study.members))
-            if tuple(members) == study.members:
-                return study
-            study = study.with_members(members).signed(self._signer)
+            before = self.study()
+            study = change(before)
+            if study.members == before.members:
+                return before
+            study = study.signed(self._signer)
             study.save(self.path)
             return study
 
