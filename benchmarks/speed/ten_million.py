@@ -56,7 +56,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("command", nargs="?", default="run", choices=["run", "render", "worker"])
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--points", type=int, default=POINTS)
-    parser.add_argument("--machine", nargs="+", default=list(MACHINES), choices=list(MACHINES))
+    parser.add_argument(
+        "--machine",
+        nargs="+",
+        default=list(MACHINES),
+        choices=list(MACHINES),
+        # Usage texts lose brackets of choices.
+        metavar="NAME",
+        help=" or ".join(repr(name) for name in MACHINES),
+    )
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "collisions")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--to", type=Path, default=TABLES)
