@@ -170,7 +170,7 @@ class Site:
                 self._follow_study()
                 if self._pace.until_next() <= 0.0:
                     self._round()
-            part.save()
+            part.put_away()
         finally:
             with self._asking:
                 self._ended = True

@@ -44,6 +44,15 @@ class Journeys:
         """How far the neighbour may still go now, in the problem where that is least."""
         return min(each.left for each in self._each)
 
+    def saved(self) -> list[float]:
+        """Return the share that is left in every problem."""
+        return [each.left / each.most for each in self._each]
+
+    def resume(self, shares: Sequence[float]) -> None:
+        """Go on with the shares that were left when the state was saved."""
+        for each, share in zip(self._each, shares, strict=False):
+            each.resume(share)
+
     def begin_again(self) -> None:
         """Count the next vectors from nothing: the last ones are no longer followed."""
         for each in self._each:

@@ -90,6 +90,10 @@ class Journey:
         filled = self.most * (time.monotonic() - self._since) / SECONDS_TO_REFILL
         return min(self.most, self._left + filled)
 
+    def resume(self, share: float) -> None:
+        """Go on with the share of the bucket that was left when the state was saved."""
+        self._left, self._since = self.most * min(max(0.0, share), 1.0), time.monotonic()
+
     def begin_again(self) -> None:
         """Count the next vector from nothing: the last one is no longer followed."""
         self._vector = None
