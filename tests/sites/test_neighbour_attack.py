@@ -135,6 +135,21 @@ def test_only_an_orderly_stop_gives_a_new_allowance(tmp_path: Path) -> None:
     assert left(start()) > used + 20.0
 
 
+def test_a_crash_costs_a_sound_neighbour_nothing(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    body = np.linspace(0.0, 1.0, target.site.site.message_size - 3)
+    before = target.site.links.by_key[target.key].journeys
+    assert before is not None
+    before.go({0: body})
+    target.site.save()
+    again = Participant(target.site.local, target.site.public_key, lambda *_, **__: None)
+    after = again.links.by_key[target.key].journeys
+    assert after is not None
+    after.go({0: body})
+    assert after.left > before.left - 1e-3
+
+
 def test_too_few_rows_are_refused_with_advice(tmp_path: Path) -> None:
     X, y = binary_rows(49)
     with pytest.raises(DataFileError, match=r"fewer than `network\.min_rows`, 50"):

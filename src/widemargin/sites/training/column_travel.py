@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,14 +45,14 @@ class Journeys:
         """How far the neighbour may still go now, in the problem where that is least."""
         return min(each.left for each in self._each)
 
-    def saved(self) -> list[float]:
-        """Return the share that is left in every problem."""
-        return [each.left / each.most for each in self._each]
+    def saved(self) -> list[dict[str, Any]]:
+        """Return the journeys as a state keeps them."""
+        return [each.saved() for each in self._each]
 
-    def resume(self, shares: Sequence[float]) -> None:
-        """Go on with the shares that were left when the state was saved."""
-        for each, share in zip(self._each, shares, strict=False):
-            each.resume(share)
+    def resume(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from where saved journeys were; those of new problems begin."""
+        for each, own in zip(self._each, saved, strict=False):
+            each.resume(own)
 
     def begin_again(self) -> None:
         """Count the next vectors from nothing: the last ones are no longer followed."""

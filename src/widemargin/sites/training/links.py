@@ -170,7 +170,7 @@ class Links:
                 "slot": link.slot,
                 "epoch": link.epoch,
                 "their_epoch": link.their_epoch,
-                "travel_left": None if link.journeys is None else link.journeys.saved(),
+                "journeys": None if link.journeys is None else link.journeys.saved(),
             }
             for key, link in self.by_key.items()
         ]
@@ -194,9 +194,9 @@ class Links:
                 entry["their_epoch"],
                 journeys=self._journeys_of(key),
             )
-            journeys, shares = self.by_key[key].journeys, entry.get("travel_left")
-            if journeys is not None and shares is not None:
-                journeys.resume(shares)
+            journeys, kept = self.by_key[key].journeys, entry.get("journeys")
+            if journeys is not None and kept is not None:
+                journeys.resume(kept)
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
 
