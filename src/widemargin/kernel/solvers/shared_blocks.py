@@ -41,7 +41,8 @@ from ... import _native
 from ...core.arrays import Array
 from ...core.losses import LossTerms
 from ...core.outcome import Certificate, certify
-from ...core.rows import Rows, as_rows
+from ...core.rows import as_rows
+from ..exact_sums import exact_sums
 from ..kernels import Kernel
 from ..margins import SAMPLE, rounding_of_sample
 from .block_matrix import BlockMatrix
@@ -355,7 +356,9 @@ class SharedBlocks:
             aside = ~self.active if group.rows is None else ~self.active[group.rows]
             if aside.any():
                 picked = np.flatnonzero(aside)
-                for p, place, at in self._margins_of(group, problems, net_dual, self.rows, picked):
+                for p, place, at in self._margins_of(
+                    group, problems, net_dual, picked, single=True
+                ):
                     margin[p][place] = at
         self.active[:] = True
 
@@ -363,11 +366,11 @@ class SharedBlocks:
         self, problems: Sequence[SharedProblem], net_dual: Arrays, margin: Arrays
     ) -> Array:
         """Estimate how far the margins of each problem are off, by samples of its rows."""
-        random, worst, exact = np.random.default_rng(0), np.zeros(len(problems)), self._exact_rows
+        random, worst = np.random.default_rng(0), np.zeros(len(problems))
         for group in row_groups(problems, self.n_rows):
             count = self.n_rows if group.rows is None else len(group.rows)
             drawn = np.sort(random.choice(count, min(SAMPLE, count), replace=False))
-            for p, place, at in self._margins_of(group, problems, net_dual, exact, drawn):
+            for p, place, at in self._margins_of(group, problems, net_dual, drawn, single=False):
                 off = at - margin[p][place]
                 worst[p] = np.fmax(worst[p], rounding_of_sample(off))
         return worst
@@ -384,29 +387,25 @@ class SharedBlocks:
         These are float64; with ``single``, they have the precision of the rows.
         """
         margin = [np.zeros(len(each.label)) for each in problems]
-        rows = self.rows if single else self._exact_rows
         for group in row_groups(problems, self.n_rows):
-            for p, place, at in self._margins_of(group, problems, net_dual, rows):
+            for p, place, at in self._margins_of(group, problems, net_dual, None, single=single):
                 margin[p][place] = at
         return margin
-
-    @property
-    def _exact_rows(self) -> Rows:
-        return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
 
     def _margins_of(
         self,
         group: RowGroup,
         problems: Sequence[SharedProblem],
         net_dual: Arrays,
-        rows: Rows,
-        picked: NDArray[np.int64] | None = None,
+        picked: NDArray[np.int64] | None,
+        *,
+        single: bool,
     ) -> Iterator[tuple[int, NDArray[np.int64] | slice, Array]]:
         """Yield the problems of a group, where its rows (or some) are there, and their margins."""
         queries = group.rows
         if picked is not None:
             queries = picked if group.rows is None else group.rows[picked]
-        sums = self._sums(group, problems, net_dual, rows, queries)
+        sums = self._sums(group, problems, net_dual, queries, single)
         for p, place, total in zip(group.problems, group.places, sums, strict=True):
             if picked is not None:
                 place = picked if isinstance(place, slice) else place[picked]
@@ -417,8 +416,8 @@ class SharedBlocks:
         group: RowGroup,
         problems: Sequence[SharedProblem],
         net_dual: Arrays,
-        rows: Rows,
         queries: NDArray[np.int64] | None,
+        single: bool,
     ) -> Array:
         """Sum over the support of each of a group's problems, for some of the group's rows."""
         coef = np.zeros((len(group.problems), self.n_rows))
@@ -428,7 +427,10 @@ class SharedBlocks:
         support = np.flatnonzero(coef.any(axis=0))
         count = self.n_rows if queries is None else len(queries)
         self._products += len(support) * count
-        return self.kernel.product(rows, rows, coef[:, support], support, self.threads, queries)
+        coef = coef[:, support]
+        if not single:
+            return exact_sums(self.kernel, self.X, coef, support, self.threads, queries)
+        return self.kernel.product(self.rows, self.rows, coef, support, self.threads, queries)
 
 
 def certified(
