@@ -40,6 +40,16 @@ class TrainingSet:
         """Translate row numbers to those of the data as given."""
         return rows if self.kept is None else self.kept[rows]
 
+    def merged(self, group: NDArray[np.int64], first: NDArray[np.int64]) -> TrainingSet:
+        """Keep the first row of each set of copies, with the weights of all of them."""
+        return replace(
+            self,
+            X=self.X[first],
+            codes=self.codes[first],
+            weights=np.bincount(group, self.weights).astype(np.float64),
+            kept=self.given_numbers(first),
+        )
+
 
 def training_set(
     X: Any, y: NDArray[Any], sample_weight: Any, *, pairwise: bool, estimator: str
@@ -88,13 +98,7 @@ def in_own_order(training: TrainingSet, apart: NDArray[np.int64] | None = None) 
         return training
     key = training.codes if apart is None else apart * len(training.classes) + training.codes
     group, first = copies_in_own_order(training.X, key)
-    return replace(
-        training,
-        X=training.X[first],
-        codes=training.codes[first],
-        weights=np.bincount(group, training.weights).astype(np.float64),
-        kept=training.given_numbers(first),
-    )
+    return training.merged(group, first)
 
 
 def class_weights(class_weight: Any, training: TrainingSet) -> Array:
