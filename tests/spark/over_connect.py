@@ -99,7 +99,7 @@ def columns_and_errors(frame: Any, model: Any, local: Any, X: Any) -> None:
     with pytest.raises(ValueError, match=r"^`max_iter` of part 3 is wrong\.$") as raised:
         engine.reduce(engine.scatter([3]), fails, max)
     assert isinstance(raised.value.__cause__, PySparkException)
-    with pytest.raises(RuntimeError, match="^a Python worker of Spark died"):
+    with pytest.raises(RuntimeError, match=r"^a Python worker of Spark died"):
         engine.reduce(engine.scatter([3]), lambda _: os.kill(os.getpid(), 9), max)
     engine.release()
 

@@ -114,7 +114,6 @@ def engine(spark):
 
 VERBS = {
     "map": lambda engine, parts, fails: engine.reduce(engine.map(parts, fails), abs, max),
-    "store": lambda engine, parts, fails: engine.numbers(engine._kept(engine.map(parts, fails))),
     "regroup": lambda engine, parts, fails: engine.reduce(
         engine.regroup(parts, lambda _, part: fails(part), max, 1), abs, max
     ),
