@@ -75,8 +75,9 @@ public:
           before_(std::size_t(this->size()), 0.0), pull_(std::size_t(this->size()), 0.0),
           z_(std::size_t(this->size() * settings.links), 0.0),
           distance_(std::size_t(settings.links), 0.0), strength_(distance_), moved_(distance_),
-          counts_(std::size_t(settings.links), 0), fresh_(counts_), level_(std::size_t(settings.links), 0),
-          apart_for_(std::size_t(settings.links), 0), excess_for_(apart_for_) {
+          counts_(std::size_t(settings.links), 0), fresh_(counts_),
+          level_(std::size_t(settings.links), 0), apart_for_(std::size_t(settings.links), 0),
+          excess_for_(apart_for_) {
         double weight[2] = {0.0, 0.0};
         std::int64_t count[2] = {0, 0};
         for (std::int64_t i = 0; i < this->rows(); ++i) {
@@ -248,7 +249,8 @@ private:
     }
     bool bounds() const { return defended() && !unlike_; }
     bool excluded(std::int64_t link) const {
-        return this->open_[std::size_t(link)] && excess_for_[std::size_t(link)] >= messages_of_excess;
+        return this->open_[std::size_t(link)] &&
+               excess_for_[std::size_t(link)] >= messages_of_excess;
     }
     // Whether the neighbour is not followed at all, after what was just read of it.
     bool excludes(std::int64_t link) {
@@ -327,9 +329,9 @@ private:
             bound_ = std::fmax(bound_, std::fmax(times, per_other * (ends - 2.0)) *
                                            pulls[std::size_t(options_.liars)]);
     }
-    // Whether honest neighbours differ by more than chance: more of them pull too hard than may lie,
-    // for some steps in which this site's model is calm. (A liar that makes models swing makes all
-    // pulls long.)
+    // Whether honest neighbours differ by more than chance: more of them pull too hard than may
+    // lie, for some steps in which this site's model is calm. (A liar that makes models swing makes
+    // all pulls long.)
     void judge(double moved) {
         if (options_.strict) return;
         std::vector<double> asked;
@@ -359,9 +361,11 @@ private:
     }
     void forget(std::int64_t link) {
         std::fill_n(z_.begin() + link * this->size(), this->size(), 0.0);
-        distance_[std::size_t(link)] = strength_[std::size_t(link)] = moved_[std::size_t(link)] = 0.0;
+        distance_[std::size_t(link)] = strength_[std::size_t(link)] = moved_[std::size_t(link)] =
+            0.0;
         counts_[std::size_t(link)] = fresh_[std::size_t(link)] = 0;
-        level_[std::size_t(link)] = apart_for_[std::size_t(link)] = excess_for_[std::size_t(link)] = 0;
+        level_[std::size_t(link)] = apart_for_[std::size_t(link)] = excess_for_[std::size_t(link)] =
+            0;
     }
     // `own` is carried along from step to step; rounding is not to pile up.
     void recount_own() {
@@ -393,14 +397,14 @@ private:
     // A liar's pull on a site spreads over the site's other links, and must not raise its own bound
     // by as much: with 1.5 at four links, and a large rho, bounds grew without end.
     static constexpr double times = 1.1, per_other = 0.35;
-    // Honest neighbours are unlike if they pull too hard for so many steps in which this model moves,
-    // times rho, by so small a part of the pull. With 0.25 a liar that swings over lossy links had a
-    // site trust it.
+    // Honest neighbours are unlike if they pull too hard for so many steps in which this model
+    // moves, times rho, by so small a part of the pull. With 0.25 a liar that swings over lossy
+    // links had a site trust it.
     static constexpr std::int64_t steps_of_doubt = 4;
     static constexpr double calm = 0.05;
     // So many times as many steps until rho doubles where a pull is cut: rho cannot help there, and
-    // too large a rho is slow when the pull is no longer cut. Never is worse: a larger rho calms what
-    // a liar stirs up.
+    // too large a rho is slow when the pull is no longer cut. Never is worse: a larger rho calms
+    // what a liar stirs up.
     static constexpr std::int64_t patience = 4;
     // A neighbour is excluded after so many messages in a row that ask for a pull so many times the
     // bound, until it asks for one within the bound.
@@ -417,8 +421,8 @@ private:
     std::vector<std::int64_t> order_;
     std::vector<double> own_, w_, before_, pull_;
     // Per link: z; |q - z| / (2 rho) and the length of the pull asked for, when last read; whether
-    // anything was read; the level of rho, and steps since its ends are far apart; messages in a row
-    // that asked for far too much.
+    // anything was read; the level of rho, and steps since its ends are far apart; messages in a
+    // row that asked for far too much.
     std::vector<double> z_, distance_, strength_, moved_;
     std::vector<std::uint8_t> counts_, fresh_;
     std::vector<std::int64_t> level_, apart_for_, excess_for_;
