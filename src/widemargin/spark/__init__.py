@@ -7,7 +7,8 @@
 
 Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``classifier_stage``
 and ``model_stage`` are the base classes, whose ``params`` all classifiers share; ``decisions``
-predicts, and ``storage`` saves and loads. ``rows`` turns a DataFrame into checked blocks on the
+predicts, ``calibration`` makes probabilities, ``summaries`` tell how good a model is, and
+``storage`` saves and loads. ``rows`` turns a DataFrame into checked blocks on the
 cluster; ``linear``, ``multiclass`` and ``kernel`` are the classifiers.
 """
 
@@ -28,8 +29,17 @@ from .linear import (
     SparkLinearSVMModel,
 )
 from .multiclass import SparkMulticlassSVMClassifier, SparkMulticlassSVMModel
+from .summaries import (
+    BinaryClassificationSummary,
+    BinaryTrainingSummary,
+    ClassificationSummary,
+    TrainingSummary,
+)
 
 __all__ = [
+    "BinaryClassificationSummary",
+    "BinaryTrainingSummary",
+    "ClassificationSummary",
     "SparkLinearODMClassifier",
     "SparkLinearODMModel",
     "SparkLinearSVMClassifier",
@@ -40,4 +50,5 @@ __all__ = [
     "SparkODMModel",
     "SparkSVMClassifier",
     "SparkSVMModel",
+    "TrainingSummary",
 ]

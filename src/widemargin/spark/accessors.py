@@ -51,10 +51,11 @@ Class = TypeVar("Class")
 
 # The order of keywords in signatures and documentation.
 ORDER = (
-    "featuresCol labelCol predictionCol rawPredictionCol weightCol validationIndicatorCol idCol "
-    "handleInvalid formulation kernel loss C lam upsilon theta gamma degree coef0 fitIntercept "
-    "interceptScaling strategy levels fanIn stopLevel nStrata nSample solver tol maxIter maxTime "
-    "seed memoryLimit classWeight nParts checkpointDir maxModelRows"
+    "featuresCol labelCol predictionCol rawPredictionCol probabilityCol weightCol "
+    "validationIndicatorCol idCol handleInvalid formulation kernel loss C lam upsilon theta gamma "
+    "degree coef0 fitIntercept interceptScaling strategy levels fanIn stopLevel nStrata nSample "
+    "solver tol maxIter maxTime seed memoryLimit classWeight calibrate threshold thresholds nParts "
+    "checkpointDir maxModelRows"
 )
 # Texts of pyspark's own Params that say more than theirs.
 COLUMNS = {

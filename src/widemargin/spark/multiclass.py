@@ -21,12 +21,12 @@ from ..multiclass.problem import MulticlassProblem
 from .accessors import with_keywords
 from .classifier_stage import ClassifierStage, FitLog
 from .model_stage import ModelStage
+from .named_params import param
 from .params import (
     ConstantFeatureParams,
     FormerPartitions,
     StageKeywords,
     StageParams,
-    param,
     to_memory,
 )
 from .rows.blocks import PlacedRows
@@ -151,6 +151,8 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
     """
 
     _model_class = SparkMulticlassSVMModel
+    _calibrate_together = staticmethod(MulticlassSVMClassifier._calibrate)
+    _columns_of_decisions = "margins"
 
     def __init__(self, **params: Unpack[MulticlassSVMKeywords]) -> None:
         super().__init__(**params)
@@ -165,7 +167,8 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
         return columns
 
     def _train(self, local: MulticlassSVMClassifier, rows: PlacedRows, log: FitLog) -> tuple[()]:
-        budget, problem = Budget.of(local, seed_of(local.random_state)), _posed(local, rows)
+        budget = local._training_budget(Budget.of(local, seed_of(local.random_state)))
+        problem = _posed(local, rows)
         solver = choose(local.solver, problem, budget.memory)
         log.doing(f"training by {solver}")
 

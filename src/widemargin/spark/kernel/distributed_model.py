@@ -8,7 +8,7 @@ brings the sums back to the block, where they are added in a fixed order.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -179,9 +179,14 @@ ROWS, ALL_PARTS = -2, -1
 
 
 def with_distributed_decisions(
-    dataset: Any, large: DistributedExpansion, rule: DecisionRule, checks: VectorChecks, name: str
+    dataset: Any,
+    large: DistributedExpansion,
+    rule: DecisionRule,
+    answers: Callable[[Array], Array],
+    checks: VectorChecks,
+    name: str,
 ) -> Any:
-    """Add a column of decisions, an array of one number per binary problem."""
+    """Add a column of what a model says: an array of what ``answers`` makes of the decisions."""
     # Where rows are joined with all support vectors, a task's number is not their partition's.
     placed = dataset.withColumn(f"{name}_partition", F.spark_partition_id())
     packed = placed.mapInArrow(partial(_packed, checks), MESSAGES_DDL)
@@ -201,7 +206,7 @@ def with_distributed_decisions(
     answers = pairs.mapInArrow(partial(_answers, rule), MESSAGES_DDL)
     together = packed.unionByName(answers).repartition("query")
     together = together.sortWithinPartitions("query", "problem", "part", "block")
-    finish = _Finish(rule.n_problems, checks, name)
+    finish = _Finish(rule.n_problems, answers, checks, name)
     return together.mapInArrow(finish, schema_with_decisions(dataset, name))
 
 
@@ -258,9 +263,10 @@ def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 @dataclass(frozen=True)
 class _Finish:
-    """Adds up the decisions about the rows of a block, and puts them into a column."""
+    """Adds up the decisions about the rows of a block, and puts the answers into a column."""
 
     n_problems: int
+    answers: Callable[[Array], Array]
     checks: VectorChecks
     name: str
 
@@ -286,4 +292,4 @@ class _Finish:
 
     def _with(self, rows: pa.RecordBatch, sums: Any) -> pa.RecordBatch:
         valid = self.checks.vectors(rows.column(self.checks.name)).valid
-        return appended(rows, listed(valid, sums[valid]), self.name)
+        return appended(rows, listed(valid, self.answers(sums[valid])), self.name)

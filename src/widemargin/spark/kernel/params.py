@@ -14,6 +14,7 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
+from ..named_params import param
 from ..params import (
     FormerPartitions,
     ODMKeywords,
@@ -21,7 +22,6 @@ from ..params import (
     StageKeywords,
     StageParams,
     SVMLoss,
-    param,
     to_memory,
 )
 

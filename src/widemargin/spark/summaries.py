@@ -1,0 +1,393 @@
+"""Summaries of a model on a DataFrame, with MLlib's names.
+
+``model.summary`` is that of the training; it also tells how the fit went, and is gone once the
+model is saved and loaded, as in MLlib. ``model.evaluate(frame)`` makes one of other rows. They use
+the DataFrame API and evaluators, which work over Spark Connect too.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.ml.evaluation import BinaryClassificationEvaluator, MulticlassClassificationEvaluator
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.linalg import DenseMatrix
+from pyspark.sql import functions as F
+
+from ..core.arrays import Array
+from .confusion import Confusion
+from .curves import ThresholdCounts
+from .rows.columns import FrameColumns, column
+from .training_record import TrainingRecord
+
+
+class ClassificationSummary:
+    """Predictions for the rows of a DataFrame, and how good they are.
+
+    Rows weigh as ``weightCol`` says, if it is set. Arrays over labels are in the order of
+    ``labels``. A metric costs a job the first time that it, or one like it, is read.
+    """
+
+    def __init__(self, model: Any, dataset: Any) -> None:
+        # A copy: settings of the model may change, and it must not be kept alive by its summary.
+        self._model = model.copy()
+        self._model._record = self._model._made = None
+        for name in ("predictionCol", "rawPredictionCol"):
+            if self._model._value(name) is None:
+                self._model._set(**{name: f"{name}_{uuid.uuid4().hex[:12]}"})
+        self._dataset = dataset
+
+    @cached_property
+    def predictions(self) -> Any:
+        """The DataFrame with the columns that ``transform`` adds."""
+        return self._model.transform(self._dataset)
+
+    @property
+    def featuresCol(self) -> str:
+        """Name of the column of features."""
+        return str(self._model.getFeaturesCol())
+
+    @property
+    def labelCol(self) -> str:
+        """Name of the column of labels."""
+        return str(self._model.getLabelCol())
+
+    @property
+    def predictionCol(self) -> str:
+        """Name of the column of predictions."""
+        return str(self._model.getPredictionCol())
+
+    @property
+    def rawPredictionCol(self) -> str:
+        """Name of the column of decisions."""
+        return str(self._model.getRawPredictionCol())
+
+    @property
+    def probabilityCol(self) -> str | None:
+        """Name of the column of probabilities; None if the model has none."""
+        return self._model._value("probabilityCol") if self._model._calibrated else None
+
+    @property
+    def weightCol(self) -> str | None:
+        """Name of the column of weights; None if all rows weigh the same."""
+        name: str | None = self._model._value("weightCol")
+        return name
+
+    @property
+    def labels(self) -> list[float]:
+        """Labels that occur, ascending."""
+        return list(map(float, self._confusion.labels))
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the rows that are predicted right."""
+        return self._confusion.accuracy
+
+    @property
+    def confusionMatrix(self) -> DenseMatrix:
+        """Weights of rows by label (rows) and prediction (columns), both in order of ``labels``."""
+        own = self._confusion.known
+        values = self._confusion.weights[np.ix_(own, own)]
+        return DenseMatrix(own.size, own.size, values.ravel(), isTransposed=True)
+
+    @property
+    def truePositiveRateByLabel(self) -> list[float]:
+        """Share of each label's rows that are predicted right."""
+        return _listed(self._confusion.recall())
+
+    @property
+    def falsePositiveRateByLabel(self) -> list[float]:
+        """Share of the other rows that each label is predicted for."""
+        return _listed(self._confusion.false_positives())
+
+    @property
+    def precisionByLabel(self) -> list[float]:
+        """Share of the rows that each label is predicted for which have it."""
+        return _listed(self._confusion.precision())
+
+    @property
+    def recallByLabel(self) -> list[float]:
+        """Share of each label's rows that are predicted right."""
+        return _listed(self._confusion.recall())
+
+    def fMeasureByLabel(self, beta: float = 1.0) -> list[float]:
+        """Return the weighted harmonic mean of precision and recall of each label."""
+        return _listed(self._confusion.f_measure(beta))
+
+    @property
+    def weightedTruePositiveRate(self) -> float:
+        """Mean of ``truePositiveRateByLabel``, by the weight of the labels."""
+        return self._confusion.weighted(self._confusion.recall())
+
+    @property
+    def weightedFalsePositiveRate(self) -> float:
+        """Mean of ``falsePositiveRateByLabel``, by the weight of the labels."""
+        return self._confusion.weighted(self._confusion.false_positives())
+
+    @property
+    def weightedRecall(self) -> float:
+        """Mean of ``recallByLabel``, by the weight of the labels."""
+        return self._confusion.weighted(self._confusion.recall())
+
+    @property
+    def weightedPrecision(self) -> float:
+        """Mean of ``precisionByLabel``, by the weight of the labels."""
+        return self._confusion.weighted(self._confusion.precision())
+
+    def weightedFMeasure(self, beta: float = 1.0) -> float:
+        """Return the mean of ``fMeasureByLabel``, by the weight of the labels."""
+        return self._confusion.weighted(self._confusion.f_measure(beta))
+
+    @cached_property
+    def logLoss(self) -> float:
+        """Mean of minus the logarithm of the probability of the label; for calibrated models."""
+        if self.probabilityCol is None:
+            raise ValueError(
+                "`logLoss` is for models with probabilities. Fit with calibrate='sigmoid', and "
+                "leave `probabilityCol` as it is."
+            )
+        found = self._scored(probability=column(self.probabilityCol))
+        return float(
+            MulticlassClassificationEvaluator(metricName="logLoss", weightCol="weight").evaluate(
+                found
+            )
+        )
+
+    def _scored(self, **more: Any) -> Any:
+        """Return labels, predictions and weights, under these names, and other columns."""
+        names = FrameColumns(self.featuresCol, self.labelCol, self.weightCol)
+        names.check(self._dataset.schema)
+        weight = F.lit(1.0) if self.weightCol is None else column(self.weightCol).cast("double")
+        return self.predictions.select(
+            column(self.labelCol).cast("double").alias("label"),
+            column(self.predictionCol).alias("prediction"),
+            weight.alias("weight"),
+            *(value.alias(name) for name, value in more.items()),
+        )
+
+    @cached_property
+    def _confusion(self) -> Confusion:
+        sums = self._scored().groupBy("label", "prediction").agg(F.sum("weight"))
+        rows = [tuple(row) for row in sums.collect()]
+        if any(value is None for row in rows for value in row):
+            raise ValueError(
+                f"column {self.labelCol!r} must hold a label in every row, and weights must not be "
+                "null. Leave such rows out first."
+            )
+        return Confusion.of(rows)
+
+
+class BinaryClassificationSummary(ClassificationSummary):
+    """Predictions of two classes, and how good they are.
+
+    Curves are of the column ``scoreCol``, the probability or else the decision of class 1, and have
+    about a thousand points at most.
+    """
+
+    @property
+    def scoreCol(self) -> str:
+        """Name of the column that rows are ranked by: probabilities if there are any."""
+        return self.probabilityCol or self.rawPredictionCol
+
+    @cached_property
+    def areaUnderROC(self) -> float:
+        """Area under the receiver operating characteristic."""
+        return self._area("areaUnderROC")
+
+    @cached_property
+    def areaUnderPR(self) -> float:
+        """Area under the curve of precision over recall."""
+        return self._area("areaUnderPR")
+
+    @property
+    def roc(self) -> Any:
+        """DataFrame of the receiver operating characteristic: FPR, TPR."""
+        return self._frame("FPR double, TPR double", self._counts.roc())
+
+    @property
+    def pr(self) -> Any:
+        """DataFrame of precision by recall: recall, precision."""
+        return self._frame("recall double, precision double", self._counts.precision_by_recall())
+
+    @property
+    def fMeasureByThreshold(self) -> Any:
+        """DataFrame of the harmonic mean of precision and recall by threshold."""
+        return self._by_threshold("`F-Measure`", self._counts.f_measure())
+
+    @property
+    def precisionByThreshold(self) -> Any:
+        """DataFrame of the precision by threshold."""
+        return self._by_threshold("precision", self._counts.precision())
+
+    @property
+    def recallByThreshold(self) -> Any:
+        """DataFrame of the recall by threshold."""
+        return self._by_threshold("recall", self._counts.recall())
+
+    def _area(self, name: str) -> float:
+        found = self._scored(rawPrediction=column(self.scoreCol))
+        evaluator = BinaryClassificationEvaluator(metricName=name, weightCol="weight")
+        return float(evaluator.evaluate(found))
+
+    @cached_property
+    def _counts(self) -> ThresholdCounts:
+        score = vector_to_array(column(self.scoreCol))[1]
+        return ThresholdCounts.of(self._scored(score=score))
+
+    def _by_threshold(self, name: str, values: Array) -> Any:
+        return self._frame(
+            f"threshold double, {name} double", np.column_stack([self._counts.threshold, values])
+        )
+
+    def _frame(self, ddl: str, values: Array) -> Any:
+        return self._dataset.sparkSession.createDataFrame(values.tolist(), ddl)
+
+
+class TrainingSummary(ClassificationSummary):
+    """How a fit went, and predictions for the rows that were trained on."""
+
+    def __init__(self, model: Any, record: TrainingRecord) -> None:
+        super().__init__(model, record.dataset)
+        self._facts = record
+
+    @property
+    def history(self) -> dict[str, NDArray[Any]]:
+        """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more."""
+        found: dict[str, NDArray[Any]] = self._model.history
+        return found
+
+    @property
+    def objectiveHistory(self) -> list[float]:
+        """Objective after each iteration; of several binary problems, one after another."""
+        return _listed(self.history["primal"])
+
+    @property
+    def totalIterations(self) -> int:
+        """Largest number of iterations of the binary problems."""
+        return int(self._model.nIter)
+
+    @property
+    def relativeGap(self) -> float:
+        """Largest relative duality gap of the binary problems."""
+        return float(self._model.relativeGap)
+
+    @property
+    def dualGap(self) -> float:
+        """Duality gap, summed over the binary problems."""
+        return float(self._model.dualGap)
+
+    @property
+    def converged(self) -> bool:
+        """Whether every binary problem is within ``tol``."""
+        return bool(self._model.converged)
+
+    @property
+    def numRows(self) -> int:
+        """Number of rows trained on."""
+        return self._facts.rows
+
+    @property
+    def numValidationRows(self) -> int:
+        """Number of rows validated by."""
+        return self._facts.validation_rows
+
+    @property
+    def numSkippedRows(self) -> int:
+        """Number of rows left out as invalid."""
+        return self._facts.skipped_rows
+
+    @property
+    def numBlocks(self) -> int:
+        """Number of blocks that the rows were placed in."""
+        return self._facts.blocks
+
+    @property
+    def jobs(self) -> int:
+        """Times that the driver waited for the cluster; Spark may run several jobs for one."""
+        return self._facts.jobs
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the fit took."""
+        return sum(self._facts.seconds.values())
+
+    @property
+    def secondsByStep(self) -> dict[str, float]:
+        """Seconds of the steps: placing (rows into blocks), training, calibrating."""
+        return dict(self._facts.seconds)
+
+    @property
+    def solver(self) -> str:
+        """The solver that was used."""
+        return str(self._model.solverUsed)
+
+    @property
+    def strategy(self) -> str | None:
+        """The strategy that divided the rows; None for linear models."""
+        return getattr(self._model, "strategyUsed", None)
+
+    @property
+    def numSupportVectors(self) -> int | None:
+        """Number of support vectors; None for linear models."""
+        return getattr(self._model, "numSupportVectors", None)
+
+
+class BinaryTrainingSummary(BinaryClassificationSummary, TrainingSummary):
+    """How a fit of two classes went, and predictions for the rows that were trained on."""
+
+
+class HasSummaries:
+    """A model with a summary of its training, and summaries of other rows."""
+
+    _record: TrainingRecord | None
+    _made: TrainingSummary | None = None
+
+    @property
+    def numClasses(self) -> int:
+        """Number of classes."""
+        raise NotImplementedError
+
+    @property
+    def hasSummary(self) -> bool:
+        """Whether there is a summary of the training."""
+        return self._record is not None
+
+    @property
+    def summary(self) -> TrainingSummary:
+        """Summary of the training, with the model as it was when this was read first."""
+        if self._record is None:
+            raise RuntimeError(
+                f"this {type(self).__name__} has no training summary: models lose it when they are "
+                "saved, compressed or made of local ones. Use evaluate(frame) for metrics; gaps "
+                "and the history are with the model (relativeGap, history)."
+            )
+        if self._made is None:
+            kind = BinaryTrainingSummary if self.numClasses == 2 else TrainingSummary
+            self._made = kind(self, self._record)
+        return self._made
+
+    def evaluate(self, dataset: Any) -> ClassificationSummary:
+        """Predict for the rows of a DataFrame, and tell how good the predictions are.
+
+        Parameters
+        ----------
+        dataset : DataFrame
+            With columns of features and labels, and of weights if ``weightCol`` is set.
+
+        Returns
+        -------
+        ClassificationSummary
+            For two classes a :class:`BinaryClassificationSummary`.
+        """
+        if not hasattr(dataset, "sparkSession"):
+            raise TypeError(f"`dataset` must be a DataFrame; got {type(dataset).__name__}.")
+        two = self.numClasses == 2
+        return (BinaryClassificationSummary if two else ClassificationSummary)(self, dataset)
+
+
+def _listed(values: NDArray[Any]) -> list[float]:
+    return list(map(float, values))
