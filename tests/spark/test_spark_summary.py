@@ -178,7 +178,7 @@ def test_the_summary_of_a_kernel_machine(several):
     model = SparkODMClassifier(strategy="dc", levels=1, stopLevel=1).fit(several)
     summary = model.summary
     assert type(summary) is TrainingSummary
-    assert summary.strategy == "dc"
+    assert summary.strategy == model.strategyUsed == "clustered"
     assert summary.numSupportVectors == model.numSupportVectors
     assert set(summary.secondsByStep) == {"placing", "training"}
     assert len(summary.recallByLabel) == 3

@@ -203,8 +203,8 @@ def with_distributed_decisions(
     pairs = nearest if len(routed) == rule.n_problems else of_all_parts
     if 0 < len(routed) < rule.n_problems:
         pairs = of_all_parts.unionByName(nearest)
-    answers = pairs.mapInArrow(partial(_answers, rule), MESSAGES_DDL)
-    together = packed.unionByName(answers).repartition("query")
+    sums = pairs.mapInArrow(partial(_sums, rule), MESSAGES_DDL)
+    together = packed.unionByName(sums).repartition("query")
     together = together.sortWithinPartitions("query", "problem", "part", "block")
     finish = _Finish(rule.n_problems, answers, checks, name)
     return together.mapInArrow(finish, schema_with_decisions(dataset, name))
@@ -251,7 +251,7 @@ def _queries(
                 yield record_of(MESSAGES, *mark, problem, part, 0, data)
 
 
-def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _sums(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Evaluate support vectors on the rows they are joined with."""
     for row in rows_of(batches):
         positions, X = pickle.loads(row["message"])
