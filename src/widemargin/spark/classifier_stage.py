@@ -24,7 +24,7 @@ from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
 from .rows.columns import FrameColumns, column
 from .storage import StageReader, StageWriter
-from .training_record import TrainingRecord
+from .training_summary import TrainingRecord
 
 log = logging.getLogger("widemargin.spark")
 
@@ -127,8 +127,9 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
                         self._calibrate(model, rows, budget, fit_log)
             finally:
                 engine.release()
-        model._record = _finished(record, rows, columns)
-        return self._copyValues(model._resetUid(self.uid))
+        model = self._copyValues(model._resetUid(self.uid))
+        model._summarise(_finished(record, rows, columns))
+        return model
 
     def _calibrate(self, model: ModelStage, rows: PlacedRows, budget: Budget, log: FitLog) -> None:
         try:

@@ -21,10 +21,9 @@ from ..linear.history import LinearHistory
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
 from ..linear.solvers import ON_BLOCKS
-from .accessors import with_keywords
+from .accessors import param, with_keywords
 from .classifier_stage import ClassifierStage, FitLog
 from .model_stage import ModelStage
-from .named_params import param
 from .params import (
     ConstantFeatureParams,
     ODMKeywords,

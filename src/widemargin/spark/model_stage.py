@@ -24,8 +24,7 @@ from .params import StageParams
 from .rows.blocks import PlacedRows
 from .rows.columns import check_features, refuse_existing
 from .storage import ModelReader, ModelWriter
-from .summaries import HasSummaries
-from .training_record import TrainingRecord
+from .training_summary import HasSummaries
 
 
 class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLWritable):  # type: ignore[misc]
@@ -34,7 +33,6 @@ class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLW
     def __init__(self, fitted: Any) -> None:
         super().__init__()
         self._fitted = _checked(fitted, self._local_class)
-        self._record: TrainingRecord | None = None
 
     def _score(self) -> Callable[[Any], Array]:
         """Return the function from rows to decisions, (n_rows, n_problems), for the workers."""

@@ -18,10 +18,9 @@ from ..estimators.multiclass_svm import MulticlassSVMClassifier, objective_of
 from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
 from ..multiclass.fit import MulticlassFit, choose
 from ..multiclass.problem import MulticlassProblem
-from .accessors import with_keywords
+from .accessors import param, with_keywords
 from .classifier_stage import ClassifierStage, FitLog
 from .model_stage import ModelStage
-from .named_params import param
 from .params import (
     ConstantFeatureParams,
     FormerPartitions,

@@ -23,8 +23,7 @@ from sklearn.utils._param_validation import StrOptions, validate_parameter_const
 
 from ..core.fit import warn
 from ..core.parameters import AT_LEAST_ONE
-from .accessors import add_accessors, getter
-from .named_params import param
+from .accessors import add_accessors, getter, param
 from .probability_params import ProbabilityParams
 
 # Spark's names of the local estimators' parameters, where they differ.

@@ -14,8 +14,8 @@ from typing import Any, Self
 from pyspark.ml.param import TypeConverters
 from pyspark.ml.param.shared import HasProbabilityCol, HasThreshold, HasThresholds
 
+from .accessors import param
 from .labelling import Labelling
-from .named_params import param
 
 # `threshold` and `thresholds` are taken for the same if they differ by less, as in MLlib.
 SAME = 1e-5

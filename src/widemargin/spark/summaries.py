@@ -1,8 +1,6 @@
 """Summaries of a model on a DataFrame, with MLlib's names.
 
-``model.summary`` is that of the training; it also tells how the fit went, and is gone once the
-model is saved and loaded, as in MLlib. ``model.evaluate(frame)`` makes one of other rows. They use
-the DataFrame API and evaluators, which work over Spark Connect too.
+They use the DataFrame API and MLlib's evaluators, which work over Spark Connect too.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from ..core.arrays import Array
 from .confusion import Confusion
 from .curves import ThresholdCounts
 from .rows.columns import FrameColumns, column
-from .training_record import TrainingRecord
 
 
 class ClassificationSummary:
@@ -35,7 +32,7 @@ class ClassificationSummary:
     def __init__(self, model: Any, dataset: Any) -> None:
         # A copy: settings of the model may change, and it must not be kept alive by its summary.
         self._model = model.copy()
-        self._model._record = self._model._made = None
+        self._model._summary = None
         for name in ("predictionCol", "rawPredictionCol"):
             if self._model._value(name) is None:
                 self._model._set(**{name: f"{name}_{uuid.uuid4().hex[:12]}"})
@@ -97,26 +94,26 @@ class ClassificationSummary:
     @property
     def truePositiveRateByLabel(self) -> list[float]:
         """Share of each label's rows that are predicted right."""
-        return _listed(self._confusion.recall())
+        return listed(self._confusion.recall())
 
     @property
     def falsePositiveRateByLabel(self) -> list[float]:
         """Share of the other rows that each label is predicted for."""
-        return _listed(self._confusion.false_positives())
+        return listed(self._confusion.false_positives())
 
     @property
     def precisionByLabel(self) -> list[float]:
         """Share of the rows that each label is predicted for which have it."""
-        return _listed(self._confusion.precision())
+        return listed(self._confusion.precision())
 
     @property
     def recallByLabel(self) -> list[float]:
         """Share of each label's rows that are predicted right."""
-        return _listed(self._confusion.recall())
+        return listed(self._confusion.recall())
 
     def fMeasureByLabel(self, beta: float = 1.0) -> list[float]:
         """Return the weighted harmonic mean of precision and recall of each label."""
-        return _listed(self._confusion.f_measure(beta))
+        return listed(self._confusion.f_measure(beta))
 
     @property
     def weightedTruePositiveRate(self) -> float:
@@ -247,147 +244,6 @@ class BinaryClassificationSummary(ClassificationSummary):
         return self._dataset.sparkSession.createDataFrame(values.tolist(), ddl)
 
 
-class TrainingSummary(ClassificationSummary):
-    """How a fit went, and predictions for the rows that were trained on."""
-
-    def __init__(self, model: Any, record: TrainingRecord) -> None:
-        super().__init__(model, record.dataset)
-        self._facts = record
-
-    @property
-    def history(self) -> dict[str, NDArray[Any]]:
-        """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more."""
-        found: dict[str, NDArray[Any]] = self._model.history
-        return found
-
-    @property
-    def objectiveHistory(self) -> list[float]:
-        """Objective after each iteration; of several binary problems, one after another."""
-        return _listed(self.history["primal"])
-
-    @property
-    def totalIterations(self) -> int:
-        """Largest number of iterations of the binary problems."""
-        return int(self._model.nIter)
-
-    @property
-    def relativeGap(self) -> float:
-        """Largest relative duality gap of the binary problems."""
-        return float(self._model.relativeGap)
-
-    @property
-    def dualGap(self) -> float:
-        """Duality gap, summed over the binary problems."""
-        return float(self._model.dualGap)
-
-    @property
-    def converged(self) -> bool:
-        """Whether every binary problem is within ``tol``."""
-        return bool(self._model.converged)
-
-    @property
-    def numRows(self) -> int:
-        """Number of rows trained on."""
-        return self._facts.rows
-
-    @property
-    def numValidationRows(self) -> int:
-        """Number of rows validated by."""
-        return self._facts.validation_rows
-
-    @property
-    def numSkippedRows(self) -> int:
-        """Number of rows left out as invalid."""
-        return self._facts.skipped_rows
-
-    @property
-    def numBlocks(self) -> int:
-        """Number of blocks that the rows were placed in."""
-        return self._facts.blocks
-
-    @property
-    def jobs(self) -> int:
-        """Times that the driver waited for the cluster; Spark may run several jobs for one."""
-        return self._facts.jobs
-
-    @property
-    def seconds(self) -> float:
-        """Seconds that the fit took."""
-        return sum(self._facts.seconds.values())
-
-    @property
-    def secondsByStep(self) -> dict[str, float]:
-        """Seconds of the steps: placing (rows into blocks), training, calibrating."""
-        return dict(self._facts.seconds)
-
-    @property
-    def solver(self) -> str:
-        """The solver that was used."""
-        return str(self._model.solverUsed)
-
-    @property
-    def strategy(self) -> str | None:
-        """The strategy that divided the rows; None for linear models."""
-        return getattr(self._model, "strategyUsed", None)
-
-    @property
-    def numSupportVectors(self) -> int | None:
-        """Number of support vectors; None for linear models."""
-        return getattr(self._model, "numSupportVectors", None)
-
-
-class BinaryTrainingSummary(BinaryClassificationSummary, TrainingSummary):
-    """How a fit of two classes went, and predictions for the rows that were trained on."""
-
-
-class HasSummaries:
-    """A model with a summary of its training, and summaries of other rows."""
-
-    _record: TrainingRecord | None
-    _made: TrainingSummary | None = None
-
-    @property
-    def numClasses(self) -> int:
-        """Number of classes."""
-        raise NotImplementedError
-
-    @property
-    def hasSummary(self) -> bool:
-        """Whether there is a summary of the training."""
-        return self._record is not None
-
-    @property
-    def summary(self) -> TrainingSummary:
-        """Summary of the training, with the model as it was when this was read first."""
-        if self._record is None:
-            raise RuntimeError(
-                f"this {type(self).__name__} has no training summary: models lose it when they are "
-                "saved, compressed or made of local ones. Use evaluate(frame) for metrics; gaps "
-                "and the history are with the model (relativeGap, history)."
-            )
-        if self._made is None:
-            kind = BinaryTrainingSummary if self.numClasses == 2 else TrainingSummary
-            self._made = kind(self, self._record)
-        return self._made
-
-    def evaluate(self, dataset: Any) -> ClassificationSummary:
-        """Predict for the rows of a DataFrame, and tell how good the predictions are.
-
-        Parameters
-        ----------
-        dataset : DataFrame
-            With columns of features and labels, and of weights if ``weightCol`` is set.
-
-        Returns
-        -------
-        ClassificationSummary
-            For two classes a :class:`BinaryClassificationSummary`.
-        """
-        if not hasattr(dataset, "sparkSession"):
-            raise TypeError(f"`dataset` must be a DataFrame; got {type(dataset).__name__}.")
-        two = self.numClasses == 2
-        return (BinaryClassificationSummary if two else ClassificationSummary)(self, dataset)
-
-
-def _listed(values: NDArray[Any]) -> list[float]:
+def listed(values: NDArray[Any]) -> list[float]:
+    """Return the values of an array as a list."""
     return list(map(float, values))

@@ -14,7 +14,7 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
-from ..named_params import param
+from ..accessors import param
 from ..params import (
     FormerPartitions,
     ODMKeywords,
