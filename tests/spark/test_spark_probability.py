@@ -35,9 +35,9 @@ from widemargin.spark import (
     SparkSVMModel,
     classifier_stage,
 )
-from widemargin.spark.held_out_rows import HeldOutRows, keys_of, numbers_wanted
 from widemargin.spark.rows.blocks import place
 from widemargin.spark.rows.columns import FrameColumns
+from widemargin.spark.rows_left_out import RowsLeftOut, keys_of, numbers_wanted
 
 pytestmark = pytest.mark.spark
 
@@ -179,7 +179,7 @@ def test_rows_left_out_depend_on_their_contents_alone(spark):
         try:
             columns = FrameColumns("features", "label")
             rows = place(engine, frame, columns, skip=False, n_parts=None)
-            left_out = HeldOutRows.of(rows)
+            left_out = RowsLeftOut.of(rows)
             block, others = left_out.gathered(rows), left_out.others(rows)
             assert block.n_rows + others.summary.rows == len(data[1])
             counts = np.bincount(block.codes)

@@ -23,8 +23,8 @@ from ..core.class_probabilities import fit_calibration
 from ..core.fit import warn
 from ..core.rows import canonical
 from ..core.training_set import TrainingSet, class_factors
-from .held_out_rows import HeldOutRows
 from .rows.blocks import PlacedRows
+from .rows_left_out import RowsLeftOut
 
 CalibrateTogether = Callable[[Any, TrainingSet, Budget], None]
 
@@ -34,13 +34,13 @@ def calibrate(stage: Any, model: Any, rows: PlacedRows, budget: Budget, log: Any
     fitted, counts = model._fitted, rows.summary.counts
     log.doing("calibrating")
     if rows.validation is not None:
-        chosen = HeldOutRows.of(rows.validation, share=1.0)
+        chosen = RowsLeftOut.of(rows.validation, share=1.0)
         held = model._held_out(rows.validation, chosen)
     elif np.all(counts > 0) and stage._calibrates_together(fitted, rows):
         _calibrate_in_one_task(stage, fitted, rows, budget)
         return
     else:
-        chosen = HeldOutRows.of(rows)
+        chosen = RowsLeftOut.of(rows)
         _warn_of_classes(np.flatnonzero((counts > 0) & ~chosen.some).tolist())
         held = _decisions_without(chosen, stage, model, rows, budget, log)
     n_classes = len(counts)
@@ -93,7 +93,7 @@ class _FoldsOfAll:
 
 
 def _decisions_without(
-    chosen: HeldOutRows, stage: Any, model: Any, rows: PlacedRows, budget: Budget, log: Any
+    chosen: RowsLeftOut, stage: Any, model: Any, rows: PlacedRows, budget: Budget, log: Any
 ) -> Any:
     """Train on the other rows, and return the decisions about those that are left out."""
     fitted, plain = model._fitted, stage._without_calibration()

@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
-from .held_out_rows import HeldOut, HeldOutRows
 from .labelling import Answers
 from .params import StageParams
 from .rows.blocks import PlacedRows
 from .rows.columns import check_features, refuse_existing
+from .rows_left_out import HeldOut, RowsLeftOut
 from .storage import ModelReader, ModelWriter
 from .training_summary import HasSummaries
 
@@ -38,7 +38,7 @@ class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLW
         """Return the function from rows to decisions, (n_rows, n_problems), for the workers."""
         raise NotImplementedError
 
-    def _held_out(self, rows: PlacedRows, chosen: HeldOutRows) -> HeldOut:
+    def _held_out(self, rows: PlacedRows, chosen: RowsLeftOut) -> HeldOut:
         """Decide about rows on the cluster that were not trained on."""
         return chosen.decided(rows, self._score())
 

@@ -20,9 +20,9 @@ from ...kernel.model.prediction import decisions
 from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
-from ..held_out_rows import HeldOut, HeldOutRows
 from ..model_stage import ModelStage
 from ..rows.blocks import PlacedRows
+from ..rows_left_out import HeldOut, RowsLeftOut
 from .distributed_model import (
     SAMPLED,
     DecisionRule,
@@ -73,7 +73,7 @@ class SparkKernelModel(ModelStage, KernelParams):
             dataset, self._large, DecisionRule.of(self._fitted), self._answers(), checks, name
         )
 
-    def _held_out(self, rows: PlacedRows, chosen: HeldOutRows) -> HeldOut:
+    def _held_out(self, rows: PlacedRows, chosen: RowsLeftOut) -> HeldOut:
         if self._large is None:
             return super()._held_out(rows, chosen)
         block = chosen.gathered(rows)

@@ -25,7 +25,7 @@ from .rows.block_summary import Summary, summary_of
 from .rows.block_tasks import SourceBlock, checksum
 from .rows.blocks import PlacedRows
 
-__all__ = ["HeldOut", "HeldOutRows", "keys_of", "numbers_wanted"]
+__all__ = ["HeldOut", "RowsLeftOut", "keys_of", "numbers_wanted"]
 
 # Decisions that the driver holds, 128 MiB, unless one row of each class makes more.
 MOST_DECISIONS = 1 << 24
@@ -48,14 +48,14 @@ def numbers_wanted(counts: NDArray[np.int64], share: float) -> NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class HeldOutRows:
+class RowsLeftOut:
     """Rows up to a key, by class; a class of which none are left out has no key."""
 
     largest: Keys  # (n_classes,)
     some: NDArray[np.bool_]  # (n_classes,)
 
     @classmethod
-    def of(cls, rows: PlacedRows, share: float = 1.0 / FOLDS) -> HeldOutRows:
+    def of(cls, rows: PlacedRows, share: float = 1.0 / FOLDS) -> RowsLeftOut:
         """Choose them among rows on the cluster, by one pass."""
         counts = rows.summary.counts
         wanted = numbers_wanted(counts, share)
@@ -130,7 +130,7 @@ class _SmallKeys:
 class _Others:
     """A block without the rows that are left out."""
 
-    held_out: HeldOutRows
+    held_out: RowsLeftOut
 
     def __call__(self, block: SourceBlock) -> SourceBlock:
         return _some(block, ~self.held_out.marked(block))
@@ -151,7 +151,7 @@ def _some(block: SourceBlock, marked: NDArray[np.bool_]) -> SourceBlock:
 class _Decided:
     """Classes, weights and decisions of the rows of a block that are left out."""
 
-    held_out: HeldOutRows
+    held_out: RowsLeftOut
     decide: Callable[[Any], Array]
 
     def __call__(self, block: SourceBlock) -> list[tuple[NDArray[np.int32], Array, Array]]:
@@ -166,7 +166,7 @@ class _Decided:
 class _Gathered:
     """The rows of a block that are left out."""
 
-    held_out: HeldOutRows
+    held_out: RowsLeftOut
 
     def __call__(self, block: SourceBlock) -> list[SourceBlock]:
         some = _some(block, self.held_out.marked(block))
