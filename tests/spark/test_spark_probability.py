@@ -338,7 +338,7 @@ def test_settings_that_contradict_each_other_are_refused(binary, several, calibr
         plain.predictProbability(DenseVector(np.zeros(10)))
     assert "probability" not in plain.transform(binary).columns
     taken = calibrated.transform(binary).drop("rawPrediction", "prediction")
-    with pytest.raises(ValueError, match="already has a column 'probability'"):
+    with pytest.raises(ValueError, match="it already has 'probability'"):
         calibrated.transform(taken)
 
 

@@ -212,7 +212,7 @@ def _odm():
 
 
 def test_rows_that_cannot_be_evaluated_are_told(spark, binary, model):
-    with pytest.raises(TypeError, match="must be a DataFrame; got list"):
+    with pytest.raises(TypeError, match="DataFrame of Spark or of pandas-on-Spark is required"):
         model.evaluate([1, 2])
     with pytest.raises(ValueError, match="`weightCol` must name a column"):
         _ = model.evaluate(binary.drop("heavy")).accuracy

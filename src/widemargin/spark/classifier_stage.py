@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,13 +14,17 @@ from pyspark.ml.util import MLReadable, MLWritable
 from ..core.blocks import GATHERED_BYTES
 from ..core.budget import Budget, seed_of
 from ..engines.spark import SparkEngine
+from ..engines.spark_errors import errors_of_tasks
 from .accessors import add_accessors, setter
 from .calibration import CalibrateTogether, calibrate
+from .frames import spark_frame
 from .model_stage import ModelStage
+from .param_messages import in_spark_names
 from .params import StageParams
 from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
-from .rows.columns import FrameColumns, column
+from .rows.column_names import find
+from .rows.columns import FrameColumns
 from .storage import StageReader, StageWriter
 from .training_summary import TrainingRecord
 
@@ -69,12 +71,11 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     """A classifier; subclasses add Params and the training itself."""
 
     _model_class: ClassVar[type[ModelStage]]
-    # Further arguments of `place`, and a context that errors of the fit pass through.
+    # Further arguments of `place`.
     _placement: ClassVar[dict[str, Any]] = {}
     # Calibrates a fitted estimator by all rows, see `calibration`; the form of its decisions.
     _calibrate_together: CalibrateTogether
     _columns_of_decisions: ClassVar[str] = "rest"
-    _errors: Callable[[], AbstractContextManager[None]] = staticmethod(nullcontext)
     _input_kwargs: dict[str, Any]
 
     def __init__(self, **params: Any) -> None:
@@ -107,14 +108,20 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         return StageReader(cls)
 
     def _fit(self, dataset: Any) -> Any:
+        frame, _ = spark_frame(dataset)
+        with in_spark_names(self._spark_names()), errors_of_tasks():
+            return self._fitted_to(frame)
+
+    def _fitted_to(self, frame: Any) -> Any:
+        """Return the model of a DataFrame."""
         local, columns = self._local_estimator(), self._columns()
         self._check_thresholds()
-        columns.check(dataset.schema)
-        engine, record = SparkEngine(dataset.sparkSession), TrainingRecord(dataset)
-        with FitLog(dataset.sparkSession, type(self).__name__) as fit_log, self._errors():
+        columns.selected(frame)  # so that the columns are checked before any job runs
+        engine, record = SparkEngine(frame.sparkSession), TrainingRecord(frame)
+        with FitLog(frame.sparkSession, type(self).__name__) as fit_log:
             try:
                 with record.step("placing"):
-                    rows = self._place(engine, dataset, columns, fit_log)
+                    rows = self._place(engine, frame, columns, fit_log)
                 self._check_thresholds(len(rows.summary.counts))
                 budget = Budget.of(local, seed_of(local.random_state), engine.share(1).threads)
                 with record.step("training"):
@@ -193,7 +200,8 @@ def _finished(record: TrainingRecord, rows: PlacedRows, columns: FrameColumns) -
     if beside is not None and columns.validation is not None:
         record.validation_rows = beside.summary.rows
         record.skipped_rows += beside.summary.skipped
-        record.dataset = record.dataset.where(~column(columns.validation))
+        beside_training = find(record.dataset, "validationIndicatorCol", columns.validation).value
+        record.dataset = record.dataset.where(~beside_training)
     return record
 
 

@@ -18,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
+from .frames import spark_frame
 from .labelling import Answers
 from .params import StageParams
 from .rows.blocks import PlacedRows
-from .rows.columns import check_features, refuse_existing
+from .rows.columns import FeaturesColumn, refuse_existing, with_features
 from .rows_left_out import HeldOut, RowsLeftOut
 from .storage import ModelReader, ModelWriter
 from .training_summary import HasSummaries
@@ -146,16 +147,14 @@ class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLW
         return float(self._answer(value)[0])
 
     def _transform(self, dataset: Any) -> Any:
-        features, schema = self.getFeaturesCol(), dataset.schema
-        check_features(schema, features)
+        frame, as_given = spark_frame(dataset)
+        frame, features = with_features(frame, self.getFeaturesCol())
         added = {param: self._value(param) for param in ("rawPredictionCol", "predictionCol")}
         added["probabilityCol"] = self._value("probabilityCol") if self._calibrated else None
-        for param, name in added.items():
-            if name is not None:
-                refuse_existing(schema, param, name)
+        refuse_existing(frame, added)
         skip = self.getHandleInvalid() == "skip"
         own = f"answers_{uuid.uuid4().hex}"
-        found = self._with_decisions(dataset, features, skip, own)
+        found = self._with_decisions(frame, features, skip, own)
         if skip:
             found = found.where(F.col(own).isNotNull())
         k = self.numClasses
@@ -167,9 +166,9 @@ class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLW
         for param, value in values.items():
             if added[param] is not None:
                 found = found.withColumn(added[param], value)
-        return found.drop(own)
+        return as_given(found.drop(own, *([features.name] if features.added else [])))
 
-    def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
+    def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         """Add a column of what the model says, null where vectors are skipped."""
         checks = VectorChecks(self.numFeatures, features, skip)
         return with_decisions(dataset, Decide(self._score(), self._answers(), checks), name)

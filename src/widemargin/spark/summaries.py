@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from ..core.arrays import Array
 from .confusion import Confusion
 from .curves import ThresholdCounts
-from .rows.columns import FrameColumns, column
+from .rows.column_names import column, find
+from .rows.columns import FrameColumns
 
 
 class ClassificationSummary:
@@ -156,11 +157,13 @@ class ClassificationSummary:
 
     def _scored(self, **more: Any) -> Any:
         """Return labels, predictions and weights, under these names, and other columns."""
-        names = FrameColumns(self.featuresCol, self.labelCol, self.weightCol)
-        names.check(self._dataset.schema)
-        weight = F.lit(1.0) if self.weightCol is None else column(self.weightCol).cast("double")
+        # Checks the columns.
+        FrameColumns(self.featuresCol, self.labelCol, self.weightCol).selected(self._dataset)
+        label, weight = find(self.predictions, "labelCol", self.labelCol).value, F.lit(1.0)
+        if self.weightCol is not None:
+            weight = find(self.predictions, "weightCol", self.weightCol).value.cast("double")
         return self.predictions.select(
-            column(self.labelCol).cast("double").alias("label"),
+            label.cast("double").alias("label"),
             column(self.predictionCol).alias("prediction"),
             weight.alias("weight"),
             *(value.alias(name) for name, value in more.items()),

@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from .frames import spark_frame
 from .summaries import BinaryClassificationSummary, ClassificationSummary, listed
 
 
@@ -168,14 +169,14 @@ class HasSummaries:
         Parameters
         ----------
         dataset : DataFrame
-            With columns of features and labels, and of weights if ``weightCol`` is set.
+            Of Spark or pandas-on-Spark, with columns of features and labels, and of weights if
+            ``weightCol`` is set.
 
         Returns
         -------
         ClassificationSummary
             For two classes a :class:`BinaryClassificationSummary`.
         """
-        if not hasattr(dataset, "sparkSession"):
-            raise TypeError(f"`dataset` must be a DataFrame; got {type(dataset).__name__}.")
+        frame, _ = spark_frame(dataset)
         two = self.numClasses == 2
-        return (BinaryClassificationSummary if two else ClassificationSummary)(self, dataset)
+        return (BinaryClassificationSummary if two else ClassificationSummary)(self, frame)

@@ -22,6 +22,7 @@ from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
 from ..rows.blocks import PlacedRows
+from ..rows.columns import FeaturesColumn
 from ..rows_left_out import HeldOut, RowsLeftOut
 from .distributed_model import (
     SAMPLED,
@@ -37,7 +38,6 @@ from .params import (
     KernelSVMKeywords,
     ODMParams,
     SVMParams,
-    errors_in_spark_names,
 )
 from .rows import facts_of
 
@@ -65,7 +65,7 @@ class SparkKernelModel(ModelStage, KernelParams):
         alone.n_jobs = 1  # tasks share the cores
         return partial(decisions, alone)
 
-    def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
+    def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         checks = VectorChecks(self.numFeatures, features, skip)
@@ -201,7 +201,6 @@ class KernelClassifier(ClassifierStage, KernelParams):
 
     # Rows in a fixed order, and facts that the choice of the kernel depends on.
     _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
-    _errors = staticmethod(errors_in_spark_names)
     _calibrate_together = staticmethod(calibrate_exact)
 
     def _calibrates_together(self, fitted: Any, rows: PlacedRows) -> bool:
