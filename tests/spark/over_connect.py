@@ -61,10 +61,34 @@ def main(folder: Path) -> None:
     fitted.write().overwrite().save(str(folder / "pipeline"))
     loaded = PipelineModel.load(str(folder / "pipeline"))
     assert loaded.stages[1].coefficients == fitted.stages[1].coefficients
+    probabilities_and_summaries(frame, X, y)
     columns_and_errors(frame, model, local, X)
     kernel_machines(frame, X, y, folder)
     all_classes_together(spark, folder)
     print("done", flush=True)
+
+
+def probabilities_and_summaries(frame: Any, X: Any, y: Any) -> None:
+    """The same with probabilities: in one task, where rows lie, and of models that stay."""
+    local = LinearODMClassifier(tol=1e-10, calibrate="sigmoid", random_state=0).fit(X, y)
+    model = SparkLinearODMClassifier(tol=1e-10, calibrate="sigmoid").fit(frame)
+    rows = sorted(model.transform(frame).collect(), key=lambda row: row["id"])
+    found = [row["probability"].toArray() for row in rows]
+    np.testing.assert_allclose(found, local.predict_proba(X), atol=1e-4)
+    for summary in (model.summary, model.evaluate(frame)):
+        assert summary.accuracy == np.mean(local.predict(X) == y)
+        assert summary.areaUnderROC > 0.97
+        assert summary.logLoss < 0.2
+        roc = np.array(summary.roc.collect())
+        area = np.trapezoid(roc[:, 1], roc[:, 0])
+        assert abs(area - summary.areaUnderROC) < 1e-3
+    assert model.summary.jobs > 1
+    divided = SparkODMClassifier(
+        strategy="sodm", levels=1, stopLevel=1, calibrate="sigmoid", maxModelRows=50
+    ).fit(frame)
+    assert divided.distributed
+    assert divided.evaluate(frame).logLoss < 0.2
+    divided.unpersist()
 
 
 def columns_and_errors(frame: Any, model: Any, local: Any, X: Any) -> None:

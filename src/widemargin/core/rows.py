@@ -154,11 +154,16 @@ def copies_in_own_order(X: Any, label: NDArray[Any]) -> tuple[NDArray[np.int64],
     Rows in another order, or given once with a larger weight, make the same sets.
     """
     group, first = copies(X, label)
-    keys = _native.row_keys(as_rows(X[first]), _codes(label[first]))
+    keys = row_keys(X[first], label[first])
     order = np.argsort(keys, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return place[group], first[order]
+
+
+def row_keys(X: Any, label: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a 64-bit key of every row, which depends on its entries and its label alone."""
+    return _native.row_keys(as_rows(X), _codes(label))
 
 
 def _codes(label: NDArray[Any]) -> NDArray[np.int64]:

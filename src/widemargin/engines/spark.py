@@ -78,6 +78,7 @@ class SparkEngine:
         self._tag = f"widemargin-{uuid.uuid4().hex[:12]}"
         self._checked = False
         self._persisted: list[SparkParts] = []
+        self.jobs = 0  # times that results of the cluster were waited for
 
     def __getstate__(self) -> dict[str, Any]:
         return {"partitions": self.partitions}
@@ -204,6 +205,11 @@ class SparkEngine:
                 each.kept = False
                 self._persisted = [other for other in self._persisted if other is not each]
 
+    def wait_for(self, action: Callable[[], Value]) -> Value:
+        """Run an action of a DataFrame, which an interrupt cancels as it does the engine's own."""
+        with self._interruptible():
+            return action()
+
     def keep(self, frame: Any) -> SparkParts:
         """Store parts that are computed on the cluster, given as a frame of chunks."""
         return self._kept(SparkParts(frame, None))
@@ -270,6 +276,7 @@ class SparkEngine:
         Errors of its tasks are raised as errors of one line.
         """
         session = self.session
+        self.jobs += 1
         session.addTag(self._tag)
         try:
             with errors_of_tasks():

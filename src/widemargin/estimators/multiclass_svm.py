@@ -187,11 +187,15 @@ class MulticlassSVMClassifier(
 
                 train(fit, fit.run, lambda fit: self._set_fitted(fit, training.classes))
             if self.calibrate is not None:
-                folded = FoldedRows.of(training, pairwise=False)
-                held = decisions_by_refits(self, folded, budget)
-                scheme = "binary" if self.coef_.shape[0] == 1 else "margins"
-                self._set_calibration(scheme, held, training)
+                self._calibrate(training, budget)
         return self
+
+    def _calibrate(self, training: TrainingSet, budget: Budget) -> None:
+        """Calibrate the fitted classifier by folds of its training set."""
+        folded = FoldedRows.of(training, pairwise=False)
+        held = decisions_by_refits(self, folded, budget)
+        scheme = "binary" if self.coef_.shape[0] == 1 else "margins"
+        self._set_calibration(scheme, held, training)
 
     def _pose(self, training: TrainingSet, engine: Engine) -> MulticlassProblem:
         if self.warm_start and not engine.in_process:

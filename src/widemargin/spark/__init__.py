@@ -7,8 +7,9 @@
 
 Work runs on the session of the DataFrame, a classic one or over Spark Connect. ``classifier_stage``
 and ``model_stage`` are the base classes, whose ``params`` all classifiers share; ``decisions``
-predicts, and ``storage`` saves and loads. ``rows`` turns a DataFrame into checked blocks on the
-cluster; ``linear``, ``multiclass`` and ``kernel`` are the classifiers.
+predicts, ``calibration`` makes probabilities, ``summaries`` measure models, and ``storage`` saves
+and loads. ``rows`` turns a DataFrame into checked blocks on the cluster; ``linear``, ``multiclass``
+and ``kernel`` are the classifiers.
 """
 
 try:
@@ -28,8 +29,13 @@ from .linear import (
     SparkLinearSVMModel,
 )
 from .multiclass import SparkMulticlassSVMClassifier, SparkMulticlassSVMModel
+from .summaries import BinaryClassificationSummary, ClassificationSummary
+from .training_summary import BinaryTrainingSummary, TrainingSummary
 
 __all__ = [
+    "BinaryClassificationSummary",
+    "BinaryTrainingSummary",
+    "ClassificationSummary",
     "SparkLinearODMClassifier",
     "SparkLinearODMModel",
     "SparkLinearSVMClassifier",
@@ -40,4 +46,5 @@ __all__ = [
     "SparkODMModel",
     "SparkSVMClassifier",
     "SparkSVMModel",
+    "TrainingSummary",
 ]

@@ -1,4 +1,4 @@
-"""Getters, setters and constructor signatures, derived from the Params of a class.
+"""Params as class attributes, and the getters, setters and signatures derived from them.
 
 A constructor is declared as ``__init__(self, **params: Unpack[Keywords])``, which type checkers
 understand; defaults and texts are those of the Params, and are not repeated.
@@ -11,9 +11,21 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from pyspark.ml.param import Param
+from pyspark.ml.param import Param, Params, TypeConverters
 
 from ..core.parameters import assembled
+
+
+class NamedByAttribute(Param):  # type: ignore[misc]
+    """A Param whose name is that of the class attribute it is assigned to."""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+
+def param(doc: str, convert: Any = TypeConverters.toString) -> Any:
+    """Declare a Param, of text unless another converter is given."""
+    return NamedByAttribute(Params._dummy(), "", doc, typeConverter=convert)
 
 
 def add_accessors(cls: type[Any], verb: str, make: Callable[[str], Any]) -> None:
@@ -51,10 +63,11 @@ Class = TypeVar("Class")
 
 # The order of keywords in signatures and documentation.
 ORDER = (
-    "featuresCol labelCol predictionCol rawPredictionCol weightCol validationIndicatorCol idCol "
-    "handleInvalid formulation kernel loss C lam upsilon theta gamma degree coef0 fitIntercept "
-    "interceptScaling strategy levels fanIn stopLevel nStrata nSample solver tol maxIter maxTime "
-    "seed memoryLimit classWeight nParts checkpointDir maxModelRows"
+    "featuresCol labelCol predictionCol rawPredictionCol probabilityCol weightCol "
+    "validationIndicatorCol idCol handleInvalid formulation kernel loss C lam upsilon theta gamma "
+    "degree coef0 fitIntercept interceptScaling strategy levels fanIn stopLevel nStrata nSample "
+    "solver tol maxIter maxTime seed memoryLimit classWeight calibrate threshold thresholds nParts "
+    "checkpointDir maxModelRows"
 )
 # Texts of pyspark's own Params that say more than theirs.
 COLUMNS = {

@@ -11,17 +11,22 @@ import numpy as np
 from pyspark.ml.classification import Classifier
 from pyspark.ml.util import MLReadable, MLWritable
 
+from ..core.blocks import GATHERED_BYTES
+from ..core.budget import Budget, seed_of
 from ..engines.spark import SparkEngine
 from ..engines.spark_errors import errors_of_tasks
 from .accessors import add_accessors, setter
+from .calibration import CalibrateTogether, calibrate
 from .frames import spark_frame
 from .model_stage import ModelStage
 from .param_messages import in_spark_names
 from .params import StageParams
 from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
+from .rows.column_names import find
 from .rows.columns import FrameColumns
 from .storage import StageReader, StageWriter
+from .training_summary import TrainingRecord
 
 log = logging.getLogger("widemargin.spark")
 
@@ -68,6 +73,9 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     _model_class: ClassVar[type[ModelStage]]
     # Further arguments of `place`.
     _placement: ClassVar[dict[str, Any]] = {}
+    # Calibrates a fitted estimator by all rows, see `calibration`; the form of its decisions.
+    _calibrate_together: CalibrateTogether
+    _columns_of_decisions: ClassVar[str] = "rest"
     _input_kwargs: dict[str, Any]
 
     def __init__(self, **params: Any) -> None:
@@ -87,6 +95,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     def setParams(self, **params: Any) -> Self:
         """Set several Params at once; None leaves one as it is."""
         self._set(**{name: value for name, value in params.items() if value is not None})
+        self._check_consistent()
         return self
 
     def write(self) -> StageWriter:
@@ -106,17 +115,50 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     def _fitted_to(self, frame: Any) -> Any:
         """Return the model of a DataFrame."""
         local, columns = self._local_estimator(), self._columns()
+        self._check_thresholds()
         columns.selected(frame)  # so that the columns are checked before any job runs
-        engine = SparkEngine(frame.sparkSession)
+        engine, record = SparkEngine(frame.sparkSession), TrainingRecord(frame)
         with FitLog(frame.sparkSession, type(self).__name__) as fit_log:
             try:
-                rows = self._place(engine, frame, columns, fit_log)
-                more = self._train(local, rows, fit_log)
+                with record.step("placing"):
+                    rows = self._place(engine, frame, columns, fit_log)
+                self._check_thresholds(len(rows.summary.counts))
+                budget = Budget.of(local, seed_of(local.random_state), engine.share(1).threads)
+                with record.step("training"):
+                    more = self._train(local, rows, fit_log)
+                local.classes_ = np.arange(len(rows.summary.counts))
+                local.n_features_in_ = rows.n_features
+                model = self._model_class(local, *more)
+                if local.calibrate is not None:
+                    with record.step("calibrating"):
+                        self._calibrate(model, rows, budget, fit_log)
             finally:
                 engine.release()
-        local.classes_ = np.arange(len(rows.summary.counts))
-        local.n_features_in_ = rows.n_features
-        return self._copyValues(self._model_class(local, *more)._resetUid(self.uid))
+        model = self._copyValues(model._resetUid(self.uid))
+        model._summarise(_finished(record, rows, columns))
+        return model
+
+    def _calibrate(self, model: ModelStage, rows: PlacedRows, budget: Budget, log: FitLog) -> None:
+        try:
+            calibrate(self, model, rows, budget, log)
+        except BaseException:
+            model._discard()
+            raise
+
+    def _calibrates_together(self, fitted: Any, rows: PlacedRows) -> bool:
+        """Return whether one task calibrates a fitted estimator by all rows."""
+        return rows.summary.stored <= GATHERED_BYTES
+
+    def _without_calibration(self) -> Self:
+        """Return a copy for a fit that is neither calibrated nor kept."""
+        plain: Self = self.copy()
+        for name in ("calibrate", "checkpointDir"):
+            if plain.hasParam(name):
+                plain.clear(plain.getParam(name))
+        return plain
+
+    def _settle(self, estimator: Any, fitted: Any, rows: PlacedRows) -> None:
+        """Set what a fit to all rows resolved, for a fit to most of them."""
 
     def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[Any, ...]:
         """Set the fitted attributes of the local estimator; return what else the model takes."""
@@ -148,6 +190,19 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
             f"{rows.summary.stored / 1e6:,.1f} MB"
         )
         return rows
+
+
+def _finished(record: TrainingRecord, rows: PlacedRows, columns: FrameColumns) -> TrainingRecord:
+    """Complete the record of a fit."""
+    summary, beside = rows.summary, rows.validation
+    record.rows, record.blocks, record.jobs = summary.rows, len(summary.blocks), rows.engine.jobs
+    record.skipped_rows = summary.skipped
+    if beside is not None and columns.validation is not None:
+        record.validation_rows = beside.summary.rows
+        record.skipped_rows += beside.summary.skipped
+        beside_training = find(record.dataset, "validationIndicatorCol", columns.validation).value
+        record.dataset = record.dataset.where(~beside_training)
+    return record
 
 
 def _check_validation(rows: PlacedRows, validation: PlacedRows, columns: FrameColumns) -> None:

@@ -1,4 +1,4 @@
-"""Decisions of a model as a column of a DataFrame."""
+"""What a model says about rows, as a column of a DataFrame."""
 
 from __future__ import annotations
 
@@ -57,9 +57,14 @@ class VectorChecks:
 
 @dataclass(frozen=True)
 class Decide:
-    """Function from vectors to decisions; ``score`` returns those of rows, (n_rows, n_problems)."""
+    """Function from vectors to what a model says about them.
+
+    ``score`` returns the decisions about rows, (n_rows, n_problems), and ``answers`` what they
+    amount to, (n_rows, n_values).
+    """
 
     score: Callable[[Any], Array]
+    answers: Callable[[Array], Array]
     checks: VectorChecks
 
     def __call__(self, column: pa.Array) -> pa.Array:
@@ -75,11 +80,11 @@ class Decide:
         vectors = self.checks.vectors(column)
         if not vectors.valid.any():
             return pa.nulls(len(vectors.valid), DECISIONS)
-        return listed(vectors.valid, self.score(vectors.X))
+        return listed(vectors.valid, self.answers(self.score(vectors.X)))
 
 
 def listed(valid: NDArray[np.bool_], decisions: Array) -> pa.Array:
-    """Return one list of decisions for each row of a batch; null for those that are not valid."""
+    """Return one list of values for each row of a batch; null for those that are not valid."""
     ends = np.cumsum(np.concatenate([[0], decisions.shape[1] * valid]), dtype=np.int32)
     lists = pa.ListArray.from_arrays(pa.array(ends), pa.array(decisions.ravel()))
     if valid.all():
@@ -88,7 +93,7 @@ def listed(valid: NDArray[np.bool_], decisions: Array) -> pa.Array:
 
 
 def with_decisions(dataset: Any, decide: Decide, name: str) -> Any:
-    """Add a column of decisions, an array of one number per binary problem."""
+    """Add a column of what a model says: an array of the values that ``decide`` returns."""
     if hasattr(F, "arrow_udf"):  # pyspark 4.1 and newer
         udf = F.arrow_udf(_array_function(decide), SAID_DDL)
         said = dataset.withColumn(name, udf(column(decide.checks.name)))

@@ -15,13 +15,13 @@ from ..core.budget import Budget
 from ..core.fit import train
 from ..core.training_set import class_factors
 from ..estimators.linear import LinearODMClassifier, LinearSVMClassifier
-from ..estimators.linear_fit import loss_of
+from ..estimators.linear_fit import calibrate_linear, loss_of
 from ..linear.fit import LinearFit
 from ..linear.history import LinearHistory
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
 from ..linear.solvers import ON_BLOCKS
-from .accessors import with_keywords
+from .accessors import param, with_keywords
 from .classifier_stage import ClassifierStage, FitLog
 from .model_stage import ModelStage
 from .params import (
@@ -31,7 +31,6 @@ from .params import (
     StageKeywords,
     StageParams,
     SVMLoss,
-    param,
     to_memory,
 )
 from .rows.blocks import PlacedRows
@@ -135,6 +134,8 @@ class SparkLinearSVMModel(SparkLinearModel, LinearSVMParams):
 class LinearClassifier(ClassifierStage, LinearParams):
     """A linear classifier: all but its Params."""
 
+    _calibrate_together = staticmethod(calibrate_linear)
+
     def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[()]:
         fit = self._posed(local, rows, log)
         log.doing(f"training by {fit.solver}")
@@ -159,7 +160,8 @@ class LinearClassifier(ClassifierStage, LinearParams):
                 problems.n_classes,
                 problems.constant,
             )
-        budget = Budget.of(local, local.random_state, threads=rows.engine.share(1).threads)
+        threads = rows.engine.share(1).threads
+        budget = local._training_budget(Budget.of(local, local.random_state, threads))
 
         def listener(row: Any) -> None:
             log.iteration(row["begun"], row["relative_gap"], row["problem"])

@@ -19,12 +19,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
 from .frames import spark_frame
+from .labelling import Answers
 from .params import StageParams
+from .rows.blocks import PlacedRows
 from .rows.columns import FeaturesColumn, refuse_existing, with_features
+from .rows_left_out import HeldOut, RowsLeftOut
 from .storage import ModelReader, ModelWriter
+from .training_summary import HasSummaries
 
 
-class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # type: ignore[misc]
+class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLWritable):  # type: ignore[misc]
     """A fitted classifier without its Params and its decision function."""
 
     def __init__(self, fitted: Any) -> None:
@@ -34,6 +38,13 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
     def _score(self) -> Callable[[Any], Array]:
         """Return the function from rows to decisions, (n_rows, n_problems), for the workers."""
         raise NotImplementedError
+
+    def _held_out(self, rows: PlacedRows, chosen: RowsLeftOut) -> HeldOut:
+        """Decide about rows on the cluster that were not trained on."""
+        return chosen.decided(rows, self._score())
+
+    def _discard(self) -> None:
+        """Free what the model takes on the cluster; it is not needed any more."""
 
     def setHandleInvalid(self, value: str) -> Self:
         """Set what to do with invalid vectors: 'error', or 'skip' to leave their rows out."""
@@ -80,6 +91,27 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more."""
         return deepcopy(self._fitted.history_)
 
+    @property
+    def _calibrated(self) -> bool:
+        return "calibration_" in vars(self._fitted)
+
+    def _answers(self) -> Answers:
+        """Return the function from decisions to prediction, raw prediction and probability."""
+        fitted, k = self._fitted, self.numClasses
+        calibration = fitted.calibration_ if self._calibrated else None
+        pairs = getattr(fitted, "multi_class_", "ovr") == "ovo" and k > 2
+        return Answers(k, pairs, self._labelling(k), calibration)
+
+    def _answer(self, value: Any) -> Array:
+        """Return what the model says about one vector."""
+        plain = value.toArray() if hasattr(value, "toArray") else value
+        row = np.atleast_2d(np.asarray(plain, dtype=np.float64))
+        if row.shape[1] != self.numFeatures:
+            raise ValueError(
+                f"the model takes vectors of {self.numFeatures} features; got {row.shape[1]}."
+            )
+        return np.asarray(self._answers()(self._score()(row))[0])
+
     def predictRaw(self, value: Any) -> DenseVector:
         """Return the decision for each class.
 
@@ -88,15 +120,21 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         value : Vector
             Features.
         """
-        plain = value.toArray() if hasattr(value, "toArray") else value
-        row = np.atleast_2d(np.asarray(plain, dtype=np.float64))
-        if row.shape[1] != self.numFeatures:
+        return DenseVector(self._answer(value)[1 : 1 + self.numClasses])
+
+    def predictProbability(self, value: Any) -> DenseVector:
+        """Return the probability of each class; the model must be calibrated.
+
+        Parameters
+        ----------
+        value : Vector
+            Features.
+        """
+        if not self._calibrated:
             raise ValueError(
-                f"the model takes vectors of {self.numFeatures} features; got {row.shape[1]}."
+                f"this {type(self).__name__} has no probabilities. Fit it with calibrate='sigmoid'."
             )
-        (decisions,) = self._score()(row)
-        two = self.numClasses == 2
-        return DenseVector([-decisions[0], decisions[0]] if two else decisions)
+        return DenseVector(self._answer(value)[1 + self.numClasses :])
 
     def predict(self, value: Any) -> float:
         """Predict the label of one vector.
@@ -106,35 +144,34 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         value : Vector
             Features.
         """
-        # The first of equal decisions, as in `transform`.
-        return float(np.argmax(self.predictRaw(value).toArray()))
+        return float(self._answer(value)[0])
 
     def _transform(self, dataset: Any) -> Any:
         frame, as_given = spark_frame(dataset)
         frame, features = with_features(frame, self.getFeaturesCol())
-        raw, prediction = self._value("rawPredictionCol"), self._value("predictionCol")
-        refuse_existing(frame, {"rawPredictionCol": raw, "predictionCol": prediction})
+        added = {param: self._value(param) for param in ("rawPredictionCol", "predictionCol")}
+        added["probabilityCol"] = self._value("probabilityCol") if self._calibrated else None
+        refuse_existing(frame, added)
         skip = self.getHandleInvalid() == "skip"
-        own = f"decisions_{uuid.uuid4().hex}"
+        own = f"answers_{uuid.uuid4().hex}"
         found = self._with_decisions(frame, features, skip, own)
         if skip:
             found = found.where(F.col(own).isNotNull())
-        if self.numClasses == 2:
-            decisions = F.array(-F.col(own)[0], F.col(own)[0])
-            label = F.when(F.col(own)[0] > 0, 1.0).otherwise(0.0)
-        else:
-            decisions = F.col(own)
-            label = (F.array_position(own, F.array_max(own)) - 1).cast("double")
-        if raw is not None:
-            found = found.withColumn(raw, array_to_vector(decisions))
-        if prediction is not None:
-            found = found.withColumn(prediction, label)
+        k = self.numClasses
+        values = {
+            "rawPredictionCol": array_to_vector(F.slice(own, 2, k)),
+            "probabilityCol": array_to_vector(F.slice(own, 2 + k, k)),
+            "predictionCol": F.col(own)[0],
+        }
+        for param, value in values.items():
+            if added[param] is not None:
+                found = found.withColumn(added[param], value)
         return as_given(found.drop(own, *([features.name] if features.added else [])))
 
     def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
-        """Add a column of decisions, null where vectors are skipped."""
+        """Add a column of what the model says, null where vectors are skipped."""
         checks = VectorChecks(self.numFeatures, features, skip)
-        return with_decisions(dataset, Decide(self._score(), checks), name)
+        return with_decisions(dataset, Decide(self._score(), self._answers(), checks), name)
 
     def toLocal(self) -> Any:
         """Return the scikit-learn estimator, fitted; it predicts the same without Spark.

@@ -18,7 +18,7 @@ from ..estimators.multiclass_svm import MulticlassSVMClassifier, objective_of
 from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
 from ..multiclass.fit import MulticlassFit, choose
 from ..multiclass.problem import MulticlassProblem
-from .accessors import with_keywords
+from .accessors import param, with_keywords
 from .classifier_stage import ClassifierStage, FitLog
 from .model_stage import ModelStage
 from .params import (
@@ -26,7 +26,6 @@ from .params import (
     FormerPartitions,
     StageKeywords,
     StageParams,
-    param,
     to_memory,
 )
 from .rows.blocks import PlacedRows
@@ -151,6 +150,8 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
     """
 
     _model_class = SparkMulticlassSVMModel
+    _calibrate_together = staticmethod(MulticlassSVMClassifier._calibrate)
+    _columns_of_decisions = "margins"
 
     def __init__(self, **params: Unpack[MulticlassSVMKeywords]) -> None:
         super().__init__(**params)
@@ -165,7 +166,8 @@ class SparkMulticlassSVMClassifier(ClassifierStage, MulticlassSVMParams):
         return columns
 
     def _train(self, local: MulticlassSVMClassifier, rows: PlacedRows, log: FitLog) -> tuple[()]:
-        budget, problem = Budget.of(local, seed_of(local.random_state)), _posed(local, rows)
+        budget = local._training_budget(Budget.of(local, seed_of(local.random_state)))
+        problem = _posed(local, rows)
         solver = choose(local.solver, problem, budget.memory)
         log.doing(f"training by {solver}")
 

@@ -23,8 +23,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from ..core.fit import warn
 from ..core.parameters import AT_LEAST_ONE
-from .accessors import add_accessors, getter
+from .accessors import add_accessors, getter, param
 from .param_messages import check_values
+from .probability_params import ProbabilityParams
 
 # Spark's names of the local estimators' parameters, where they differ.
 LOCAL_NAMES = {
@@ -53,19 +54,8 @@ def to_memory(value: Any) -> Any:
     return value if isinstance(value, str) else TypeConverters.toInt(value)
 
 
-class NamedByAttribute(Param):  # type: ignore[misc]
-    """A Param whose name is that of the class attribute it is assigned to."""
-
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self.name = name
-
-
-def param(doc: str, convert: Any = TypeConverters.toString) -> Any:
-    """Declare a Param, of text unless another converter is given."""
-    return NamedByAttribute(Params._dummy(), "", doc, typeConverter=convert)
-
-
 class StageParams(
+    ProbabilityParams,
     HasWeightCol,  # type: ignore[misc]
     HasValidationIndicatorCol,  # type: ignore[misc]
     HasHandleInvalid,  # type: ignore[misc]
@@ -208,6 +198,7 @@ class StageKeywords(TypedDict, total=False):
     labelCol: str
     predictionCol: str
     rawPredictionCol: str
+    probabilityCol: str
     weightCol: str | None
     idCol: str | None
     handleInvalid: str
@@ -220,6 +211,9 @@ class StageKeywords(TypedDict, total=False):
     seed: int
     memoryLimit: int | str
     classWeight: dict[int, float] | str | None
+    calibrate: str | None
+    threshold: float | None
+    thresholds: list[float] | None
     nParts: int | None
 
 

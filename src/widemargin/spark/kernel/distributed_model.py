@@ -8,7 +8,7 @@ brings the sums back to the block, where they are added in a fixed order.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -184,9 +184,14 @@ WRONG, ROWS, ALL_PARTS = -3, -2, -1
 
 
 def with_distributed_decisions(
-    dataset: Any, large: DistributedExpansion, rule: DecisionRule, checks: VectorChecks, name: str
+    dataset: Any,
+    large: DistributedExpansion,
+    rule: DecisionRule,
+    answers: Callable[[Array], Array],
+    checks: VectorChecks,
+    name: str,
 ) -> Any:
-    """Add a column of decisions, an array of one number per binary problem."""
+    """Add a column of what a model says: an array of what ``answers`` makes of the decisions."""
     # Where rows are joined with all support vectors, a task's number is not their partition's.
     placed = dataset.withColumn(f"{name}_partition", F.spark_partition_id())
     packed = mapped(placed, partial(_packed, checks), MESSAGES_DDL)
@@ -205,10 +210,10 @@ def with_distributed_decisions(
     pairs = nearest if len(routed) == rule.n_problems else of_all_parts
     if 0 < len(routed) < rule.n_problems:
         pairs = of_all_parts.unionByName(nearest)
-    answers = mapped(pairs, partial(_answers, rule), MESSAGES_DDL)
-    together = packed.unionByName(answers).repartition("query")
+    sums = mapped(pairs, partial(_sums, rule), MESSAGES_DDL)
+    together = packed.unionByName(sums).repartition("query")
     together = together.sortWithinPartitions("query", "problem", "part", "block")
-    finish = _Finish(rule.n_problems, checks, name)
+    finish = _Finish(rule.n_problems, answers, checks, name)
     return mapped(together, finish, schema_with_decisions(dataset, name))
 
 
@@ -257,7 +262,7 @@ def _queries(
                 yield record_of(MESSAGES, *mark, problem, part, 0, data)
 
 
-def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _sums(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Evaluate support vectors on the rows they are joined with."""
     for row in rows_of(batches):
         positions, X = pickle.loads(row["message"])
@@ -269,9 +274,10 @@ def _answers(rule: DecisionRule, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 @dataclass(frozen=True)
 class _Finish:
-    """Adds up the decisions about the rows of a block, and puts them into a column."""
+    """Adds up the decisions about the rows of a block, and puts the answers into a column."""
 
     n_problems: int
+    answers: Callable[[Array], Array]
     checks: VectorChecks
     name: str
 
@@ -297,4 +303,4 @@ class _Finish:
 
     def _with(self, rows: pa.RecordBatch, sums: Any) -> pa.RecordBatch:
         valid = self.checks.vectors(rows.column(self.checks.name)).valid
-        return appended(rows, listed(valid, sums[valid]), self.name)
+        return appended(rows, listed(valid, self.answers(sums[valid])), self.name)

@@ -75,7 +75,7 @@ class KernelFit(LevelFit):
         found = resolve_strategy(local.strategy, self.n_rows, name)
         self.exact = found is None
         strategy = Stratified(levels=0) if found is None else found
-        budget = Budget.of(local, seed_of(local.random_state), threads=1)
+        budget = local._training_budget(Budget.of(local, seed_of(local.random_state), threads=1))
         super().__init__(
             name,
             1 if self.n_classes == 2 else self.n_classes,
@@ -179,7 +179,7 @@ class KernelFit(LevelFit):
             codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
         task = AsTable(k, order, total, codes)
         frame = mapped(level.parts.frame, task, support.DDL).persist()
-        frame.count()  # made now, while the parts are there
+        self.rows.engine.wait_for(frame.count)  # made now, while the parts are there
         return frame
 
     def _score(self, k: int, level: Level) -> float:

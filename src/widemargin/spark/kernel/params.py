@@ -11,6 +11,7 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
+from ..accessors import param
 from ..param_messages import check_values
 from ..params import (
     FormerPartitions,
@@ -19,7 +20,6 @@ from ..params import (
     StageKeywords,
     StageParams,
     SVMLoss,
-    param,
     to_memory,
 )
 

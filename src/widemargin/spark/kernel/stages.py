@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -10,16 +11,19 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.budget import seed_of
+from ...core.budget import Budget, seed_of
 from ...core.fit import train
+from ...core.training_set import TrainingSet
+from ...kernel.divide.driver import resolve_strategy
 from ...kernel.model.compressed_model import compressed
-from ...kernel.model.prediction import by_class, decisions
+from ...kernel.model.prediction import decisions
 from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
 from ..rows.blocks import PlacedRows
 from ..rows.columns import FeaturesColumn
+from ..rows_left_out import HeldOut, RowsLeftOut
 from .distributed_model import (
     SAMPLED,
     DecisionRule,
@@ -59,15 +63,25 @@ class SparkKernelModel(ModelStage, KernelParams):
             return lambda X: np.ascontiguousarray(decide(X).T)
         alone = copy(self._fitted)
         alone.n_jobs = 1  # tasks share the cores
-        return partial(_decisions_by_class, alone)
+        return partial(decisions, alone)
 
     def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         checks = VectorChecks(self.numFeatures, features, skip)
         return with_distributed_decisions(
-            dataset, self._large, DecisionRule.of(self._fitted), checks, name
+            dataset, self._large, DecisionRule.of(self._fitted), self._answers(), checks, name
         )
+
+    def _held_out(self, rows: PlacedRows, chosen: RowsLeftOut) -> HeldOut:
+        if self._large is None:
+            return super()._held_out(rows, chosen)
+        block = chosen.gathered(rows)
+        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        return HeldOut(block.codes.astype(np.int64), weight, self._score()(block.X))
+
+    def _discard(self) -> None:
+        self.unpersist()
 
     def setMaxModelRows(self, value: int) -> Self:
         """Set how many support vectors may come to the driver."""
@@ -163,9 +177,15 @@ class SparkKernelModel(ModelStage, KernelParams):
         return self
 
 
-def _decisions_by_class(fitted: Any, X: Any) -> Array:
-    """Evaluate a model on rows: one column for two classes, else one for each of them."""
-    return by_class(fitted, decisions(fitted, X))
+def calibrate_exact(machine: Any, training: TrainingSet, budget: Budget) -> None:
+    """Calibrate a machine that was fitted to a whole training set, by folds of that."""
+    machine.multi_class, machine.gamma = machine.multi_class_, machine.gamma_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has warned of the same
+        problems = machine._pose(training, *machine._kernel_and_rows(training))
+    coef = np.zeros((len(problems), len(training.codes)))
+    coef[:, machine.support_] = machine.dual_coef_
+    machine._calibrate(training, problems, coef, budget)
 
 
 class SparkODMModel(SparkKernelModel, ODMParams):
@@ -181,6 +201,18 @@ class KernelClassifier(ClassifierStage, KernelParams):
 
     # Rows in a fixed order, and facts that the choice of the kernel depends on.
     _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
+    _calibrate_together = staticmethod(calibrate_exact)
+
+    def _calibrates_together(self, fitted: Any, rows: PlacedRows) -> bool:
+        return bool(fitted.strategy_ == "exact")
+
+    def _settle(self, estimator: Any, fitted: Any, rows: PlacedRows) -> None:
+        estimator.gamma, estimator.fit_intercept = fitted.gamma_, fitted.fit_intercept_
+        if fitted.strategy_ == "exact":
+            estimator.strategy = "exact"
+        elif estimator.strategy == "auto":
+            name = type(self).__name__
+            estimator.strategy = resolve_strategy("auto", rows.summary.rows, name)
 
     def _train(
         self, local: Any, rows: PlacedRows, log: FitLog
