@@ -177,12 +177,12 @@ def draw(
 
 def drawn_among(rows: Numbers, size: int, random: np.random.Generator) -> Numbers:
     """Draw up to ``size`` of some rows' numbers, in the same way; they come in ascending order."""
-    return np.sort(_lowest(rows, size, int(random.integers(2**31)))[1])
+    return np.sort(lowest(rows, size, int(random.integers(2**31)))[1])
 
 
 def _tally(size: int, seed: int, part: Part) -> Tally:
     support = part.rows[part.net_dual != 0]
-    return Tally(part.n_rows, _lowest(part.rows, size, seed), _lowest(support, size, seed))
+    return Tally(part.n_rows, lowest(part.rows, size, seed), lowest(support, size, seed))
 
 
 def _tallied(size: int, a: Tally, b: Tally) -> Tally:
@@ -191,8 +191,9 @@ def _tallied(size: int, a: Tally, b: Tally) -> Tally:
     )
 
 
-def _lowest(rows: Numbers, size: int, seed: int) -> Lowest:
-    keys = _key(rows, seed)
+def lowest(rows: Numbers, size: int, seed: int) -> Lowest:
+    """Return the smallest keys of some rows, and the rows that have them."""
+    keys = row_keys(rows, seed)
     if rows.size > size:
         chosen = np.argpartition(keys, size)[:size]
         rows, keys = rows[chosen], keys[chosen]
@@ -228,6 +229,6 @@ def _values_among(part: Part, rows: Any) -> Any:
     return part.source.values(rows, rows)
 
 
-def _key(rows: Numbers, seed: int) -> NDArray[np.uint64]:
+def row_keys(rows: Numbers, seed: int) -> NDArray[np.uint64]:
     """Scramble row numbers: equal seeds, equal keys."""
     return scrambled(rows.astype(np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))
