@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.arrays import Array
+from ..kernel.partition import ClusterTree
 from .display import COLOURS, MARKERS, Display, require_matplotlib
 from .partitions import Partition, leaf_partition
 

@@ -16,7 +16,7 @@ from pyspark.ml.util import MLReadable, MLWritable
 from ..engines.spark import SparkEngine
 from .accessors import add_accessors, setter
 from .model_stage import ModelStage
-from .params import StageParams
+from .params import FORMER_NAMES, StageParams
 from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
 from .rows.columns import FrameColumns
@@ -72,10 +72,6 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
-        known = inspect.signature(type(self)).parameters if params else {}
-        for name in params:
-            if name not in known and not isinstance(getattr(type(self), name, None), property):
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}.")
         self._input_kwargs = params  # where pyspark's own stages keep them
         self.setParams(**params)
 
@@ -86,6 +82,12 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
 
     def setParams(self, **params: Any) -> Self:
         """Set several Params at once; None leaves one as it is."""
+        known = inspect.signature(type(self)).parameters if params else {}
+        for name in params:
+            if name not in known:
+                now = FORMER_NAMES.get(name)
+                advice = "" if now is None else f" It is called {now!r}."
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}.{advice}")
         self._set(**{name: value for name, value in params.items() if value is not None})
         return self
 

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rows_to_divide import KERNELS, clouds, divide, matrix, part_of_rows, router_of, same_parts, samples
+from rows_to_divide import (
+    KERNELS,
+    clouds,
+    divide,
+    matrix,
+    part_of_rows,
+    router_of,
+    same_parts,
+    samples,
+)
 
 from widemargin.engines import LocalEngine
 from widemargin.kernel.kernels import Kernel
@@ -260,6 +269,17 @@ def test_a_tree_is_the_same_wherever_rows_lie(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_array_equal(router_of(one).offset, router_of(many).offset)
 
 
+def test_counts_of_many_parts_are_added_up_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, label = clouds(1200)
+    set_ = samples(X, label)
+    blocks = [piece for _, piece in whole_set(set_).pieces(np.arange(1200) // 171)]
+    few = Clusters(64)(LocalEngine(2), blocks, len(blocks), 40, random())
+    monkeypatch.setattr(tree_growth, "MOST_COUNTS", 100)
+    for ranges in (7, 64):
+        monkeypatch.setattr(tree_growth, "RANGES", ranges)
+        same_parts(few, Clusters(64)(LocalEngine(2), blocks, len(blocks), 40, random()))
+
+
 def test_what_is_brought_here_does_not_grow_with_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes of all answers of the engine, for ten times the rows in as many clusters."""
     monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", 8)
@@ -268,7 +288,12 @@ def test_what_is_brought_here_does_not_grow_with_rows(monkeypatch: pytest.Monkey
         brought = 0
 
         def reduce(self, parts: Any, fn: Any, combine: Any) -> Any:
-            value = super().reduce(parts, fn, combine)
+            return self.weighed(super().reduce(parts, fn, combine))
+
+        def visit(self, parts: Any, i: int, fn: Any, value: Any) -> Any:
+            return self.weighed(super().visit(parts, i, fn, value))
+
+        def weighed(self, value: Any) -> Any:
             self.brought += len(pickle.dumps(value))
             return value
 

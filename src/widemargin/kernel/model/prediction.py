@@ -2,7 +2,8 @@
 
 Attributes are plain values, so that a model file can hold them. A router becomes a dictionary per
 binary problem with the arrays of :class:`~widemargin.kernel.partition.NearestGroup`, or of a
-:class:`~widemargin.kernel.partition.ClusterTree`, the kernel's width for distances, and the basis rows in the columns that the user's data have.
+:class:`~widemargin.kernel.partition.ClusterTree`, the kernel's width for distances, and the basis
+rows in the columns that the user's data have.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ holds all of it; folding and re-clustering parts towards the root have the same 
 
 from .cluster_tree import ClusterTree
 from .clusters import Clusters
-from .division import Divided, Division, fetch, send, together
+from .division import Divided, Division, fetch, together
 from .lonely_rows import BLIND, lonely_share
 from .nearest_group import NearestGroup
 from .strata import InputSpaceStrata, LandmarkStrata, RandomParts
@@ -23,6 +23,5 @@ __all__ = [
     "RandomParts",
     "fetch",
     "lonely_share",
-    "send",
     "together",
 ]

@@ -57,7 +57,7 @@ def cluster_rows(
         gram = np.asarray(drawn.X, dtype=np.float64)
     else:
         rows = as_rows(drawn.X)
-        gram = kernel.block(rows, rows).astype(np.float64)
+        gram = kernel.block(rows, rows).astype(np.float64, copy=False)
     seeds = _spread(gram, n_clusters, random)
     group = _assignment(2.0 * gram[:, seeds] - gram.diagonal()[seeds], slack)
     for _ in range(STEPS):

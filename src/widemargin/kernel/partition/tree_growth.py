@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 from ...engines import Engine
 from ..samples import Part, join
 from .cluster_tree import NO_NODE, ClusterTree
-from .division import Divided, Drawn, lowest, row_keys
+from .division import Divided, below, drawn_in, lowest, share_for
 from .kernel_kmeans import cluster_rows
 from .nearest_group import NearestGroup, Numbers
 
-# Clusters that are found on one sample, and its rows for each of them.
-MOST_CLUSTERS, ROWS_PER_CLUSTER = 256, 8
+# Clusters that are found on one sample, its rows for each of them, and in all.
+MOST_CLUSTERS, ROWS_PER_CLUSTER, LARGEST_SAMPLE = 1024, 8, 4096
 # Largest cluster of a sample, as a multiple of the mean.
 SLACK = 1.5
 # Largest part of the rows, as a multiple of the mean.
@@ -43,6 +43,8 @@ LARGEST = 2.0
 MOST_ROWS_PER_PIECE, FEWEST_ROWS_PER_PIECE, ROOM_FOR_PIECES = 32, 4, 1 << 14
 # Rounds of splitting clusters that turned out too large, after those that were planned.
 ROUNDS = 4
+# Counts that parts send here; where these are more, they are added up in ranges before.
+MOST_COUNTS, RANGES = 1 << 20, 64
 # Divisions that a process remembers its rows' places of.
 MOST_REMEMBERED = 4
 
@@ -58,13 +60,15 @@ def levels_of(n_clusters: int) -> int:
 
 
 def found_at_once(n_clusters: int) -> int:
-    """Return how many clusters a node has if so many are wanted below it: as many on every level."""
-    return math.ceil(n_clusters ** (1.0 / levels_of(n_clusters)) - 1e-9)
+    """Return the clusters of a node that leads to so many: as many on every level."""
+    root: float = n_clusters ** (1.0 / levels_of(n_clusters))
+    return math.ceil(root - 1e-9)
 
 
 def grown(
     engine: Engine,
     parts: Any,
+    n_from: int,
     root: NearestGroup,
     n_to: int,
     n_rows: int,
@@ -74,13 +78,13 @@ def grown(
     seed, largest = int(random.integers(2**31)), int(LARGEST * n_rows / n_to)
     places = Places(uuid.uuid4().hex, ClusterTree.of(root), engine.share(1).threads)
     try:
-        counts = places.counts(engine, parts)
+        counts = places.counts(engine, parts, n_from)
         for step in range(levels_of(n_to) - 1 + ROUNDS):
             if counts.max() <= largest:
                 break
             split = _Splits.of(counts, largest, n_to / n_rows, (seed, step))
             places = _with_nodes(engine, parts, places, split)
-            counts = places.counts(engine, parts)
+            counts = places.counts(engine, parts, n_from)
         return _sent(engine, parts, places, counts, largest)
     finally:
         _remembered.pop(places.token, None)  # in this process; others are bounded
@@ -98,12 +102,26 @@ class Places:
         """Return the number of the leaf of every row of a part."""
         return self.tree.leaf_number[self._positions(part)]
 
-    def counts(self, engine: Engine, parts: Any) -> Numbers:
+    def counts(self, engine: Engine, parts: Any, n_from: int) -> Numbers:
         """Count the rows of every leaf."""
-        return engine.reduce(parts, self._counted, operator.add)
+        n_leaves = self.tree.n_groups
+        if n_from * n_leaves <= MOST_COUNTS:
+            return engine.reduce(parts, self._counted, operator.add)
+        # Added up where the parts are, a range of leaves at a time.
+        bounds = np.linspace(0, n_leaves, min(n_leaves, RANGES) + 1).astype(np.int64)
+        split = partial(self._counted_ranges, bounds)
+        ranges = engine.regroup(parts, split, sum, len(bounds) - 1)
+        found = engine.reduce(ranges, lambda counts: [counts], operator.add)
+        engine.release(ranges)
+        return np.concatenate(found)
 
     def _counted(self, part: Part) -> Numbers:
         return np.bincount(self.leaves(part), minlength=self.tree.n_groups).astype(np.int64)
+
+    def _counted_ranges(
+        self, bounds: Numbers, number: int, part: Part
+    ) -> list[tuple[int, Numbers]]:
+        return list(enumerate(np.split(self._counted(part), bounds[1:-1])))
 
     def _positions(self, part: Part) -> Numbers:
         tree, rows = self.tree, part.rows
@@ -138,7 +156,7 @@ class _Splits:
     leaves: Numbers  # ascending
     pieces: Numbers  # of each
     sizes: Numbers  # rows of its sample
-    limits: NDArray[np.float64]  # share of its rows that is looked at: a few times as many
+    shares: NDArray[np.float64]  # share of its rows that is looked at
     seed: tuple[int, int]
 
     @classmethod
@@ -147,9 +165,12 @@ class _Splits:
         wanted = np.ceil(per_row * counts[leaves]).astype(np.int64)
         pieces = np.array([found_at_once(max(2, int(each))) for each in wanted])
         room = max(FEWEST_ROWS_PER_PIECE, ROOM_FOR_PIECES // int(pieces.sum()))
-        sizes = np.minimum(min(MOST_ROWS_PER_PIECE, room) * pieces, ROWS_PER_CLUSTER * MOST_CLUSTERS)
-        limits = np.minimum((2.0 * sizes + 64.0) / counts[leaves], 1.0)
-        return cls(leaves, pieces, sizes, limits, seed)
+        sizes = np.minimum(
+            min(MOST_ROWS_PER_PIECE, room) * pieces, ROWS_PER_CLUSTER * MOST_CLUSTERS
+        )
+        of = zip(sizes, counts[leaves], strict=True)
+        shares = np.array([share_for(int(size), int(count)) for size, count in of])
+        return cls(leaves, pieces, sizes, shares, seed)
 
     @property
     def chance(self) -> int:
@@ -161,20 +182,16 @@ class _Splits:
         leaf = places.leaves(part)
         which = np.minimum(np.searchsorted(self.leaves, leaf), self.leaves.size - 1)
         chosen = self.leaves[which] == leaf
-        # 53 bits of a key are a number below 1 that float64 tells apart.
-        share = (row_keys(part.rows, self.chance) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        chosen &= share < self.limits[which]
+        chosen &= below(part.rows, self.shares[which], self.chance)
         return part.keep(chosen).pieces(which[chosen])
 
     def node(self, places: Places, part: Part) -> list[tuple[int, NearestGroup]]:
         """Cluster the sample of a leaf: its position among those to split, and its groups."""
-        tree, source = places.tree, part.source
-        leaf = int(tree.assign_samples(source, part.rows[:1])[0])
+        tree = places.tree
+        leaf = int(tree.assign_samples(part.source, part.rows[:1])[0])
         k = int(np.searchsorted(self.leaves, leaf))
         rows = np.sort(lowest(part.rows, int(self.sizes[k]), self.chance)[1])
-        X = source.values(rows, rows) if source.pairwise else source.take(rows).X
-        drawn = Drawn(rows, X, source.pairwise)
-        random = np.random.default_rng([*self.seed, leaf])
+        drawn, random = drawn_in(part, rows), np.random.default_rng([*self.seed, leaf])
         return [(k, cluster_rows(tree.kernel, drawn, int(self.pieces[k]), random, slack=SLACK))]
 
 

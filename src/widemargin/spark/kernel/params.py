@@ -15,7 +15,6 @@ from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
 from ..params import (
-    FormerPartitions,
     ODMKeywords,
     ODMLoss,
     StageKeywords,
@@ -93,7 +92,7 @@ class KernelSVMKeywords(KernelKeywords, total=False):
     loss: str
 
 
-class KernelParams(FormerPartitions, StageParams):
+class KernelParams(StageParams):
     """Params that all kernel classifiers have."""
 
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
