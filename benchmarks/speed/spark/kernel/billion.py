@@ -52,7 +52,7 @@ class Line:
     def through(cls, x: list[float], y: list[float]) -> Line:
         """Return the line through the last two points; one that falls is level."""
         each = max(0.0, (y[-1] - y[-2]) / (x[-1] - x[-2])) if len(x) > 1 else y[-1] / x[-1]
-        return cls(max(0.0, y[-1] - each * x[-1]), each)
+        return cls(y[-1] - each * x[-1], each)
 
     def at(self, x: float) -> float:
         """Return the value."""
