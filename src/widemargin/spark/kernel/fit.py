@@ -13,6 +13,7 @@ from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
 from ...core.training_set import class_factors
+from ...engines.spark_errors import mapped
 from ...kernel.defaults import with_intercept
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
 from ...kernel.divide.driver import LevelFit, resolve_strategy
@@ -173,7 +174,7 @@ class KernelFit(LevelFit):
         if not self.method.routed:
             total = self.engine.reduce(level.parts, operator.attrgetter("mass"), operator.add)
         task = AsTable(k, order, total)
-        frame = level.parts.frame.mapInArrow(task, support.DDL).persist()
+        frame = mapped(level.parts.frame, task, support.DDL).persist()
         frame.count()  # made now, while the parts are there
         return frame
 
