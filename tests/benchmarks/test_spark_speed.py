@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.race import processes
 from benchmarks.race.data import DataSet
 from benchmarks.race.store import Store
-from benchmarks.speed.spark import parquet, watching
+from benchmarks.speed.spark import parquet, ten_million, watching
 from benchmarks.speed.spark.kernel import __main__ as kernel
-from benchmarks.speed.spark.kernel import bundles, fits
+from benchmarks.speed.spark.kernel import billion, bundles, fits
 from benchmarks.speed.spark.kernel import page as kernel_page
 from benchmarks.speed.spark.linear import __main__ as linear
 from benchmarks.speed.spark.linear import beside_mllib
@@ -299,3 +299,54 @@ def test_an_epoch_moves_weights_and_multipliers():
     assert found["passes"] >= 1
     assert found["sent_mb"] > 0
     assert found["once_mb"] > 0
+
+
+# ------------------------------------------------------------------------------------ growth
+
+
+def growth_cell(job):
+    millions, parts = job["rows"] / 1e6, job["rows"] // 2000
+    counted = {"shuffled_mb": 150.0 * millions, "python_worker_seconds": 200.0 * millions}
+    cell = {"rows": job["rows"], "parts": parts, "seconds": 30.0, "jobs": 15, "tasks": 40}
+    memory = {"driver_python_mb": 250.0 + 0.01 * parts, "driver_java_mb": 600.0}
+    return {**cell, **memory, "counted": counted}
+
+
+def test_growth_and_the_model_of_a_billion_rows(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel, "growth", growth_cell)
+    path = tmp_path / "spark_kernel.json"
+    kernel.main(["--results", str(path), "--only", "growth"])
+    kernel.main(["render", "--results", str(path), "--to", str(tmp_path)])
+    rows = table(tmp_path / "spark_kernel_growth.csv")
+    assert [row["Rows"] for row in rows] == 2 * ["100,000", "1,000,000", "4,000,000"]
+    assert {row["Shuffled (MB a million)"] for row in rows} == {"150"}
+    assert [row["Python, growth (MB a million)"] for row in rows[:3]] == ["–", "5.0", "5.0"]
+    model = {row["Resource"]: row for row in table(tmp_path / "spark_kernel_billion.csv")}
+    driver = model["driver, memory"]
+    assert driver["Takes"] == "3.47 GB"  # 250 + 600 + 0.01 × 262,144 MB
+    assert driver["Share"] == "**1.7**"
+    assert model["Python workers"]["Takes"] == "125 seconds"  # 200,000 s on 1,600 cores
+    assert sum(row["Share"].startswith("**") for row in model.values()) == 1
+
+
+def test_growth_is_continued_along_a_line():
+    assert billion.auto_parts(1_000_000_000) == 262_144
+    line = billion.Line.through([1.0, 2.0, 4.0], [9.0, 3.0, 7.0])
+    assert line.each == 2.0
+    assert line.at(8.0) == 15.0
+    falling = billion.Line.through([1.0, 2.0], [5.0, 4.0])
+    assert falling.at(100.0) == 4.0
+    assert billion.Line.through([2.0], [6.0]).at(10.0) == 30.0
+
+
+def test_ten_million_rows_are_shown(tmp_path):
+    store = Store(tmp_path / "cells.json")
+    cell = {"fit_seconds": 60.0, "jobs": 17, "points": 900_000, "accuracy": 0.93}
+    cell |= {"driver_python_mb": 400.0, "driver_java_mb": 700.0, "executor_mb": 2000.0}
+    store.cell("a", {"rows": 10**7}, lambda: cell)
+    store.cell("b", {"rows": 10**6}, lambda: cell | {"stream_accuracy": 0.9, "jobs": 12})
+    ten_million.render(store, tmp_path)
+    one, other = table(tmp_path / "spark_ten_million.csv")
+    assert (one["Rows"], one["Driver (MB)"]) == ("10,000,000", "**1,100**")
+    assert one["As a stream (%)"] == "—"
+    assert other["As a stream (%)"] == "90.00"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from widemargin.core.random_draws import Draws
+from widemargin.core.random_draws import Draws, shuffled
 
 WORDS_OF_SEED_0 = [12035550249420947055, 12935080325729570654, 7141179953334974231]
 WORDS_OF_SEED_7 = [11278381511437956102, 17716545681467632064]
@@ -49,3 +49,35 @@ def test_streams_and_seeds_are_unrelated():
     columns = [Draws(s).normal(k, n) for s in (0, 1) for k in (0, 1, 2)]
     correlation = np.corrcoef(columns) - np.eye(len(columns))
     assert np.abs(correlation).max() < 4.5 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, 1000, 4096, 4097])
+def test_a_shuffle_is_an_order(size):
+    places = np.arange(size)
+    found = shuffled(places, size, [3, 1])
+    np.testing.assert_array_equal(np.sort(found), places)
+    some = places[:: max(1, size // 7)]
+    np.testing.assert_array_equal(shuffled(some, size, [3, 1]), found[some])
+    if size > 5:
+        assert not np.array_equal(found, shuffled(places, size, [3, 2]))
+        assert not np.array_equal(found, shuffled(places, size, [4, 1]))
+
+
+def test_a_shuffle_is_even():
+    """Where numbers go does not follow from where they were, nor from their neighbours."""
+    n = 20_000
+    found = shuffled(np.arange(n), n, [0, 0])
+    assert abs(np.corrcoef(found, np.arange(n))[0, 1]) < 0.03
+    assert abs(np.corrcoef(found[1:], found[:-1])[0, 1]) < 0.03
+    for of in (2, 7, 64):
+        same = np.mean(found[1:] % of == found[:-1] % of)
+        assert same == pytest.approx(1 / of, abs=4 * np.sqrt(1 / of / n))
+
+
+def test_a_shuffle_of_nothing():
+    assert shuffled(np.zeros(0, dtype=np.int64), 0, [0]).size == 0
+
+
+def test_a_shuffle_refuses_numbers_beyond_it():
+    with pytest.raises(ValueError, match="below 5; got 5"):
+        shuffled(np.array([1, 5]), 5, [0])

@@ -27,6 +27,7 @@ from widemargin import (
 )
 from widemargin.export.kernel_values import CentredVectors, float32_suffices
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.partition import tree_growth
 
 DTYPES = ("float32", "float64")
 KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid")
@@ -117,6 +118,15 @@ def test_clusters_decide_alone(n_classes, kernel, dtype):
     model.fit(*labelled(n_classes, 400))
     assert model.routing_ is not None
     assert_same_predictions(model, QUERIES, dtype)
+
+
+@pytest.mark.parametrize("most", [2, 4])
+def test_trees_of_clusters(monkeypatch, most):
+    monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", most)
+    strategy = Clustered(levels=3, fan_in=2, stop_level=3)
+    model = SVMClassifier(strategy=strategy, random_state=0).fit(*labelled(2, 400))
+    assert "child" in model.routing_[0]
+    assert_same_predictions(model, QUERIES)
 
 
 def test_mean_of_parts():

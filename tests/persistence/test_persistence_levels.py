@@ -28,6 +28,7 @@ from widemargin import (
     SVMClassifier,
     load_model,
 )
+from widemargin.kernel.partition import tree_growth
 from widemargin.persistence import dumps, loads
 from widemargin.persistence.container import unpack
 
@@ -101,6 +102,49 @@ def test_every_kernel_routes_alike(kernel, tmp_path):
     X, y = blobs()
     fitted = fit(ROUTED, X, y, kernel=kernel, gamma=3.0, coef0=0.5, degree=2)
     assert_same_model(saved_and_loaded(fitted, tmp_path), fitted, X)
+
+
+def fit_tree(monkeypatch, X, y, **params):
+    monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", 3)
+    return fit(Clustered(levels=2, fan_in=3, stop_level=2, n_sample=48), X, y, **params)
+
+
+def test_a_tree_of_clusters(tmp_path, monkeypatch):
+    X, y = blobs()
+    fitted = fit_tree(monkeypatch, X, y)
+    assert all("child" in routing for routing in fitted.routing_)
+    assert_same_model(saved_and_loaded(fitted, tmp_path), fitted, X)
+
+
+def test_a_tree_is_resumed_from(tmp_path, monkeypatch):
+    """A level kept with its tree, and one solved now."""
+    X, y = blobs(2)
+    fitted = fit_tree(monkeypatch, X, y, checkpoint=tmp_path)
+    again = fit_tree(monkeypatch, X, y, checkpoint=tmp_path)
+    assert "child" in again.routing_[0]
+    assert_same_value(again.decision_function(X), fitted.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("child", with_entry(9)),
+        ("child", with_entry(-2)),
+        ("child", with_entry(0)),
+        ("child", lambda a: np.where(a == 1, 2, a)),
+        ("child", lambda a: a[1:]),
+        ("child", lambda a: a.astype(np.int32)),
+        ("child", lambda a: a[::-1].copy()),
+        ("node_start", with_entry(1)),
+        ("node_start", with_entry(0, 1)),
+        ("node_start", lambda a: a[:-1]),
+        ("node_start", lambda a: a.astype(np.float64)),
+    ],
+)
+def test_damaged_trees_are_refused(monkeypatch, name, edit):
+    X, y = blobs(2)
+    fitted = fit_tree(monkeypatch, X, y)
+    refuse(edited(fitted, set_array(f"routing_.0.{name}", edit)), f"routing_ {name}|routing_")
 
 
 def test_weights_and_rows_left_out(tmp_path):

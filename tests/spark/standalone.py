@@ -56,7 +56,7 @@ class Cluster:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+def standalone(folder: Path, workers: int = 2, memory: str = "2g") -> Iterator[Cluster]:
     """Start a cluster, and end all of its processes."""
     port = _free_port()
     url = f"spark://127.0.0.1:{port}"
@@ -66,7 +66,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     try:
         _wait_for(port)
         for _ in range(workers):
-            cluster.add_worker()
+            cluster.add_worker(memory)
         yield cluster
     finally:
         for process in [*cluster.workers, master]:

@@ -142,24 +142,11 @@ def test_an_estimator_is_saved_and_loaded(tmp_path, spark):
 @pytest.mark.parametrize(
     "kind", [SparkODMClassifier, SparkSVMClassifier, SparkMulticlassSVMClassifier]
 )
-def test_the_former_name_of_n_parts_works_and_warns(kind):
-    assert "nPartitions" not in inspect.signature(kind).parameters
-    renamed = {"match": "`nPartitions` has been renamed: use `nParts`"}
-    with pytest.warns(FutureWarning, **renamed) as caught:
-        classifier = kind(nPartitions=3)
-    assert caught[0].filename == __file__
-    assert classifier.getNParts() == 3
-    with pytest.warns(FutureWarning, **renamed):
-        assert classifier.setParams(nPartitions=4).getNParts() == 4
-    with pytest.warns(FutureWarning, **renamed):
-        assert classifier.setNPartitions(5).getNParts() == 5
-    with pytest.warns(FutureWarning, **renamed):
-        assert classifier.getNPartitions() == classifier.getOrDefault("nPartitions") == 5
-    with pytest.warns(FutureWarning, **renamed):
-        assert ParamGridBuilder().addGrid(classifier.nPartitions, [1]).build() == [
-            {classifier.nParts: 1}
-        ]
-    assert "nPartitions" not in {param.name for param in classifier.params}
+def test_the_former_name_of_n_parts_is_refused_with_advice(kind):
+    for given in (kind, kind().setParams):
+        with pytest.raises(TypeError, match=r"no parameter 'nPartitions'. It is called 'nParts'"):
+            given(nPartitions=3)
+    assert not hasattr(kind, "nPartitions")
 
 
 def test_a_stage_saved_under_the_former_name_is_loaded(tmp_path, spark):
@@ -167,8 +154,7 @@ def test_a_stage_saved_under_the_former_name_is_loaded(tmp_path, spark):
     SparkODMClassifier(nParts=3).write().save(kept)
     line = spark.read.text(f"{kept}/metadata").first()[0].replace("nParts", "nPartitions")
     spark.createDataFrame([(line,)], "value string").write.text(f"{former}/metadata")
-    with pytest.warns(FutureWarning, match="renamed"):
-        assert SparkODMClassifier.load(former).getNParts() == 3
+    assert SparkODMClassifier.load(former).getNParts() == 3
 
 
 @pytest.mark.parametrize(

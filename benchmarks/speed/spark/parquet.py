@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from benchmarks.race.generated import waves
 
-CHUNK_ROWS = 250_000
+CHUNK_ROWS, FEATURES = 250_000, 18
 # Noise of the linear rule, relative to its deviation.
 NOISE = 0.5
 # Spark reads types that Parquet does not have from this key.
@@ -65,10 +65,12 @@ def write_arrays(X: np.ndarray, y: np.ndarray, folder: Path, files: int = 2) -> 
         pq.write_table(pa.table(columns), folder / f"{number}.parquet")
 
 
-def write_generated(rows: int, folder: Path, chunk: int = CHUNK_ROWS) -> None:
+def write_generated(
+    rows: int, folder: Path, chunk: int = CHUNK_ROWS, features: int = FEATURES
+) -> None:
     """Write generated rows, a chunk at a time, in files that end complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number, (X, label, linear) in enumerate(_chunks(rows, chunk)):
+    for number, (X, label, linear) in enumerate(_chunks(rows, chunk, features)):
         path = folder / f"{number:04d}.parquet"
         if path.exists():
             continue
@@ -86,19 +88,23 @@ def write_generated(rows: int, folder: Path, chunk: int = CHUNK_ROWS) -> None:
         unfinished.rename(path)
 
 
-def held_out(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def held_out(rows: int, features: int = FEATURES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows that are in no table, their labels, and those of the linear rule."""
-    return _with_linear_rule(rows, -1)
+    return _with_linear_rule(rows, -1, features)
 
 
-def _chunks(rows: int, chunk: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _chunks(
+    rows: int, chunk: int, features: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     for number, first in enumerate(range(0, rows, chunk)):
-        yield _with_linear_rule(min(chunk, rows - first), number)
+        yield _with_linear_rule(min(chunk, rows - first), number, features)
 
 
-def _with_linear_rule(rows: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _with_linear_rule(
+    rows: int, number: int, features: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows, the labels of a smooth function, and those of a linear one with noise."""
-    X, y = waves(rows, number + 1)
+    X, y = waves(rows, number + 1, features)
     rule = np.random.default_rng(54321).normal(size=X.shape[1])
     score = X @ (rule / np.linalg.norm(rule))
     score += NOISE * np.random.default_rng([number + 1, rows, 1]).normal(size=rows)

@@ -35,10 +35,10 @@ def prepare_environment() -> None:
 
 
 @contextmanager
-def cluster_of(folder: Path, workers: int = THREADS) -> Iterator[Cluster]:
+def cluster_of(folder: Path, workers: int = THREADS, memory: str = "2g") -> Iterator[Cluster]:
     """Start a master and workers of one core each, in processes of their own."""
     prepare_environment()
-    with standalone(folder, workers) as cluster:
+    with standalone(folder, workers, memory) as cluster:
         yield cluster
 
 

@@ -109,6 +109,15 @@ class Counted:
         return {"queries": float(len(queries)), **sums}
 
 
+def counted_jobs(session: Any) -> dict[str, int]:
+    """Return the number of jobs and of their tasks so far, as Spark counts them."""
+    found = session.sparkContext._jsc.sc().statusStore().jobsList(None)
+    jobs = [found.apply(k) for k in range(found.size())]
+    # Stages whose results are still there are skipped, and their tasks with them.
+    tasks = sum(job.numTasks() - job.numSkippedTasks() for job in jobs)
+    return {"jobs": len(jobs), "tasks": tasks}
+
+
 def number(text: str) -> float:
     """Read a metric as Spark shows it: seconds or megabytes, the total where there is one."""
     shown = text.splitlines()[-1]

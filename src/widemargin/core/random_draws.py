@@ -8,6 +8,8 @@ last place where libraries differ.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
@@ -16,6 +18,7 @@ from .arrays import Array
 
 Words = NDArray[np.uint64]
 _GOLDEN = 0x9E3779B97F4A7C15
+_FEISTEL_ROUNDS = 6
 
 
 def scrambled(x: Words) -> Words:
@@ -23,6 +26,32 @@ def scrambled(x: Words) -> Words:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def shuffled(place: NDArray[np.int64], size: int, seed: Sequence[int]) -> NDArray[np.int64]:
+    """Return where some of the numbers 0 … size − 1 go in a random order of them all.
+
+    A Feistel network permutes the numbers below a power of four; what leaves the range goes
+    through it again until it is back.
+    """
+    if place.size and int(place.max()) >= size:
+        raise ValueError(f"numbers to shuffle must be below {size}; got {int(place.max())}.")
+    half = np.uint64(max(1, (max(1, size - 1).bit_length() + 1) // 2))
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    state: Words = np.zeros(1, dtype=np.uint64)
+    for part in seed:
+        state = scrambled(state + np.uint64((part + 1) * _GOLDEN % 2**64))
+    step = np.arange(1, _FEISTEL_ROUNDS + 1, dtype=np.uint64)
+    keys = scrambled(state + step * np.uint64(_GOLDEN))
+    found = place.astype(np.uint64)
+    outside = np.arange(place.size)
+    while outside.size:
+        left, right = found[outside] >> half, found[outside] & mask
+        for key in keys:
+            left, right = right, left ^ (scrambled(right + key) & mask)
+        found[outside] = (left << half) | right
+        outside = outside[found[outside] >= size]
+    return found.astype(np.int64)
 
 
 class Draws:

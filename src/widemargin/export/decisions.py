@@ -16,6 +16,7 @@ from ..core.arrays import Array
 from ..estimators.kernel_model import KernelPredictor
 from ..kernel.kernels import is_precomputed
 from ..kernel.model.prediction import fitted_kernel, level_model
+from ..kernel.partition import ClusterTree, NearestGroup
 from .columns import Columns
 from .graph import Graph
 from .kernel_values import CentredVectors
@@ -80,11 +81,31 @@ def _routed(graph: Graph, model: Any, x: str, single: bool) -> str:
             counts = np.diff(router.group_start)
             member = np.repeat(np.eye(len(counts)), counts, axis=0) * router.coef[:, None]
             scores = graph.affine(near, member, router.offset)
-            nearest = graph.op("ArgMax", scores, axis=1, keepdims=1)
+            nearest = _nearest(graph, router, scores)
             part = graph.constant(model.support_part_[k].astype(np.int64)[None, :])
             own = graph.op("Where", graph.op("Equal", nearest, part), values, zero)
         columns.append(_sums(graph, vectors, own, coef[k : k + 1], model.intercept_[k : k + 1]))
     return columns[0] if len(columns) == 1 else graph.op("Concat", *columns, axis=1)
+
+
+def _nearest(graph: Graph, router: NearestGroup, scores: str) -> str:
+    """Find the cluster of every row from the scores of all groups, as a column."""
+    if not isinstance(router, ClusterTree):
+        return graph.op("ArgMax", scores, axis=1, keepdims=1)
+    of_node = np.repeat(np.arange(router.n_nodes), np.diff(router.node_start))[None, :]
+    nowhere = graph.constant(np.array(-np.inf))
+    leads = graph.constant(router.child)
+    found = graph.constant(np.zeros((1, 1), dtype=np.int64))  # the node to look in
+    position = ""
+    for level in range(router.depth):
+        inside = graph.op("Equal", found, graph.constant(of_node))
+        own = graph.op("Where", inside, scores, nowhere)
+        best = graph.op("ArgMax", own, axis=1, keepdims=1)
+        if level > 0:  # rows that have arrived stay
+            arrived = graph.op("Less", found, graph.constant(np.array(0)))
+            best = graph.op("Where", arrived, position, best)
+        position, found = best, graph.op("Gather", leads, best)
+    return graph.op("Gather", graph.constant(router.leaf_number), position)
 
 
 def by_pairs(model: Any, n_problems: int) -> bool:

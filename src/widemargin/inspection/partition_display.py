@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.arrays import Array
+from ..kernel.partition import ClusterTree
 from .display import COLOURS, MARKERS, Display, require_matplotlib
 from .partitions import Partition, leaf_partition
 
@@ -142,9 +143,12 @@ class PartitionDisplay(Display):
         points, centres = _two_features(X), None
         if partition.groups is not None:
             # A landmark is one row; a centre is the mean of the rows it was found on.
-            start = partition.groups.group_start
-            sums = np.add.reduceat(points[partition.groups.basis_rows], start[:-1], axis=0)
+            groups = partition.groups
+            start = groups.group_start
+            sums = np.add.reduceat(points[groups.basis_rows], start[:-1], axis=0)
             centres = sums / np.diff(start)[:, None]
+            if isinstance(groups, ClusterTree):
+                centres = centres[groups.leaves]
         display = cls(points, group, centres=centres, estimator_name=name)
         return display.plot(**plot_options)
 

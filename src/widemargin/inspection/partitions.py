@@ -103,10 +103,10 @@ def _strata(
 ) -> NearestGroup | None:
     """Compute the strata of a division again; the division does not keep them."""
     if isinstance(division, LandmarkStrata):
-        drawn, _, _ = draw(engine, whole, CANDIDATE_BYTES // (8 * division.n_strata), random)
+        drawn, _ = draw(engine, whole, 1, CANDIDATE_BYTES // (8 * division.n_strata), random)
         return landmarks(kernel, drawn, division.n_strata, engine.threads)
     if isinstance(division, InputSpaceStrata):
-        drawn, _, _ = draw(engine, whole, max(division.n_sample, 8 * division.n_strata), random)
+        drawn, _ = draw(engine, whole, 1, max(division.n_sample, 8 * division.n_strata), random)
         return cluster_rows(
             Kernel("linear"), drawn, min(division.n_strata, drawn.rows.size), random
         )

@@ -26,6 +26,8 @@ class Samples:
     label: Array  # (n_rows,): +1.0 or −1.0
     weight: Array  # (n_rows,): weight of each row's loss in the whole problem
     loss: Loss
+    # (n_rows,): class of each row, where a model is made of several problems on a cluster.
+    code: NDArray[np.int32] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -46,6 +48,7 @@ class Samples:
             X=take_rows(self.X, rows, self.pairwise),
             label=self.label[rows],
             weight=self.weight[rows],
+            code=None if self.code is None else self.code[rows],
         )
 
     # Parts share one training set here. Where parts own their rows, as on a cluster, OwnedRows has
@@ -136,6 +139,7 @@ class OwnedRows:
             X=X[order],
             label=np.concatenate([each.label for each in own])[order],
             weight=np.concatenate([each.weight for each in own])[order],
+            code=_together([each.code for each in own], order),
         )
         return OwnedRows(numbers[order], samples)
 
@@ -147,6 +151,10 @@ class OwnedRows:
         if rows.size == self.numbers.size and np.array_equal(rows, self.numbers):
             return np.arange(rows.size)
         return np.searchsorted(self.numbers, rows)
+
+
+def _together(codes: list[Any], order: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    return None if codes[0] is None else np.concatenate(codes)[order]
 
 
 Source = Samples | OwnedRows

@@ -19,6 +19,7 @@ from .checks import (
 )
 
 _ROUTING = {"rows", "basis", "coef", "group_start", "offset", "gamma"}
+_TREE = {"node_start", "child"}
 
 
 def check_kernel_machine(estimator: Any) -> None:
@@ -138,7 +139,8 @@ def _check_levels(estimator: Any, n_problems: int, n_support: int, n_features: i
 
 
 def _check_routing(routing: Any, estimator: Any, n_features: int) -> None:
-    demand(isinstance(routing, dict) and set(routing) == _ROUTING, "routing_", f"of {_ROUTING}")
+    known = isinstance(routing, dict) and set(routing) in (_ROUTING, _ROUTING | _TREE)
+    demand(known, "routing_", f"of {_ROUTING}, and of {_TREE} if it is a tree")
     rows, start = routing["rows"], routing["group_start"]
     check_counts(rows, "routing_ rows")
     check_counts(start, "routing_ group_start")
@@ -149,6 +151,8 @@ def _check_routing(routing: Any, estimator: Any, n_features: int) -> None:
     demand(bool((start[1:] >= start[:-1]).all()), "routing_ group_start", "ascending")
     check_reals(routing["coef"], "routing_ coef", rows.shape, np.float64)
     check_reals(routing["offset"], "routing_ offset", (start.size - 1,), np.float64)
+    if "child" in routing:
+        _check_tree(routing["node_start"], routing["child"], start.size - 1)
     gamma = routing["gamma"]
     demand(isinstance(gamma, float) and 0 <= gamma < math.inf, "routing_ gamma", "a width")
     if estimator.kernel == "precomputed":
@@ -156,3 +160,18 @@ def _check_routing(routing: Any, estimator: Any, n_features: int) -> None:
         demand(rows.size == 0 or int(rows.max()) < n_features, "routing_ rows", "known rows")
         return
     check_matrix(routing["basis"], "routing_ basis", (rows.size, n_features))
+
+
+def _check_tree(start: Any, child: Any, n_groups: int) -> None:
+    """Check that every node but the root is the child of one group of a node before it."""
+    for array, name in ((start, "node_start"), (child, "child")):
+        whole = isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1
+        demand(whole, f"routing_ {name}", "a list of int64")
+    demand(child.size == n_groups, "routing_ child", "one per group")
+    bounded = start.size > 1 and start[0] == 0 and start[-1] == n_groups
+    demand(bounded and bool((np.diff(start) > 0).all()), "routing_ node_start", "ascending, whole")
+    parents = np.flatnonzero(child != -1)
+    once = np.array_equal(np.sort(child[parents]), np.arange(1, start.size - 1))
+    demand(once, "routing_ child", "every node but the first, once")
+    before = np.searchsorted(start, parents, side="right") - 1 < child[parents]
+    demand(bool(before.all()), "routing_ child", "a node after that of its group")

@@ -20,7 +20,7 @@ from .calibration import CalibrateTogether, calibrate
 from .frames import spark_frame
 from .model_stage import ModelStage
 from .param_messages import in_spark_names
-from .params import StageParams
+from .params import FORMER_NAMES, StageParams
 from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
 from .rows.column_names import find
@@ -80,10 +80,6 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
-        known = inspect.signature(type(self)).parameters if params else {}
-        for name in params:
-            if name not in known and not isinstance(getattr(type(self), name, None), property):
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}.")
         self._input_kwargs = params  # where pyspark's own stages keep them
         self.setParams(**params)
 
@@ -94,6 +90,12 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
 
     def setParams(self, **params: Any) -> Self:
         """Set several Params at once; None leaves one as it is."""
+        known = inspect.signature(type(self)).parameters if params else {}
+        for name in params:
+            if name not in known:
+                now = FORMER_NAMES.get(name)
+                advice = "" if now is None else f" It is called {now!r}."
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}.{advice}")
         self._set(**{name: value for name, value in params.items() if value is not None})
         self._check_consistent()
         return self

@@ -23,7 +23,6 @@ from .classifier_stage import ClassifierStage, FitLog
 from .model_stage import ModelStage
 from .params import (
     ConstantFeatureParams,
-    FormerPartitions,
     StageKeywords,
     StageParams,
     to_memory,
@@ -39,7 +38,7 @@ class MulticlassSVMKeywords(StageKeywords, total=False):
     interceptScaling: float
 
 
-class MulticlassSVMParams(FormerPartitions, ConstantFeatureParams, StageParams):
+class MulticlassSVMParams(ConstantFeatureParams, StageParams):
     """Params of the multi-class SVM."""
 
     _local_class = MulticlassSVMClassifier

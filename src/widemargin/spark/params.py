@@ -21,11 +21,13 @@ from pyspark.ml.param.shared import (
 )
 from sklearn.utils._param_validation import StrOptions
 
-from ..core.fit import warn
 from ..core.parameters import AT_LEAST_ONE
 from .accessors import add_accessors, getter, param
 from .param_messages import check_values
 from .probability_params import ProbabilityParams
+
+# Names that Params had in stages saved by earlier versions, and their names now.
+FORMER_NAMES = {"nPartitions": "nParts"}
 
 # Spark's names of the local estimators' parameters, where they differ.
 LOCAL_NAMES = {
@@ -165,30 +167,6 @@ class StageParams(
         estimator = self._local_class(**given)
         estimator._check_parameters()
         return estimator
-
-
-class FormerPartitions:
-    """The Param ``nParts`` under its former name ``nPartitions``."""
-
-    nParts: Any
-
-    @property
-    def nPartitions(self) -> Any:
-        """The Param ``nParts``; deprecated.
-
-        pyspark looks Params up by attribute, so that keywords, grids and saved stages which say
-        ``nPartitions`` end here.
-        """
-        warn("`nPartitions` has been renamed: use `nParts`.", FutureWarning)
-        return self.nParts
-
-    def getNPartitions(self: Any) -> Any:
-        """Get the value of ``nParts``; deprecated."""
-        return self.getOrDefault(self.nPartitions)
-
-    def setNPartitions(self: Any, value: int) -> Any:
-        """Set the value of ``nParts``; deprecated."""
-        return self._set(nPartitions=value)
 
 
 class StageKeywords(TypedDict, total=False):

@@ -23,6 +23,7 @@ from ..engines.spark_tasks import CHUNK_BYTES, arrow_schema
 from ..persistence import ModelFileError, dumps, loads
 from .kernel import support
 from .kernel.distributed_model import DistributedExpansion
+from .params import FORMER_NAMES
 
 # Package in which classes are looked up, wherever they are defined.
 PACKAGE = "widemargin.spark"
@@ -100,6 +101,9 @@ class StageReader(MLReader):  # type: ignore[misc]
     @staticmethod
     def _with_params(stage: Any, metadata: dict[str, Any]) -> Any:
         stage._resetUid(metadata["uid"])
+        for kind in ("paramMap", "defaultParamMap"):
+            given = metadata.get(kind, {})
+            metadata[kind] = {FORMER_NAMES.get(name, name): v for name, v in given.items()}
         DefaultParamsReader.getAndSetParams(stage, metadata)
         return stage
 

@@ -1,19 +1,36 @@
 """Clusters in the kernel's space: what they find, and that none grows too large."""
 
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rows_to_divide import KERNELS, clouds, divide, matrix, part_of_rows, router_of, samples
+from rows_to_divide import (
+    KERNELS,
+    clouds,
+    divide,
+    matrix,
+    part_of_rows,
+    router_of,
+    same_parts,
+    samples,
+)
 
 from widemargin.engines import LocalEngine
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.partition import Clusters, kernel_kmeans
+from widemargin.kernel.partition import Clusters, ClusterTree, tree_growth
 from widemargin.kernel.partition.division import Drawn
 from widemargin.kernel.partition.kernel_kmeans import cluster_rows, clustering_kernel
+from widemargin.kernel.partition.tree_growth import Places
 from widemargin.kernel.samples import Part, whole_set
 
 CORNERS = 8.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+
+
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)
 
 
 def labels_of(n_rows: int) -> np.ndarray:
@@ -220,19 +237,107 @@ def test_at_least_eight_rows_of_the_sample_per_cluster() -> None:
     assert router_of(divided).basis_rows.size == 128
 
 
-def test_more_clusters_than_a_sample_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("most", "n_parts", "depth"), [(16, 100, 2), (8, 512, 3)])
+def test_more_clusters_than_a_sample_shows(
+    monkeypatch: pytest.MonkeyPatch, most: int, n_parts: int, depth: int
+) -> None:
     """A few are found on the sample and split, until none is large."""
-    monkeypatch.setattr(kernel_kmeans, "LARGEST_SAMPLE", 64)
-    X, label = np.random.default_rng(0).normal(size=(4000, 3)), labels_of(4000)
-    divided = divide(Clusters(16), samples(X, label), 100)
+    monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", most)
+    n_rows = 40 * n_parts
+    X, label = np.random.default_rng(0).normal(size=(n_rows, 3)), labels_of(n_rows)
+    divided = divide(Clusters(16), samples(X, label), n_parts)
     sizes = np.array([part.n_rows for part in divided.parts])
-    assert sizes.sum() == 4000
-    assert 90 <= len(sizes) <= 250
+    assert sizes.sum() == n_rows
+    assert 0.9 * n_parts <= len(sizes) <= 2.5 * n_parts
     assert sizes.max() <= 80  # twice the mean
-    assert router_of(divided).basis_rows.size <= 8 * 64 + 32 * len(sizes)
-    # As before, a training row is asked of the part it trained in, but for what a split moved.
-    part = part_of_rows(divided.parts, 4000)
-    assert np.mean(router_of(divided).assign(X) == part) > 0.8
+    router = router_of(divided)
+    assert isinstance(router, ClusterTree)
+    assert router.depth >= depth
+    assert np.diff(router.node_start).max() <= most
+    # A training row is asked of the part it trained in.
+    np.testing.assert_array_equal(router.assign(X), part_of_rows(divided.parts, n_rows))
+
+
+def test_a_tree_is_the_same_wherever_rows_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", 8)
+    X, label = clouds(1200)
+    set_, engine = samples(X, label), LocalEngine(2)
+    blocks = [piece for _, piece in whole_set(set_).pieces(np.arange(1200) // 171)]
+    one = Clusters(64)(engine, [whole_set(set_)], 1, 40, random())
+    many = Clusters(64)(engine, blocks, len(blocks), 40, random())
+    same_parts(one, many)
+    np.testing.assert_array_equal(router_of(one).offset, router_of(many).offset)
+
+
+def test_counts_of_many_parts_are_added_up_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, label = clouds(1200)
+    set_ = samples(X, label)
+    blocks = [piece for _, piece in whole_set(set_).pieces(np.arange(1200) // 171)]
+    few = Clusters(64)(LocalEngine(2), blocks, len(blocks), 40, random())
+    monkeypatch.setattr(tree_growth, "MOST_COUNTS", 100)
+    for ranges in (7, 64):
+        monkeypatch.setattr(tree_growth, "RANGES", ranges)
+        same_parts(few, Clusters(64)(LocalEngine(2), blocks, len(blocks), 40, random()))
+
+
+def test_what_is_brought_here_does_not_grow_with_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of all answers of the engine, for ten times the rows in as many clusters."""
+    monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", 8)
+
+    class Weighed(LocalEngine):
+        brought = 0
+
+        def reduce(self, parts: Any, fn: Any, combine: Any) -> Any:
+            return self.weighed(super().reduce(parts, fn, combine))
+
+        def visit(self, parts: Any, i: int, fn: Any, value: Any) -> Any:
+            return self.weighed(super().visit(parts, i, fn, value))
+
+        def weighed(self, value: Any) -> Any:
+            self.brought += len(pickle.dumps(value))
+            return value
+
+    brought = []
+    for n_rows in (2_000, 20_000):
+        X, label = clouds(n_rows)
+        engine = Weighed(1)
+        Clusters(64)(engine, [whole_set(samples(X, label))], 1, 40, np.random.default_rng(0))
+        brought.append(engine.brought)
+    assert brought[1] < 1.3 * brought[0]
+
+
+def test_places_are_forgotten() -> None:
+    X, label = clouds(400)
+    divide(Clusters(64), samples(X, label), 16)
+    assert not tree_growth._remembered
+
+
+def test_a_process_that_has_not_looked_begins_at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a task that is run again on another machine."""
+    monkeypatch.setattr(tree_growth, "MOST_CLUSTERS", 8)
+    X, label = clouds(1200)
+    known = divide(Clusters(64), samples(X, label), 40)
+    monkeypatch.setattr(tree_growth, "_memory_of", lambda token: {})
+    same_parts(known, divide(Clusters(64), samples(X, label), 40))
+
+
+def test_a_task_that_is_run_again_does_not_use_a_later_tree() -> None:
+    X, label = clouds(300)
+    set_ = samples(X, label)
+    kernel = KERNELS["rbf"]
+    root = ClusterTree.of(cluster_rows(kernel, Drawn(np.arange(100), X[:100]), 3, random()))
+    own = np.flatnonzero(root.assign(X) == 1)
+    below = cluster_rows(kernel, Drawn(own[:40], X[own[:40]]), 4, random())
+    tree = root.split(np.array([1]), [below])
+    whole = whole_set(set_)
+    before, after = (Places("a test", each, 1) for each in (root, tree))
+    try:
+        expected = before.leaves(whole)
+        later = after.leaves(whole)
+        np.testing.assert_array_equal(before.leaves(whole), expected)
+        np.testing.assert_array_equal(after.leaves(whole), later)
+    finally:
+        tree_growth._remembered.clear()
 
 
 def test_too_many_clusters_for_the_rows() -> None:

@@ -4,13 +4,26 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rows_to_divide import KERNELS, as_csr, clouds, divide, matrix, part_of_rows, samples
+from rows_to_divide import (
+    KERNELS,
+    as_csr,
+    clouds,
+    divide,
+    matrix,
+    part_of_rows,
+    same_parts,
+    samples,
+)
 
 from reference import landmarks as reference
+from widemargin.core.random_draws import shuffled
+from widemargin.engines import LocalEngine
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.partition import LandmarkStrata, strata
-from widemargin.kernel.partition.division import Drawn, deal
+from widemargin.kernel.partition import Division, LandmarkStrata, RandomParts, strata
+from widemargin.kernel.partition.dealing import deal
+from widemargin.kernel.partition.division import Drawn
 from widemargin.kernel.partition.strata import landmarks
+from widemargin.kernel.samples import whole_set
 
 # The sigmoid's matrix is indefinite: no determinant to make large.
 DEFINITE = [name for name in KERNELS if name != "sigmoid"]
@@ -78,8 +91,22 @@ def test_dealing_equals_the_reference(data: st.DataObject) -> None:
     label = np.where(np.array(data.draw(small), dtype=np.int64) > 1, 1.0, -1.0)
     n_parts, seed = data.draw(st.integers(1, 7)), data.draw(st.integers(0, 9))
     part = deal(stratum, label, n_parts, np.random.default_rng(seed))
-    chance = np.random.default_rng(seed).random(n_rows)
+    cell, drawn = 2 * stratum + (label > 0), int(np.random.default_rng(seed).integers(2**31))
+    chance = np.zeros(n_rows)
+    for own in np.unique(cell):
+        n_own = int(np.sum(cell == own))
+        chance[cell == own] = shuffled(np.arange(n_own), n_own, [drawn, int(own)])
     np.testing.assert_array_equal(part, reference.deal(stratum, label, n_parts, chance))
+
+
+@pytest.mark.parametrize("division", [LandmarkStrata(8), RandomParts()], ids=["strata", "random"])
+def test_turns_are_the_same_wherever_rows_lie(division: Division) -> None:
+    X, label = clouds(500)
+    set_, engine = samples(X, label), LocalEngine(2)
+    blocks = [piece for _, piece in whole_set(set_).pieces(np.arange(500) // 73)]
+    one = division(engine, [whole_set(set_)], 1, 7, np.random.default_rng(5))
+    many = division(engine, blocks, len(blocks), 7, np.random.default_rng(5))
+    same_parts(one, many)
 
 
 def test_rows_of_a_stratum_are_dealt_at_random() -> None:

@@ -16,11 +16,12 @@ from benchmarks.speed.spark import parquet
 from . import __doc__ as description
 from .bundles import SETS
 from .fits import CASES
-from .page import BUNDLES, CLUSTER, ENGINES, LARGE, LOCAL_ENGINE, tables
+from .growth import METHODS, QUICK_ROWS, ROWS
+from .page import BUNDLES, CLUSTER, ENGINES, GROWTH, LARGE, LOCAL_ENGINE, tables
 
-PARTS = (*CASES, LARGE, BUNDLES)
-FITS, ON_CLUSTER, WEIGHED = (
-    f"benchmarks.speed.spark.kernel.{name}" for name in ("fits", "large", "bundles")
+PARTS = (*CASES, LARGE, BUNDLES, GROWTH)
+FITS, ON_CLUSTER, WEIGHED, GROWN = (
+    f"benchmarks.speed.spark.kernel.{name}" for name in ("fits", "large", "bundles", "growth")
 )
 # The accuracy of the last number of rows must not be below that of the first.
 LARGE_ROWS, QUICK_LARGE_ROWS = (1_000_000, 5_000_000), (8_000, 20_000)
@@ -39,6 +40,11 @@ def plan(names: Sequence[str], repeats: int, quick: bool) -> Iterator[spark_page
             for each in SETS:
                 job: dict[str, Any] = {"set": each, "quick": quick}
                 yield f"{name}/{each}", job, partial(processes.measure, WEIGHED, job, MAX_TIME)
+        elif name == GROWTH:
+            for method in METHODS:
+                for number in QUICK_ROWS if quick else ROWS:
+                    job = {"method": method, "rows": number}
+                    yield f"{name}/{method}/{number}", job, partial(growth, job)
         else:
             most = min(repeats, MOST_REPEATS.get(name, repeats))
             job = {"case": name, "quick": quick, "repeats": most}
@@ -60,6 +66,13 @@ def large(rows: Sequence[int]) -> Cell:
         for number in rows:
             parquet.write_generated(number, Path(name) / str(number))
         return spark_page.on_cluster(ON_CLUSTER, {"folder": name, "rows": list(rows)}, MAX_TIME)
+
+
+def growth(job: dict[str, Any]) -> Cell:
+    """Train on some generated rows, on a cluster and in a process of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        parquet.write_generated(job["rows"], Path(name))
+        return spark_page.on_cluster(GROWN, {**job, "folder": name}, MAX_TIME)
 
 
 def main(arguments: list[str] | None = None) -> None:

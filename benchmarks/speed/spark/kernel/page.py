@@ -20,12 +20,14 @@ from benchmarks.race.tables import NONE, Cells, Rows, Table, name_of, percent, r
 from benchmarks.speed.spark.page import MEMORY, memory_rows
 from benchmarks.speed.spark.sessions import LOCAL
 
+from .billion import needs
 from .bundles import SETS
-from .fits import CASES, METHODS, SODM
+from .fits import CASES, DC, METHODS, SODM
+from .growth import FEATURES
 
 LOCAL_ENGINE, CLUSTER = "local engine", "cluster"
 ENGINES = (LOCAL_ENGINE, LOCAL, CLUSTER)
-LARGE, BUNDLES = "large", "bundles"
+LARGE, BUNDLES, GROWTH = "large", "bundles", "growth"
 
 # Those of [SODM]: five workers.
 CORES_PER_WORKER, WORKERS = 16, 5
@@ -109,6 +111,11 @@ def tables(cells: Cells) -> Iterator[Table]:
     yield "spark_kernel_model", columns, _model(cells, speed_ups=False)
     columns = ["Data set", "Published, 32 cores", *(f"{cores}" for cores in CORES)]
     yield "spark_kernel_speed_up", columns, _model(cells, speed_ups=True)
+    columns = ["Method", "Rows", "Parts", "Seconds", "Jobs", "Tasks", "Shuffled (MB a million)"]
+    columns += ["Driver, Python (MB)", "Driver, JVM (MB)", "Python, growth (MB a million)"]
+    yield "spark_kernel_growth", columns, _growth(cells)
+    columns = ["Resource", "Grows with", "Takes", "There is", "Share", "A setting that helps"]
+    yield "spark_kernel_billion", columns, _billion(cells)
     columns = ["Data set", "Rows", "Features", "Classes", "Rows (MB)", "Weights (MB)"]
     columns += ["Rows moved once (MB)", "Passes", "Sent (MB)", "Returned (MB)"]
     yield "spark_kernel_bundles", columns, _bundles(cells)
@@ -182,6 +189,55 @@ def _large(cells: Cells) -> Rows:
             percent(fit["accuracy"]),
             seconds(fit["predict_seconds"]),
         ]
+
+
+def _grown(cells: Cells, method: str) -> list[dict[str, Any]]:
+    """Return the fits of a method, of ever more rows."""
+    found = [cell for name, cell in cells.items() if name.startswith(f"{GROWTH}/{method}/")]
+    return sorted((cell for cell in found if "rows" in cell), key=lambda cell: cell["rows"])
+
+
+def _growth(cells: Cells) -> Rows:
+    for method in METHODS:
+        fits = _grown(cells, method)
+        for fit in fits:
+            millions = fit["rows"] / 1e6
+            more = (fit["rows"] - fits[0]["rows"]) / 1e6
+            grown = fit["driver_python_mb"] - fits[0]["driver_python_mb"]
+            yield [
+                method,
+                f"{fit['rows']:,}",
+                f"{fit['parts']:,}",
+                seconds(fit["seconds"]),
+                f"{fit['jobs']}",
+                f"{fit['tasks']:,}",
+                f"{fit['counted']['shuffled_mb'] / millions:,.0f}",
+                f"{fit['driver_python_mb']:,.0f}",
+                f"{fit['driver_java_mb']:,.0f}",
+                f"{grown / more:,.1f}" if more else NONE,
+            ]
+
+
+def _billion(cells: Cells) -> Rows:
+    fits = _grown(cells, DC)
+    if not fits:
+        return
+    found = list(needs(fits, FEATURES))
+    first = max((need.share or 0.0 for need in found), default=0.0)
+    for need in found:
+        share = NONE if need.share is None else f"{need.share:.2g}"
+        yield [
+            need.what,
+            need.grows_with,
+            _amount(need.takes, need.unit),
+            NONE if need.there is None else _amount(need.there, need.unit),
+            f"**{share}**" if need.share == first else share,
+            need.setting,
+        ]
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{value / 1e9:,.2f} GB" if unit == "bytes" else f"{value:,.0f} {unit}"
 
 
 def _bundles(cells: Cells) -> Rows:

@@ -30,7 +30,7 @@ from ...persistence.container import pack, unpack
 from ...persistence.decoding import decode_value
 from ...persistence.encoding import encode_value
 from ..kernels import Kernel
-from ..partition import NearestGroup, fetch
+from ..partition import ClusterTree, NearestGroup, fetch
 from ..samples import Part, PartReport, join
 from .levels import Level, LevelSummary, Whole, collect
 from .strategies import Strategy
@@ -171,6 +171,8 @@ def _packed(level: Level, records: Records, parts: list[Part]) -> bytes:
     if level.router is not None:
         router = {name: getattr(level.router, name) for name in _ROUTER_ARRAYS}
         router["kernel"] = asdict(level.router.kernel)
+        if isinstance(level.router, ClusterTree):
+            router["nodes"] = [level.router.node_start, level.router.child]
     content = {
         "number": level.number,
         "n_parts": level.n_parts,
@@ -238,7 +240,8 @@ def _router(kept: dict[str, Any], whole: Whole, engine: Engine) -> NearestGroup:
     if kernel.name != "precomputed":
         basis = drawn.X[np.searchsorted(drawn.rows, kept["basis_rows"])]
     arrays = {name: kept[name] for name in _ROUTER_ARRAYS}
-    return NearestGroup(kernel=Kernel(**kept["kernel"]), basis=basis, **arrays)
+    groups = NearestGroup(kernel=Kernel(**kept["kernel"]), basis=basis, **arrays)
+    return ClusterTree.with_nodes(groups, *kept["nodes"]) if "nodes" in kept else groups
 
 
 def identity_of(arrays: Iterable[Any], settings: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from ...core.fit import Fit, warn
 from ...core.history import History, Listener
 from ...core.outcome import Certificate, Outcome, Solution
 from ...engines import Engine, Report
-from ..partition.kernel_kmeans import LARGEST
+from ..partition.tree_growth import LARGEST
 from ..solvers.block_descent import least_memory
 from .checkpoints import Folder, LevelStore
 from .levels import LEVEL_COLUMNS, Level, RowSize, SolvedLevels, Stop, Whole

@@ -1,8 +1,9 @@
 """The fitted attributes of a kernel machine, wherever it was trained, and decisions from them.
 
 Attributes are plain values, so that a model file can hold them. A router becomes a dictionary per
-binary problem with the arrays of :class:`~widemargin.kernel.partition.NearestGroup`, the kernel's
-width for distances, and the basis rows in the columns that the user's data have.
+binary problem with the arrays of :class:`~widemargin.kernel.partition.NearestGroup`, or of a
+:class:`~widemargin.kernel.partition.ClusterTree`, the kernel's width for distances, and the basis
+rows in the columns that the user's data have.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..kernels import (
     weighted_sums,
 )
 from ..near_groups import near_decisions
-from ..partition import NearestGroup
+from ..partition import ClusterTree, NearestGroup
 from .level_model import LevelModel
 
 Routing = dict[str, Any]
@@ -70,7 +71,7 @@ def set_expansion(
 
 def routing_of(router: NearestGroup, rows: NDArray[np.int64], basis: Any) -> Routing:
     """Return the attribute of a router, given the numbers and the values of its basis rows."""
-    return {
+    routing = {
         "rows": rows,
         "basis": basis,
         "coef": router.coef,
@@ -78,6 +79,9 @@ def routing_of(router: NearestGroup, rows: NDArray[np.int64], basis: Any) -> Rou
         "offset": router.offset,
         "gamma": float(router.kernel.gamma),
     }
+    if isinstance(router, ClusterTree):
+        routing |= {"node_start": router.node_start, "child": router.child}
+    return routing
 
 
 def routing_or_none(routing: list[Routing | None]) -> list[Routing | None] | None:
@@ -87,7 +91,7 @@ def routing_or_none(routing: list[Routing | None]) -> list[Routing | None] | Non
 
 def router_of(routing: Routing, kernel: Kernel) -> NearestGroup:
     """Return the router of an attribute, for a model with a kernel."""
-    return NearestGroup(
+    groups = NearestGroup(
         replace(kernel, gamma=routing["gamma"], constant=0.0),
         routing["basis"],
         routing["rows"],
@@ -95,6 +99,9 @@ def router_of(routing: Routing, kernel: Kernel) -> NearestGroup:
         routing["group_start"],
         routing["offset"],
     )
+    if "child" not in routing:
+        return groups
+    return ClusterTree.with_nodes(groups, routing["node_start"], routing["child"])
 
 
 def fitted_kernel(model: Any, constant: bool = False) -> Kernel:

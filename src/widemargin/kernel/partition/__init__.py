@@ -4,14 +4,16 @@ All have the form of :class:`Division`. A training set is divided by starting fr
 holds all of it; folding and re-clustering parts towards the root have the same form.
 """
 
-from .division import Divided, Division, fetch, send, together
-from .kernel_kmeans import Clusters
+from .cluster_tree import ClusterTree
+from .clusters import Clusters
+from .division import Divided, Division, fetch, together
 from .lonely_rows import BLIND, lonely_share
 from .nearest_group import NearestGroup
 from .strata import InputSpaceStrata, LandmarkStrata, RandomParts
 
 __all__ = [
     "BLIND",
+    "ClusterTree",
     "Clusters",
     "Divided",
     "Division",
@@ -21,6 +23,5 @@ __all__ = [
     "RandomParts",
     "fetch",
     "lonely_share",
-    "send",
     "together",
 ]

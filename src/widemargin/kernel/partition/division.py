@@ -1,15 +1,14 @@
-"""The form of all divisions, and what they share: samples of rows, dealing strata out.
+"""The form of all divisions, and the samples of rows that they look at.
 
 A division looks at rows by their numbers in the whole training set, and not by where they lie: the
-same rows make the same parts, from one part that holds them all or from many on a cluster. What
-decides is a few bytes per row, which come here; rows stay where they are until they are sent to
-their new part.
+same rows make the same parts, from one part that holds them all or from many on a cluster. Rows
+stay where they are until they are sent to their new part, and so does what is known of each; here
+come samples and counts.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -24,8 +23,10 @@ from ..kernels import Kernel
 from ..samples import Part, join
 from .nearest_group import NearestGroup
 
+# From so many parts on, rows are counted before some of them are drawn.
+MANY_PARTS = 64
+
 Numbers = NDArray[np.int64]
-NumberOfRows = tuple[Numbers, NDArray[np.int32]]
 Lowest = tuple[NDArray[np.uint64], Numbers]  # keys and the rows that have them
 
 
@@ -57,58 +58,6 @@ class Division(Protocol):
         ...
 
 
-def deal(
-    strata: NDArray[Any], label: NDArray[Any], n_parts: int, random: np.random.Generator
-) -> Numbers:
-    """Deal every stratum out over the parts, by label within the stratum.
-
-    Rows are ordered by stratum, label and chance, then dealt out in turns. So parts differ by at
-    most one row in size, in each stratum, and in each label of each stratum.
-    """
-    order = np.lexsort((random.random(strata.size), label, strata))
-    target = np.empty(strata.size, dtype=np.int64)
-    target[order] = np.arange(strata.size) % n_parts
-    return target
-
-
-def deal_out(
-    engine: Engine,
-    parts: Any,
-    n_to: int,
-    strata_of: Callable[[Part], Numbers],
-    random: np.random.Generator,
-) -> Divided:
-    """Divide parts by dealing out the strata that ``strata_of(part)`` returns."""
-    seed = int(random.integers(2**31))
-    cell = per_row(engine, parts, partial(_cell, strata_of))
-    target = deal(cell // 2, cell % 2, n_to, np.random.default_rng([seed, 0]))
-    return Divided(send(engine, parts, target, n_to), n_to)
-
-
-def _cell(strata_of: Callable[[Part], Numbers], part: Part) -> NumberOfRows:
-    """Give every stratum and label a number."""
-    positive = part.source.labels(part.rows) > 0
-    return part.rows, (2 * strata_of(part) + positive).astype(np.int32)
-
-
-def per_row(engine: Engine, parts: Any, fn: Callable[[Any], NumberOfRows]) -> NDArray[np.int32]:
-    """Bring a number of every row here, in the order of the rows' numbers.
-
-    ``fn`` gives them for a part's rows or for some of these, as (rows, numbers); rows it leaves
-    out have −1.
-    """
-    answers = engine.reduce(parts, lambda part: [fn(part)], operator.add)
-    out = np.full(max(int(rows.max(initial=-1)) for rows, _ in answers) + 1, -1, dtype=np.int32)
-    for rows, values in answers:
-        out[rows] = values
-    return out
-
-
-def send(engine: Engine, parts: Any, target: NDArray[Any], n_to: int) -> Any:
-    """Send every row to its new part: ``target`` is by the rows' numbers."""
-    return engine.regroup(parts, partial(_addressed, target.astype(np.int32)), join, n_to)
-
-
 def together(engine: Engine, parts: Any) -> Any:
     """Put all rows into one part."""
     return engine.regroup(parts, _to_the_first, join, 1)
@@ -118,10 +67,6 @@ def _to_the_first(number: int, part: Part) -> list[tuple[int, Part]]:
     return [(0, part)]
 
 
-def _addressed(target: NDArray[np.int32], number: int, part: Part) -> list[tuple[int, Part]]:
-    return part.pieces(target[part.rows].astype(np.int64))
-
-
 @dataclass(frozen=True)
 class Drawn:
     """Rows drawn at random from all parts, in ascending order."""
@@ -129,12 +74,6 @@ class Drawn:
     rows: Numbers  # (n_drawn,): row numbers in the whole training set
     X: Any  # the rows; the kernel matrix among them when the kernel is precomputed
     pairwise: bool = False  # whether it is the kernel matrix
-
-    def only(self, rows: Numbers) -> Drawn:
-        """Return some of them, by their numbers in ascending order."""
-        which = np.searchsorted(self.rows, rows)
-        X = self.X[np.ix_(which, which)] if self.pairwise else self.X[which]
-        return Drawn(rows, X, self.pairwise)
 
 
 class Tally(NamedTuple):
@@ -146,22 +85,31 @@ class Tally(NamedTuple):
 
 
 def draw(
+    engine: Engine, parts: Any, n_from: int, size: int, random: np.random.Generator
+) -> tuple[Drawn, Kernel]:
+    """Draw rows without replacement, wherever they lie, and bring them and the kernel here."""
+    rows, _ = draw_numbers(engine, parts, n_from, size, random)
+    return fetch(engine, parts, rows)
+
+
+def draw_numbers(
     engine: Engine,
     parts: Any,
+    n_from: int,
     size: int,
     random: np.random.Generator,
     *,
     support: bool = False,
-) -> tuple[Drawn, Kernel, int]:
-    """Draw rows without replacement, wherever they lie; return the kernel and count all rows, too.
+) -> tuple[Numbers, int]:
+    """Draw numbers of rows without replacement, in ascending order; count all rows, too.
 
     Every row has a key by chance, and the smallest keys win; so the draw does not depend on how
-    rows are spread over parts. Keys come here first, then the rows that won.
+    rows are spread over parts.
 
     Parameters
     ----------
-    engine, parts
-        The rows to draw from.
+    engine, parts, n_from
+        The rows to draw from, and the number of parts.
     size : int
         Rows to draw, or all if there are fewer.
     random : Generator
@@ -170,19 +118,42 @@ def draw(
         Whether to draw among rows with a dual, if these are enough.
     """
     seed = int(random.integers(2**31))
-    tally = engine.reduce(parts, partial(_tally, size, seed), partial(_tallied, size))
+    shares = (1.0, 1.0)
+    if n_from > MANY_PARTS:  # each of them would offer as many rows as are wanted
+        counts = engine.reduce(parts, _sizes, np.add)
+        shares = share_for(size, int(counts[0])), share_for(size, int(counts[1]))
+    tally = engine.reduce(parts, partial(_tally, size, seed, shares), partial(_tallied, size))
     found = tally.support if support and tally.support[1].size == size else tally.every
-    return *fetch(engine, parts, np.sort(found[1])), tally.n_rows
+    return np.sort(found[1]), tally.n_rows
 
 
 def drawn_among(rows: Numbers, size: int, random: np.random.Generator) -> Numbers:
     """Draw up to ``size`` of some rows' numbers, in the same way; they come in ascending order."""
-    return np.sort(_lowest(rows, size, int(random.integers(2**31)))[1])
+    return np.sort(lowest(rows, size, int(random.integers(2**31)))[1])
 
 
-def _tally(size: int, seed: int, part: Part) -> Tally:
-    support = part.rows[part.net_dual != 0]
-    return Tally(part.n_rows, _lowest(part.rows, size, seed), _lowest(support, size, seed))
+def _sizes(part: Part) -> Numbers:
+    return np.array([part.n_rows, np.count_nonzero(part.net_dual)])
+
+
+def share_for(size: int, of: int) -> float:
+    """Return the share of rows, those of the smallest keys, that surely has so many of them."""
+    return min(1.0, (2.0 * size + 64.0) / max(1, of))
+
+
+def below(rows: Numbers, share: float | NDArray[np.float64], seed: int) -> NDArray[np.bool_]:
+    """Return which rows are among a share of those with the smallest keys."""
+    # 53 bits of a key are a number below 1 that float64 tells apart.
+    place = (row_keys(rows, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return np.asarray(place < share)
+
+
+def _tally(size: int, seed: int, shares: tuple[float, float], part: Part) -> Tally:
+    offered = []
+    for rows, share in zip((part.rows, part.rows[part.net_dual != 0]), shares, strict=True):
+        some = rows if share == 1.0 else rows[below(rows, share, seed)]
+        offered.append(lowest(some, size, seed))
+    return Tally(part.n_rows, *offered)
 
 
 def _tallied(size: int, a: Tally, b: Tally) -> Tally:
@@ -191,8 +162,9 @@ def _tallied(size: int, a: Tally, b: Tally) -> Tally:
     )
 
 
-def _lowest(rows: Numbers, size: int, seed: int) -> Lowest:
-    keys = _key(rows, seed)
+def lowest(rows: Numbers, size: int, seed: int) -> Lowest:
+    """Return the smallest keys of some rows, and the rows that have them."""
+    keys = row_keys(rows, seed)
     if rows.size > size:
         chosen = np.argpartition(keys, size)[:size]
         rows, keys = rows[chosen], keys[chosen]
@@ -218,6 +190,13 @@ def fetch(engine: Engine, parts: Any, rows: Numbers) -> tuple[Drawn, Kernel]:
     return Drawn(rows, stack[order]), kernel
 
 
+def drawn_in(part: Part, rows: Numbers) -> Drawn:
+    """Take some rows of a part, where it is."""
+    source = part.source
+    X = source.values(rows, rows) if source.pairwise else source.take(rows).X
+    return Drawn(rows, X, source.pairwise)
+
+
 def _rows_among(wanted: Numbers, part: Part) -> list[tuple[Numbers, Any, Kernel]]:
     source = part.source
     own = part.rows[np.isin(part.rows, wanted)]
@@ -228,6 +207,6 @@ def _values_among(part: Part, rows: Any) -> Any:
     return part.source.values(rows, rows)
 
 
-def _key(rows: Numbers, seed: int) -> NDArray[np.uint64]:
+def row_keys(rows: Numbers, seed: int) -> NDArray[np.uint64]:
     """Scramble row numbers: equal seeds, equal keys."""
     return scrambled(rows.astype(np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64))

@@ -8,6 +8,7 @@ mean in the kernel's space; with one row per group, :math:`c = 2` and offset
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,11 +58,9 @@ class NearestGroup:
 
     def assign_samples(self, samples: Source, rows: Numbers, threads: int = 1) -> Numbers:
         """Return the group of some rows of a training set."""
-        # Blocks: no second kernel matrix, no second copy of most rows.
-        step = KERNEL_ROWS if samples.pairwise else max(1, TAKEN_BYTES // samples.row_bytes)
         best = [np.zeros(0, dtype=np.int64)]
-        for first in range(0, rows.size, step):
-            block = rows[first : first + step]
+        for here in sample_blocks(samples, rows.size):
+            block = rows[here]
             if samples.pairwise:
                 best.append(self.assign_values(samples.values(block, self.basis_rows)))
             else:
@@ -106,6 +105,13 @@ class NearestGroup:
     def with_basis(self, X: Any) -> NearestGroup:
         """Return the same groups, their rows taken from other columns of the same training set."""
         return replace(self, basis=None if self.basis is None else X[self.basis_rows])
+
+
+def sample_blocks(samples: Source, n_rows: int) -> Iterator[slice]:
+    """Yield blocks of rows: no second kernel matrix, no second copy of most rows."""
+    step = KERNEL_ROWS if samples.pairwise else max(1, TAKEN_BYTES // samples.row_bytes)
+    for first in range(0, n_rows, step):
+        yield slice(first, first + step)
 
 
 def nearest_landmark(kernel: Kernel, X: Any, rows: Numbers, diagonal: Array) -> NearestGroup:

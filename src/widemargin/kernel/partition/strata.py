@@ -25,7 +25,8 @@ from ...engines import Engine
 from ..cholesky import pivoted_cholesky
 from ..kernels import Kernel
 from ..samples import Part
-from .division import Divided, Drawn, deal_out, draw
+from .dealing import deal_out
+from .division import Divided, Drawn, draw
 from .kernel_kmeans import cluster_rows
 from .nearest_group import NearestGroup, Numbers, nearest_landmark
 
@@ -42,7 +43,7 @@ class LandmarkStrata:
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts into others."""
-        drawn, kernel, _ = draw(engine, parts, CANDIDATE_BYTES // (8 * self.n_strata), random)
+        drawn, kernel = draw(engine, parts, n_from, CANDIDATE_BYTES // (8 * self.n_strata), random)
         threads = engine.share(1).threads
         nearest = landmarks(kernel, drawn, self.n_strata, threads)
         return deal_out(engine, parts, n_to, partial(_stratum, nearest, threads), random)
@@ -76,7 +77,7 @@ class InputSpaceStrata:
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts into others."""
-        drawn, kernel, _ = draw(engine, parts, max(self.n_sample, 8 * self.n_strata), random)
+        drawn, kernel = draw(engine, parts, n_from, max(self.n_sample, 8 * self.n_strata), random)
         if kernel.name == "precomputed":
             raise ValueError(
                 "The distribution-preserving partition clusters the features themselves, which a "

@@ -31,7 +31,8 @@ from ...core.budget import Budget
 from ...core.outcome import Solution
 from ...engines import Engine, LocalEngine
 from ...kernel.kernels import Kernel
-from ...kernel.partition.division import Drawn, deal
+from ...kernel.partition.dealing import deal
+from ...kernel.partition.division import Drawn
 from ...kernel.partition.strata import CANDIDATE_BYTES, landmarks
 from ..block_problem import AnyProblem, BlockProblem
 from ..blocks import BlockState, Point, Pose

@@ -22,7 +22,6 @@ from ...kernel.divide.strategies import Strategy, Stratified
 from ...kernel.kernels import Kernel
 from ...kernel.model.level_model import LevelModel
 from ...kernel.model.prediction import Expansion, routing_of, routing_or_none, set_expansion
-from ...kernel.partition.division import per_row
 from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
 from ..storage import ClusterCheckpoints
@@ -174,10 +173,7 @@ class KernelFit(LevelFit):
         total: float | None = None
         if not self.method.routed:
             total = self.engine.reduce(level.parts, operator.attrgetter("mass"), operator.add)
-        codes = None
-        if self.n_classes > 2:
-            codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
-        task = AsTable(k, order, total, codes)
+        task = AsTable(k, order, total)
         frame = mapped(level.parts.frame, task, support.DDL).persist()
         self.rows.engine.wait_for(frame.count)  # made now, while the parts are there
         return frame

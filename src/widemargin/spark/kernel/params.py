@@ -14,7 +14,6 @@ from ...kernel.kernels import KERNEL_NAMES
 from ..accessors import param
 from ..param_messages import check_values
 from ..params import (
-    FormerPartitions,
     ODMKeywords,
     ODMLoss,
     StageKeywords,
@@ -71,7 +70,7 @@ class KernelSVMKeywords(KernelKeywords, total=False):
     loss: str
 
 
-class KernelParams(FormerPartitions, StageParams):
+class KernelParams(StageParams):
     """Params that all kernel classifiers have."""
 
     _own_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -138,10 +138,6 @@ class Numbering:
         first = self.first[block.number]
         return np.arange(first, first + block.n_rows)
 
-    def classes(self, block: SourceBlock) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the numbers of a block's rows, and their classes."""
-        return self.numbers(block), block.codes
-
 
 @dataclass(frozen=True)
 class AsPart:
@@ -161,7 +157,8 @@ class AsPart:
         weight = self.row_weight * given
         weight *= self.factors[block.codes]
         label = np.where(block.codes == self.positive, 1.0, -1.0)
-        samples = Samples(self.form.rows(block.X), self.kernel, label, weight, self.loss)
+        code = block.codes if self.factors.size > 2 else None
+        samples = Samples(self.form.rows(block.X), self.kernel, label, weight, self.loss, code)
         rows = self.numbering.numbers(block)
         owned = OwnedRows(rows, samples)
         return Part(rows, np.zeros(block.n_rows), float(weight.sum()), owned)

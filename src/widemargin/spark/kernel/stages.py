@@ -241,7 +241,7 @@ class SparkODMClassifier(KernelClassifier, ODMParams):
 
     The problem of :class:`~widemargin.ODMClassifier`, on the rows of a DataFrame. Rows are divided
     into parts on the cluster, the parts are solved there and merged, level by level; they never
-    pass through the driver, which sees a few bytes of each, and the support vectors of the model.
+    pass through the driver, which sees counts and samples, and the support vectors of the model.
     Labels are 0, 1, …; more than two are solved one against the rest.
 
     See Also
@@ -269,7 +269,7 @@ class SparkSVMClassifier(KernelClassifier, SVMParams):
 
     The problem of :class:`~widemargin.SVMClassifier`, on the rows of a DataFrame. Rows are divided
     into parts on the cluster, the parts are solved there and merged, level by level; they never
-    pass through the driver, which sees a few bytes of each, and the support vectors of the model.
+    pass through the driver, which sees counts and samples, and the support vectors of the model.
     Labels are 0, 1, …; more than two are solved one against the rest.
 
     See Also

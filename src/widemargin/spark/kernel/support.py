@@ -189,7 +189,6 @@ class AsTable:
     problem: int
     order: dict[int, int]  # position of every part, by the engine's number
     total: float | None  # mass of all parts, if the model is the mean of theirs
-    codes: NDArray[np.int32] | None  # classes of all rows; None if there are two classes
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn chunks of pickled parts into rows."""
@@ -204,11 +203,10 @@ class AsTable:
         for block, first in enumerate(range(0, support.size, step)):
             own = support[first : first + step]
             rows = part.rows[own]
-            label = part.source.labels(rows)
-            codes = (label > 0).astype(np.int32) if self.codes is None else self.codes[rows]
-            coef = part.net_dual[own] * share * label
-            X = part.source.take(rows).X
-            yield SupportBlock(self.problem, number, block, rows, codes, coef, X)
+            taken = part.source.take(rows)
+            codes = (taken.label > 0).astype(np.int32) if taken.code is None else taken.code
+            coef = part.net_dual[own] * share * taken.label
+            yield SupportBlock(self.problem, number, block, rows, codes, coef, taken.X)
 
 
 @dataclass(frozen=True)
