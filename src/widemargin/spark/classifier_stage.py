@@ -14,6 +14,7 @@ from pyspark.ml.classification import Classifier
 from pyspark.ml.util import MLReadable, MLWritable
 
 from ..engines.spark import SparkEngine
+from ..engines.spark_copies import limit_of
 from .accessors import add_accessors, setter
 from .model_stage import ModelStage
 from .params import StageParams
@@ -101,7 +102,8 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     def _fit(self, dataset: Any) -> Any:
         local, columns = self._local_estimator(), self._columns()
         columns.check(dataset.schema)
-        engine = SparkEngine(dataset.sparkSession)
+        copies = limit_of(self.getOrDefault("localCopies"), "localCopies")
+        engine = SparkEngine(dataset.sparkSession, local_copies=copies)
         with FitLog(dataset.sparkSession, type(self).__name__) as fit_log, self._errors():
             try:
                 rows = self._place(engine, dataset, columns, fit_log)
