@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from . import spark_tasks as tasks
 from .contract import Cheap, Report, Share
-from .spark_copies import LOCAL_COPIES, Copies, FitCopies, limit_of, within
+from .spark_copies import LOCAL_COPIES, FitCopies, PartCopies, limit_of, within
 from .spark_tasks import partition_keys, require_workers
 
 Value = TypeVar("Value")
@@ -49,7 +49,7 @@ class SparkParts:
     read: tasks.Reader = field(default=tasks.parts_of, repr=False)
     kept: bool = False  # whether Spark stores them once they are computed
     stored: Any = field(default=None, repr=False)  # the stored frame, if it is more than `frame`
-    copies: Copies | None = field(
+    copies: PartCopies | None = field(
         default=None, repr=False
     )  # on the workers; None if there are none
     lent: bool = False  # whether other parts are stored in its place
@@ -163,7 +163,7 @@ class SparkEngine:
             return replace(parts, read=changed, lent=True)
         return SparkParts(parts.frame, parts.numbers, changed, copies=self._new_copies(parts))
 
-    def new_copies(self, *, expected: bool = False) -> Copies | None:
+    def new_copies(self, *, expected: bool = False) -> PartCopies | None:
         """Return the copies of parts that are to be made; ``expected`` if workers make both."""
         return self._copies.new(expected=expected)
 
@@ -172,7 +172,7 @@ class SparkEngine:
         parts.copies = None
         self._copies.none_made()
 
-    def _new_copies(self, of: SparkParts) -> Copies | None:
+    def _new_copies(self, of: SparkParts) -> PartCopies | None:
         return None if of.copies is None else self._copies.new()
 
     def regroup(
@@ -258,7 +258,7 @@ class SparkEngine:
         return self._kept(SparkParts(frame, None, copies=self._copies.new()))
 
     def keep_noted(
-        self, frame: Any, copies: Copies | None = None
+        self, frame: Any, copies: PartCopies | None = None
     ) -> tuple[SparkParts, dict[int, Any]]:
         """Store parts that are computed now, each with a note; return the notes by part.
 

@@ -31,7 +31,7 @@ def limit_of(local_copies: int | str, name: str = "local_copies") -> int:
 
 
 @dataclass
-class Copies:
+class PartCopies:
     """What the driver knows of the copies of some parts."""
 
     files: PartFiles
@@ -72,14 +72,14 @@ class FitCopies:
         self._fit, self._released = uuid.uuid4().hex, list[str]()
         self._used = False  # whether there may be files
 
-    def new(self, *, expected: bool = False) -> Copies | None:
+    def new(self, *, expected: bool = False) -> PartCopies | None:
         """Return the copies of new parts; ``expected`` if workers make them with the parts."""
         if not self.limit:
             return None
         self._used |= expected
-        return Copies(PartFiles(self._fit, uuid.uuid4().hex, self.limit), expected)
+        return PartCopies(PartFiles(self._fit, uuid.uuid4().hex, self.limit), expected)
 
-    def files(self, copies: Copies | None) -> PartFiles | None:
+    def files(self, copies: PartCopies | None) -> PartFiles | None:
         """Return the files for a task, which also removes what has been released."""
         if copies is None:
             return None
@@ -90,7 +90,7 @@ class FitCopies:
         """Note that there are no files yet."""
         self._used = False
 
-    def release(self, copies: Copies | None) -> None:
+    def release(self, copies: PartCopies | None) -> None:
         """Have the next tasks remove the copies of some parts."""
         if copies is not None:
             self._released.append(copies.files.parts)
