@@ -15,7 +15,8 @@ from __future__ import annotations
 import logging
 import pickle
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from functools import reduce as fold
@@ -26,7 +27,8 @@ import pyarrow as pa
 from . import spark_tasks as tasks
 from .contract import Cheap, Report, Share
 from .spark_copies import LOCAL_COPIES, FitCopies, PartCopies, limit_of, within
-from .spark_tasks import partition_keys, require_workers
+from .spark_placement import partition_keys
+from .spark_workers import require_workers
 
 Value = TypeVar("Value")
 
@@ -49,9 +51,7 @@ class SparkParts:
     read: tasks.Reader = field(default=tasks.parts_of, repr=False)
     kept: bool = False  # whether Spark stores them once they are computed
     stored: Any = field(default=None, repr=False)  # the stored frame, if it is more than `frame`
-    copies: PartCopies | None = field(
-        default=None, repr=False
-    )  # on the workers; None if there are none
+    copies: PartCopies | None = field(default=None, repr=False)  # those of the workers, if any
     lent: bool = False  # whether other parts are stored in its place
 
     def only(self, condition: Any, numbers: list[int]) -> SparkParts:
@@ -332,17 +332,10 @@ class SparkEngine:
         return [pickle.loads(b"".join(chunks)) for chunks in data.values()], lost
 
     def _run(self, frame: Any) -> list[Any]:
-        """Run a job and return its rows; cancel it if waiting for it is interrupted."""
-        session = self.session
-        session.addTag(self._tag)
-        try:
+        """Run a job and return its rows."""
+        with self._interruptible():
             rows: list[Any] = frame.collect()
-            return rows
-        except BaseException:
-            session.interruptTag(self._tag)
-            raise
-        finally:
-            session.removeTag(self._tag)
+        return rows
 
     def _partitions(self, n_parts: int, per_core: int = 1) -> int:
         wanted = self.partitions or per_core * self.cores
@@ -352,6 +345,19 @@ class SparkEngine:
     def cores(self) -> int:
         """Number of tasks that the cluster runs at a time."""
         return require_workers(self.session)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Cancel the running jobs of this engine if waiting for them is interrupted."""
+        session = self.session
+        session.addTag(self._tag)
+        try:
+            yield
+        except BaseException:
+            session.interruptTag(self._tag)
+            raise
+        finally:
+            session.removeTag(self._tag)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tasks that run on Spark's workers, and the workers: their versions, cores and placement.
+"""Tasks that run on Spark's workers, and parts as rows of a table.
 
 A part is any Python object. Its arrays are cut into chunks of one row each, (part, chunk, head,
 data); the head of the first is the rest of the object, pickled. Workers that have a copy of the
@@ -7,29 +7,21 @@ order. Parts are read one at a time, so that a task needs the memory of one part
 
 Every task has a reader, which turns batches into parts: it joins chunks (:func:`parts_of`),
 combines pieces (:class:`PutTogether`) and applies pending functions (:class:`Changed`).
-
-``repartition(n, key)`` sends a row to partition pmod(hash(key), n), where the hash of an integer is
-Murmur3 with seed 42. Trying small numbers therefore gives a key for every partition.
 """
 
 from __future__ import annotations
 
-import gc
-import os
 import pickle
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import version
 from itertools import groupby
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from .part_files import PartFiles
+from .spark_workers import settle_worker
 
 # Rows of a table may not be larger than 2 GB, and buffers on the way are a few times a chunk.
 CHUNK_BYTES = 32 * 2**20
@@ -68,13 +60,6 @@ RUNS = arrow_schema(RUNS_DDL)
 Batches = Iterable[pa.RecordBatch]
 # Reads parts; the files are copies that may stand in for arrays, and where new copies go.
 Reader = Callable[[Batches, PartFiles | None], Iterator[tuple[int, Any]]]
-# Rows of the job that probes the workers: more than a cluster has cores, but few.
-PROBE_ROWS = 2**14
-_MASK = 0xFFFFFFFF
-# Modules that were loaded when this worker was settled.
-_settled = 0
-# Cores by session; an entry goes with its session.
-_known: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 class Head(NamedTuple):
@@ -361,87 +346,3 @@ def _row(number: int, chunk: int, head: bytes | None, data: memoryview | None) -
         value = pa.Array.from_buffers(pa.binary(), 1, [None, limits, pa.py_buffer(data)])
     columns = [pa.array([number]), pa.array([chunk], pa.int32()), pa.array([head], pa.binary())]
     return pa.RecordBatch.from_arrays([*columns, value], schema=CHUNKS)
-
-
-def settle_worker() -> None:
-    """Exempt what is loaded from garbage collection, which a worker does after every task.
-
-    Collecting takes 75 ms where the library, SciPy and scikit-learn are loaded, and the next task
-    waits for it.
-    """
-    global _settled
-    if len(sys.modules) > _settled and "SPARK_REUSE_WORKER" in os.environ:
-        gc.freeze()
-        _settled = len(sys.modules)
-
-
-def require_workers(session: Any) -> int:
-    """Return the cores of the cluster; raise if its workers lack this version of the library."""
-    from pyspark.sql.functions import spark_partition_id, udf
-
-    known = _known.get(session)
-    if known is not None:
-        return known
-    own = version("widemargin")
-    # Without Arrow, which may be missing on the workers.
-    probe = udf(_probe(), "string", useArrow=False)
-    # By default a range has as many partitions as tasks run at a time. Spark Connect offers no
-    # other way to find out.
-    asked = session.range(PROBE_ROWS).select(spark_partition_id().alias("partition"), probe("id"))
-    answers = {tuple(row) for row in asked.collect()}
-    for found in sorted({found for _, found in answers}):
-        if found != own:
-            raise RuntimeError(
-                f"Spark's workers need widemargin {own} and pyarrow, as this process has; found "
-                f"{found}. Install them there, have workers run another Python (environment "
-                f"variable PYSPARK_PYTHON, set before the session starts; here it would be "
-                f"{sys.executable}), or ship an environment with spark.archives (see the guide, "
-                "'Spark')."
-            )
-    cores = _known[session] = len({partition for partition, _ in answers})
-    return cores
-
-
-def _probe() -> Callable[[int], str]:
-    # A nested function is pickled by value, so it runs where the library is missing.
-    def probe(_):  # type: ignore[no-untyped-def]  # type hints would make it an Arrow function
-        import sys
-
-        try:
-            import pyarrow  # noqa: F401
-
-            import widemargin
-        except Exception as error:
-            return f"{type(error).__name__}: {error} (in their Python, {sys.executable})"
-        return str(widemargin.__version__)
-
-    return probe
-
-
-def spark_hash(key: int) -> int:
-    """Return Spark's ``hash`` of a value of an int column."""
-    k = (key * 0xCC9E2D51) & _MASK
-    k = (_rotated(k, 15) * 0x1B873593) & _MASK
-    h = (_rotated(42 ^ k, 13) * 5 + 0xE6546B64) & _MASK
-    h ^= 4  # size of an int in bytes
-    h ^= h >> 16
-    h = (h * 0x85EBCA6B) & _MASK
-    h ^= h >> 13
-    h = (h * 0xC2B2AE35) & _MASK
-    h ^= h >> 16
-    return h - (1 << 32) if h >> 31 else h
-
-
-@lru_cache(maxsize=64)
-def partition_keys(n_partitions: int) -> tuple[int, ...]:
-    """Return one key per partition whose rows Spark puts there."""
-    keys: dict[int, int] = {}
-    key = 0
-    while len(keys) < n_partitions:
-        keys.setdefault(spark_hash(key) % n_partitions, key)
-        key += 1
-    return tuple(keys[partition] for partition in range(n_partitions))
-
-
-def _rotated(value: int, bits: int) -> int:
-    return ((value << bits) | (value >> (32 - bits))) & _MASK
