@@ -34,6 +34,12 @@ CLASSIFIERS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def small_sets(monkeypatch):
+    """Keep copies of the few rows here, too."""
+    monkeypatch.setattr(spark_copies, "SMALLEST_SET", 2**17)
+
+
 @pytest.fixture(scope="module")
 def table(spark):
     X, y = make_classification(2_000, 40, n_informative=10, random_state=0)
@@ -149,6 +155,14 @@ def test_partitions_that_lose_copies_again_and_again_get_their_rows(engine, spar
     before = jobs(spark)
     assert sums(engine, parts) == EXPECTED
     assert jobs(spark) - before == 1
+
+
+def test_small_sets_are_sent_every_time(engine, monkeypatch):
+    monkeypatch.setattr(spark_copies, "SMALLEST_SET", sum(block.nbytes for block in BLOCKS) + 10**4)
+    where, parts = folder(engine), engine.scatter(BLOCKS)
+    for _ in range(2):
+        assert sums(engine, parts) == EXPECTED
+    assert files_in(where) == []
 
 
 def test_parts_that_are_released_take_no_room(engine):

@@ -149,8 +149,7 @@ class SparkEngine:
         own = pa.array([key_of(number) for number in table["part"].to_pylist()], pa.int32())
         frame = session.createDataFrame(table.append_column("key", own))
         placed = frame.repartition(partitions, "key").sortWithinPartitions("part", "chunk")
-        large = table["data"].nbytes >= tasks.SMALLEST_COPY
-        copies = self._copies.new() if large else None
+        copies = self._copies.new(table["data"].nbytes)
         numbers = list(range(len(blocks)))
         return self._kept(SparkParts(placed.select(*tasks.CHUNKS.names), numbers, copies=copies))
 
@@ -161,19 +160,9 @@ class SparkEngine:
         changed = tasks.Changed(parts.read, fn)
         if parts.kept and isinstance(fn, Cheap):
             return replace(parts, read=changed, lent=True)
-        return SparkParts(parts.frame, parts.numbers, changed, copies=self._new_copies(parts))
-
-    def new_copies(self, *, expected: bool = False) -> PartCopies | None:
-        """Return the copies of parts that are to be made; ``expected`` if workers make both."""
-        return self._copies.new(expected=expected)
-
-    def without_copies(self, parts: SparkParts) -> None:
-        """Note that the first parts of a fit are so small that workers made no copies."""
-        parts.copies = None
-        self._copies.none_made()
-
-    def _new_copies(self, of: SparkParts) -> PartCopies | None:
-        return None if of.copies is None else self._copies.new()
+        return SparkParts(
+            parts.frame, parts.numbers, changed, copies=self._copies.like(parts.copies)
+        )
 
     def regroup(
         self,
@@ -193,7 +182,7 @@ class SparkEngine:
             "part", "source", "chunk"
         )
         numbers, put_together = [0] if n_to == 1 else None, tasks.PutTogether(combine)
-        return SparkParts(placed, numbers, put_together, copies=self._new_copies(parts))
+        return SparkParts(placed, numbers, put_together, copies=self._copies.like(parts.copies))
 
     def reduce(
         self,
@@ -255,11 +244,13 @@ class SparkEngine:
 
     def keep(self, frame: Any) -> SparkParts:
         """Store parts that are computed on the cluster, given as a frame of chunks."""
-        return self._kept(SparkParts(frame, None, copies=self._copies.new()))
+        return self._kept(SparkParts(frame, None))
 
-    def keep_noted(
-        self, frame: Any, copies: PartCopies | None = None
-    ) -> tuple[SparkParts, dict[int, Any]]:
+    def remember(self, parts: SparkParts, n_bytes: int) -> None:
+        """Have workers keep copies of parts of this size in all, once they have read them."""
+        parts.copies = self._copies.new(n_bytes)
+
+    def keep_noted(self, frame: Any) -> tuple[SparkParts, dict[int, Any]]:
         """Store parts that are computed now, each with a note; return the notes by part.
 
         A note is a row whose chunk is ``NOTE``. It saves another pass over the parts.
@@ -269,7 +260,7 @@ class SparkEngine:
         rows.sort(key=lambda row: row["part"])
         notes = {row["part"]: pickle.loads(bytes(row["head"])) for row in rows}
         chunks = stored.where(stored["chunk"] != tasks.NOTE)
-        parts = SparkParts(chunks, list(notes), kept=True, stored=stored, copies=copies)
+        parts = SparkParts(chunks, list(notes), kept=True, stored=stored)
         self._persisted.append(parts)
         return parts, notes
 

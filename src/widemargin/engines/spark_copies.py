@@ -17,6 +17,8 @@ from .part_files import PartFiles
 
 # Bytes that copies of parts may take on the disk of an executor.
 LOCAL_COPIES = "4GiB"
+# Copies of smaller sets cost more than they save: their removal is a job.
+SMALLEST_SET = 32 * 2**20
 # First and last number of the parts of a partition.
 Span = tuple[int, int]
 # A partition that lost its copies this often is sent its rows from then on.
@@ -72,12 +74,18 @@ class FitCopies:
         self._fit, self._released = uuid.uuid4().hex, list[str]()
         self._used = False  # whether there may be files
 
-    def new(self, *, expected: bool = False) -> PartCopies | None:
-        """Return the copies of new parts; ``expected`` if workers make them with the parts."""
-        if not self.limit:
+    def new(self, n_bytes: int) -> PartCopies | None:
+        """Return the copies of parts of this size in all: none yet, or None if none are kept."""
+        if not self.limit or n_bytes < SMALLEST_SET:
             return None
-        self._used |= expected
-        return PartCopies(PartFiles(self._fit, uuid.uuid4().hex, self.limit), expected)
+        return self._new()
+
+    def like(self, copies: PartCopies | None) -> PartCopies | None:
+        """Return the copies of parts that are made of others."""
+        return None if copies is None else self._new()
+
+    def _new(self) -> PartCopies:
+        return PartCopies(PartFiles(self._fit, uuid.uuid4().hex, self.limit))
 
     def files(self, copies: PartCopies | None) -> PartFiles | None:
         """Return the files for a task, which also removes what has been released."""
@@ -85,10 +93,6 @@ class FitCopies:
             return None
         self._used = True
         return replace(copies.files, released=tuple(self._released))
-
-    def none_made(self) -> None:
-        """Note that there are no files yet."""
-        self._used = False
 
     def release(self, copies: PartCopies | None) -> None:
         """Have the next tasks remove the copies of some parts."""

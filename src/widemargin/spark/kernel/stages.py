@@ -179,12 +179,8 @@ class SparkSVMModel(SparkKernelModel, SVMParams):
 class KernelClassifier(ClassifierStage, KernelParams):
     """A kernel classifier: all but its Params."""
 
-    # Rows in a fixed order, facts that the choice of the kernel depends on, and several passes.
-    _placement: ClassVar[dict[str, Any]] = {
-        "sorted_rows": True,
-        "facts_of": facts_of,
-        "copied": True,
-    }
+    # Rows in a fixed order, and facts that the choice of the kernel depends on.
+    _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
     _errors = staticmethod(errors_in_spark_names)
 
     def _train(

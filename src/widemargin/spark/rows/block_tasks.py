@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
-from ...engines.part_files import PartFiles
 from ...engines.spark_workers import settle_worker
 from .batches import ColumnError, RowChecks, ValidRows
 from .columns import PARTITION, VALIDATION, FrameColumns
@@ -49,7 +48,6 @@ class BlocksOfPartition:
     note: Callable[[SourceBlock], Any]
     max_rows: int = BLOCK_ROWS
     max_bytes: int = BLOCK_BYTES
-    files: PartFiles | None = None  # copies of the blocks that workers keep
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn batches of rows into chunks of pickled blocks."""
@@ -60,7 +58,7 @@ class BlocksOfPartition:
             return
         first = head.column(PARTITION)[0].as_py() << 32
         for block in self.blocks(chain([head], filled), first):
-            yield from spark_tasks.chunk_rows(block.number, block, self.files)
+            yield from spark_tasks.chunk_rows(block.number, block)
             yield spark_tasks.note_row(block.number, self.note(block))
 
     def blocks(self, batches: Iterable[pa.RecordBatch], first: int) -> Iterator[SourceBlock]:

@@ -54,7 +54,6 @@ def place(
     n_parts: int | None,
     sorted_rows: bool = False,
     facts_of: Callable[[SourceBlock], Any] | None = None,
-    copied: bool = False,
 ) -> PlacedRows:
     """Put the rows of a DataFrame into blocks, which the engine keeps until they are released.
 
@@ -62,8 +61,7 @@ def place(
     DataFrame is partitioned. Rows without ids stay in their partitions unless ``n_parts`` is given;
     ``sorted_rows`` sorts them by a hash of their contents, so that a partition that is computed
     again has its rows in the same order. ``facts_of`` is called with every block when it is made,
-    which saves a pass over the blocks. With ``copied``, workers keep copies of blocks when they
-    make them, and else when they first read them.
+    which saves a pass over the blocks.
     """
     chosen = columns.selected(dataset)
     if columns.identity is not None:
@@ -80,14 +78,10 @@ def place(
     if sorted_rows and columns.identity is None:
         chosen = chosen.sortWithinPartitions(F.xxhash64(*chosen.columns))
     chosen = chosen.withColumn(PARTITION, F.spark_partition_id())
-    copies = engine.new_copies(expected=copied)
-    files = copies.files if copied and copies is not None else None
-    note = partial(_noted, facts_of)
-    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, note, files=files)
+    task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, partial(_noted, facts_of))
     # Read once: a random source would give other rows each time.
-    made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL), copies)
-    if _small(notes):
-        engine.without_copies(made)
+    made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
+    engine.remember(made, sum(note.summary.stored for note in notes.values()))
     rows, moved = _checked(engine, made, notes, columns, held_out=False)
     if columns.validation is not None:
         validation, also = _checked(engine, made, notes, columns, held_out=True)
@@ -95,11 +89,6 @@ def place(
     if moved:
         engine.release(made)
     return rows
-
-
-def _small(notes: dict[int, Note]) -> bool:
-    """Return whether all blocks are too small for copies."""
-    return all(note.summary.stored < spark_tasks.SMALLEST_COPY for note in notes.values())
 
 
 def _checked(
