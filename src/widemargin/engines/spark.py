@@ -27,6 +27,7 @@ import pyarrow as pa
 from . import spark_tasks as tasks
 from .contract import Cheap, Report, Share
 from .spark_copies import LOCAL_COPIES, FitCopies, PartCopies, limit_of, within
+from .spark_errors import errors_of_tasks, mapped
 from .spark_placement import partition_keys
 from .spark_workers import require_workers
 
@@ -175,9 +176,8 @@ class SparkEngine:
         partitions = self._partitions(n_to, TASKS_PER_CORE)
         order = {number: k for k, number in enumerate(self.numbers(parts))}
         key_of = _KeyOf(partition_keys(partitions), n_to)
-        pieces = parts.frame.mapInArrow(
-            partial(tasks.split_up, parts.read, split, order, key_of), tasks.PIECES_DDL
-        )
+        split_up = partial(tasks.split_up, parts.read, split, order, key_of)
+        pieces = mapped(parts.frame, split_up, tasks.PIECES_DDL)
         placed = pieces.repartition(partitions, "key").sortWithinPartitions(
             "part", "source", "chunk"
         )
@@ -213,7 +213,7 @@ class SparkEngine:
         """Run ``fn`` on all parts in one task, without a shuffle."""
         self.numbers(self._kept(parts))  # one task would compute all of them
         ask = partial(tasks.asked_together, parts.read, fn)
-        ((_, result),), _ = self._answers(parts.frame.coalesce(1).mapInArrow(ask, tasks.RUNS_DDL))
+        ((_, result),), _ = self._answers(mapped(parts.frame.coalesce(1), ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
@@ -238,7 +238,7 @@ class SparkEngine:
             anywhere = self.session.range(self.cores).selectExpr("id as part")
             places = [each.frame for each in self._persisted if each.copies is not None]
             frame = (places or [anywhere])[0].select("part")
-            self._run(frame.mapInArrow(remove, "part long"))
+            self._run(mapped(frame, remove, "part long"))
         except Exception as error:  # they go with the executors
             log.info("copies of parts are left on the workers: %s", error)
 
@@ -277,7 +277,7 @@ class SparkEngine:
         if not parts.kept:
             if parts.read is not tasks.parts_of:
                 write = partial(tasks.written, parts.read, self._copies.files(parts.copies))
-                parts.frame = parts.frame.mapInArrow(write, tasks.CHUNKS_DDL)
+                parts.frame = mapped(parts.frame, write, tasks.CHUNKS_DDL)
                 parts.read = tasks.parts_of
                 if parts.copies is not None:
                     parts.copies.expected = True
@@ -297,7 +297,7 @@ class SparkEngine:
         copies = parts.copies
         fold_parts = partial(tasks.folded, self._copies.files(copies), parts.read, fn, combine)
         sent = frame if copies is None else copies.spared(frame)
-        answers, lost = self._answers(sent.mapInArrow(fold_parts, tasks.RUNS_DDL))
+        answers, lost = self._answers(mapped(sent, fold_parts, tasks.RUNS_DDL))
         if copies is None:
             return answers
         copies.expected = True
@@ -305,7 +305,7 @@ class SparkEngine:
             for first, last, for_good in lost:
                 copies.lost((first, last), for_good)
             again = frame.where(within([(first, last) for first, last, _ in lost]))
-            more, _ = self._answers(again.mapInArrow(fold_parts, tasks.RUNS_DDL))
+            more, _ = self._answers(mapped(again, fold_parts, tasks.RUNS_DDL))
             answers = sorted([*answers, *more], key=lambda answer: answer[0][0])
         return answers
 
@@ -339,11 +339,15 @@ class SparkEngine:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Cancel the running jobs of this engine if waiting for them is interrupted."""
+        """Cancel the running jobs of this engine if waiting for them is interrupted.
+
+        Errors of its tasks are raised as errors of one line.
+        """
         session = self.session
         session.addTag(self._tag)
         try:
-            yield
+            with errors_of_tasks():
+                yield
         except BaseException:
             session.interruptTag(self._tag)
             raise
