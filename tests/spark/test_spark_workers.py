@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from widemargin.engines import spark_tasks
+from widemargin.engines import spark_workers
 from widemargin.engines.spark import SparkEngine
 
 pytestmark = pytest.mark.spark
@@ -18,7 +18,7 @@ def test_cores_are_those_of_the_session(spark):
 
 def test_workers_of_another_version_are_refused_at_once(spark, monkeypatch):
     other = spark.newSession()
-    monkeypatch.setattr(spark_tasks, "version", lambda _: "999.0")
+    monkeypatch.setattr(spark_workers, "version", lambda _: "999.0")
     with pytest.raises(
         RuntimeError, match=r"need widemargin 999.0 .*as this process has; found \d"
     ):
@@ -29,7 +29,7 @@ def test_workers_without_the_library_are_refused_at_once(spark, monkeypatch):
     def probe():
         return lambda _: "ModuleNotFoundError: No module named 'widemargin'"
 
-    monkeypatch.setattr(spark_tasks, "_probe", probe)
+    monkeypatch.setattr(spark_workers, "_probe", probe)
     with pytest.raises(
         RuntimeError, match=r"found ModuleNotFoundError.*PYSPARK_PYTHON.*spark\.archives"
     ):
@@ -38,13 +38,13 @@ def test_workers_without_the_library_are_refused_at_once(spark, monkeypatch):
 
 def test_a_session_is_asked_once_and_forgotten_with_its_end(spark, monkeypatch):
     other = spark.newSession()
-    assert spark_tasks.require_workers(other) == 2
+    assert spark_workers.require_workers(other) == 2
     with monkeypatch.context() as patch:
-        patch.setattr(spark_tasks, "_probe", None)  # asking again would fail
-        assert spark_tasks.require_workers(other) == 2
+        patch.setattr(spark_workers, "_probe", None)  # asking again would fail
+        assert spark_workers.require_workers(other) == 2
         with pytest.raises(TypeError):
-            spark_tasks.require_workers(spark.newSession())
-    remembered = len(spark_tasks._known)
+            spark_workers.require_workers(spark.newSession())
+    remembered = len(spark_workers._known)
     del other
     gc.collect()
-    assert len(spark_tasks._known) < remembered
+    assert len(spark_workers._known) < remembered

@@ -173,6 +173,19 @@ def _nothing(block: Any) -> int:
     return 0
 
 
+# --------------------------------------------------------------------------------- processors
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds so far of a process and of those it started that are alive."""
+    total = 0.0
+    for each in (pid, *_children(pid)):
+        with suppress(OSError, ValueError, IndexError):  # it has ended
+            stat = Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+            total += sum(map(int, stat.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
 # ------------------------------------------------------------------------------------ memory
 
 SECONDS_BETWEEN_LOOKS = 0.5

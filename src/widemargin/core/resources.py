@@ -23,13 +23,15 @@ _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 
 
-def memory_bytes(limit: int | str) -> int:
-    """Return a memory limit in bytes.
+def memory_bytes(limit: int | str, name: str = "memory_limit") -> int:
+    """Return a limit in bytes.
 
     Parameters
     ----------
     limit : int or str
         Bytes, or a number with a unit such as ``"1GiB"``, ``"500 MB"``.
+    name : str
+        Name of the parameter, for the error.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def memory_bytes(limit: int | str) -> int:
     size = int(float(match.group(1)) * factor) if match and factor else 0
     if size < 1:
         raise ValueError(
-            "`memory_limit` must be a positive number of bytes or a size such as '1GiB' or "
+            f"`{name}` must be a positive number of bytes or a size such as '1GiB' or "
             f"'500MB'; got {limit!r}."
         )
     return size

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .contract import Engine, Report, Share
+from .contract import Cheap, Engine, Report, Share
 from .local import LocalEngine
 
-__all__ = ["ENGINES", "Engine", "LocalEngine", "Report", "Share", "resolve"]
+__all__ = ["ENGINES", "Cheap", "Engine", "LocalEngine", "Report", "Share", "resolve"]
 
 # Engines that have a name.
 ENGINES = ("local", "spark")

@@ -5,15 +5,19 @@ Parts are rows of pickled objects (see :mod:`.spark_tasks`), placed in partition
 costs a considerable part of a second, so ``map`` and ``regroup`` are lazy: the next verb that
 returns a value computes the parts in its own job, in one pass of the Python workers, and Spark then
 stores them. Parts lost with a worker are computed again from their source by Spark.
+
+Workers keep copies of the parts' arrays (:mod:`.part_files`), so that passes which return a value
+do not send them again (:mod:`.spark_copies`).
 """
 
 from __future__ import annotations
 
+import logging
 import pickle
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from functools import reduce as fold
 from typing import Any, TypeVar
@@ -21,11 +25,15 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from . import spark_tasks as tasks
-from .contract import Report, Share
+from .contract import Cheap, Report, Share
+from .spark_copies import LOCAL_COPIES, FitCopies, PartCopies, limit_of, within
 from .spark_errors import errors_of_tasks, mapped
-from .spark_tasks import partition_keys, require_workers
+from .spark_placement import partition_keys
+from .spark_workers import require_workers
 
 Value = TypeVar("Value")
+
+log = logging.getLogger("widemargin.spark")
 
 # Regrouped parts take different times; several tasks per core balance them.
 TASKS_PER_CORE = 2
@@ -44,10 +52,12 @@ class SparkParts:
     read: tasks.Reader = field(default=tasks.parts_of, repr=False)
     kept: bool = False  # whether Spark stores them once they are computed
     stored: Any = field(default=None, repr=False)  # the stored frame, if it is more than `frame`
+    copies: PartCopies | None = field(default=None, repr=False)  # those of the workers, if any
+    lent: bool = False  # whether other parts are stored in its place
 
     def only(self, condition: Any, numbers: list[int]) -> SparkParts:
         """Return some of the parts, stored as long as these are."""
-        return SparkParts(self.frame.where(condition), numbers, self.read, kept=True)
+        return replace(self, frame=self.frame.where(condition), numbers=numbers, lent=True)
 
     def __len__(self) -> int:
         assert self.numbers is not None, "no job has made these parts yet"
@@ -64,6 +74,9 @@ class SparkEngine:
     partitions : int, optional
         Partitions for parts that are scattered or regrouped. None takes the number of cores for
         the former and twice that for the latter, but at most the number of parts.
+    local_copies : int or str
+        Bytes, or a size such as ``"500MB"``, that copies of parts may take on the local disk of
+        each executor, so that rows are not sent to its Python workers in every pass; 0 keeps none.
 
     Notes
     -----
@@ -72,19 +85,25 @@ class SparkEngine:
 
     in_process = False
 
-    def __init__(self, session: Any = None, partitions: int | None = None) -> None:
+    def __init__(
+        self,
+        session: Any = None,
+        partitions: int | None = None,
+        local_copies: int | str = LOCAL_COPIES,
+    ) -> None:
         self._session = session
-        self.partitions = partitions
+        self.partitions, self.local_copies = partitions, local_copies
+        self._copies = FitCopies(limit_of(local_copies))
         self._tag = f"widemargin-{uuid.uuid4().hex[:12]}"
         self._checked = False
         self._persisted: list[SparkParts] = []
         self.jobs = 0  # times that results of the cluster were waited for
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"partitions": self.partitions}
+        return {"partitions": self.partitions, "local_copies": self.local_copies}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        SparkEngine.__init__(self, None, state["partitions"])
+        SparkEngine.__init__(self, None, **state)
 
     def __repr__(self) -> str:
         given = "" if self.partitions is None else f"partitions={self.partitions}"
@@ -126,22 +145,26 @@ class SparkEngine:
         session = self.session
         partitions = self._partitions(len(blocks))
         keys = partition_keys(partitions)
-        rows: dict[str, list[Any]] = {"key": [], "source": [], "part": [], "chunk": [], "data": []}
-        for number, block in enumerate(blocks):
-            for k, data in enumerate(tasks.chunks_of(block)):
-                key = keys[number * partitions // len(blocks)]
-                for name, value in zip(rows, (key, 0, number, k, data), strict=True):
-                    rows[name].append(value)
-        frame = session.createDataFrame(pa.table(rows, schema=tasks.PIECES))
+        batches = [row for k, block in enumerate(blocks) for row in tasks.chunk_rows(k, block)]
+        table = pa.Table.from_batches(batches, tasks.CHUNKS)
+        key_of = _KeyOf(keys, len(blocks))
+        own = pa.array([key_of(number) for number in table["part"].to_pylist()], pa.int32())
+        frame = session.createDataFrame(table.append_column("key", own))
         placed = frame.repartition(partitions, "key").sortWithinPartitions("part", "chunk")
-        parts = SparkParts(placed.select("part", "chunk", "data"), list(range(len(blocks))))
-        return self._kept(parts)
+        copies = self._copies.new(table["data"].nbytes)
+        numbers = list(range(len(blocks)))
+        return self._kept(SparkParts(placed.select(*tasks.CHUNKS.names), numbers, copies=copies))
 
     def map(
         self, parts: SparkParts, fn: Callable[[Any], Any], report: Report | None = None
     ) -> SparkParts:
         """Apply ``fn`` to every part, lazily; Spark's own pages show the progress."""
-        return SparkParts(parts.frame, parts.numbers, tasks.Changed(parts.read, fn))
+        changed = tasks.Changed(parts.read, fn)
+        if parts.kept and isinstance(fn, Cheap):
+            return replace(parts, read=changed, lent=True)
+        return SparkParts(
+            parts.frame, parts.numbers, changed, copies=self._copies.like(parts.copies)
+        )
 
     def regroup(
         self,
@@ -159,7 +182,8 @@ class SparkEngine:
         placed = pieces.repartition(partitions, "key").sortWithinPartitions(
             "part", "source", "chunk"
         )
-        return SparkParts(placed, [0] if n_to == 1 else None, tasks.PutTogether(combine))
+        numbers, put_together = [0] if n_to == 1 else None, tasks.PutTogether(combine)
+        return SparkParts(placed, numbers, put_together, copies=self._copies.like(parts.copies))
 
     def reduce(
         self,
@@ -168,9 +192,7 @@ class SparkEngine:
         combine: Callable[[Value, Value], Value],
     ) -> Value:
         """Combine a value of every part, within partitions and then over them, in order."""
-        self._kept(parts)
-        fold_parts = partial(tasks.folded, parts.read, fn, combine)
-        answers = self._answers(mapped(parts.frame, fold_parts, tasks.RUNS_DDL))
+        answers = self._asked(self._kept(parts), parts.frame, fn, combine)
         if parts.numbers is None:
             parts.numbers = [number for numbers, _ in answers for number in numbers]
         if not answers:
@@ -184,8 +206,7 @@ class SparkEngine:
         """Run ``fn`` on part ``i`` with a value, and return the result."""
         number = self.numbers(self._kept(parts))[i]
         one = parts.frame.where(parts.frame["part"] == number)
-        ask = partial(tasks.folded, parts.read, _Given(fn, value), _only)
-        ((_, result),) = self._answers(mapped(one, ask, tasks.RUNS_DDL))
+        ((_, result),) = self._asked(parts, one, _Given(fn, value), _only)
         made: Value = result
         return made
 
@@ -193,17 +214,34 @@ class SparkEngine:
         """Run ``fn`` on all parts in one task, without a shuffle."""
         self.numbers(self._kept(parts))  # one task would compute all of them
         ask = partial(tasks.asked_together, parts.read, fn)
-        ((_, result),) = self._answers(mapped(parts.frame.coalesce(1), ask, tasks.RUNS_DDL))
+        ((_, result),), _ = self._answers(mapped(parts.frame.coalesce(1), ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
     def release(self, parts: SparkParts | None = None) -> None:
         """Remove parts from Spark's storage; they are computed again when needed."""
+        if parts is None:
+            self._remove_copies()
         for each in [parts] if parts is not None else list(self._persisted):
-            if each.kept:
+            if each.kept and not each.lent:
                 (each.frame if each.stored is None else each.stored).unpersist()
                 each.kept = False
                 self._persisted = [other for other in self._persisted if other is not each]
+                self._copies.release(each.copies)
+
+    def _remove_copies(self) -> None:
+        """Remove the workers' copies, by tasks where Spark has parts: there the copies are, too."""
+        files = self._copies.end()
+        if files is None:
+            return
+        remove = partial(tasks.copies_removed, files)
+        try:
+            anywhere = self.session.range(self.cores).selectExpr("id as part")
+            places = [each.frame for each in self._persisted if each.copies is not None]
+            frame = (places or [anywhere])[0].select("part")
+            self._run(mapped(frame, remove, "part long"))
+        except Exception as error:  # they go with the executors
+            log.info("copies of parts are left on the workers: %s", error)
 
     def wait_for(self, action: Callable[[], Value]) -> Value:
         """Run an action of a DataFrame, which an interrupt cancels as it does the engine's own."""
@@ -214,16 +252,19 @@ class SparkEngine:
         """Store parts that are computed on the cluster, given as a frame of chunks."""
         return self._kept(SparkParts(frame, None))
 
+    def remember(self, parts: SparkParts, n_bytes: int) -> None:
+        """Have workers keep copies of parts of this size in all, once they have read them."""
+        parts.copies = self._copies.new(n_bytes)
+
     def keep_noted(self, frame: Any) -> tuple[SparkParts, dict[int, Any]]:
         """Store parts that are computed now, each with a note; return the notes by part.
 
         A note is a row whose chunk is ``NOTE``. It saves another pass over the parts.
         """
         stored = frame.persist()
-        with self._interruptible():
-            rows = stored.where(stored["chunk"] == tasks.NOTE).collect()
+        rows = self._run(stored.where(stored["chunk"] == tasks.NOTE).select("part", "head"))
         rows.sort(key=lambda row: row["part"])
-        notes = {row["part"]: pickle.loads(bytes(row["data"])) for row in rows}
+        notes = {row["part"]: pickle.loads(bytes(row["head"])) for row in rows}
         chunks = stored.where(stored["chunk"] != tasks.NOTE)
         parts = SparkParts(chunks, list(notes), kept=True, stored=stored)
         self._persisted.append(parts)
@@ -233,8 +274,7 @@ class SparkEngine:
         """Return the numbers of the parts, in order; compute the parts if needed."""
         if parts.numbers is None:
             self._kept(parts)
-            with self._interruptible():
-                found = parts.frame.where("chunk = 0").select("part").collect()
+            found = self._run(parts.frame.where("chunk = 0").select("part"))
             parts.numbers = sorted({row["part"] for row in found})
         return parts.numbers
 
@@ -242,23 +282,57 @@ class SparkEngine:
         """Have Spark store parts once they are computed."""
         if not parts.kept:
             if parts.read is not tasks.parts_of:
-                write = partial(tasks.written, parts.read)
+                write = partial(tasks.written, parts.read, self._copies.files(parts.copies))
                 parts.frame = mapped(parts.frame, write, tasks.CHUNKS_DDL)
                 parts.read = tasks.parts_of
+                if parts.copies is not None:
+                    parts.copies.expected = True
             parts.frame = parts.frame.persist()
             parts.kept = True
             self._persisted.append(parts)
         return parts
 
-    def _answers(self, frame: Any) -> list[tuple[list[int], Any]]:
-        """Run a job; return each partition's part numbers and its value, in order."""
-        with self._interruptible():
-            rows = frame.collect()
+    def _asked(
+        self,
+        parts: SparkParts,
+        frame: Any,
+        fn: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+    ) -> list[tuple[list[int], Any]]:
+        """Ask all parts of a frame; return each partition's part numbers and value, in order."""
+        copies = parts.copies
+        fold_parts = partial(tasks.folded, self._copies.files(copies), parts.read, fn, combine)
+        sent = frame if copies is None else copies.spared(frame)
+        answers, lost = self._answers(mapped(sent, fold_parts, tasks.RUNS_DDL))
+        if copies is None:
+            return answers
+        copies.expected = True
+        if lost:
+            for first, last, for_good in lost:
+                copies.lost((first, last), for_good)
+            again = frame.where(within([(first, last) for first, last, _ in lost]))
+            more, _ = self._answers(mapped(again, fold_parts, tasks.RUNS_DDL))
+            answers = sorted([*answers, *more], key=lambda answer: answer[0][0])
+        return answers
+
+    def _answers(self, frame: Any) -> tuple[list[tuple[list[int], Any]], list[Any]]:
+        """Run a job; return the answers of the partitions, in order, and what was lost."""
+        rows = self._run(frame)
         rows.sort(key=lambda row: (row["first"], row["chunk"]))
         data: dict[int, list[bytes]] = {}
+        lost = []
         for row in rows:
-            data.setdefault(row["first"], []).append(bytes(row["data"]))
-        return [pickle.loads(b"".join(chunks)) for chunks in data.values()]
+            if row["chunk"] == tasks.LOST:
+                lost.append(pickle.loads(bytes(row["data"])))
+            else:
+                data.setdefault(row["first"], []).append(bytes(row["data"]))
+        return [pickle.loads(b"".join(chunks)) for chunks in data.values()], lost
+
+    def _run(self, frame: Any) -> list[Any]:
+        """Run a job and return its rows."""
+        with self._interruptible():
+            rows: list[Any] = frame.collect()
+        return rows
 
     def _partitions(self, n_parts: int, per_core: int = 1) -> int:
         wanted = self.partitions or per_core * self.cores

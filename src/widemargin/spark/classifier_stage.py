@@ -14,6 +14,7 @@ from pyspark.ml.util import MLReadable, MLWritable
 from ..core.blocks import GATHERED_BYTES
 from ..core.budget import Budget, seed_of
 from ..engines.spark import SparkEngine
+from ..engines.spark_copies import limit_of
 from ..engines.spark_errors import errors_of_tasks
 from .accessors import add_accessors, setter
 from .calibration import CalibrateTogether, calibrate
@@ -119,7 +120,9 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         local, columns = self._local_estimator(), self._columns()
         self._check_thresholds()
         columns.selected(frame)  # so that the columns are checked before any job runs
-        engine, record = SparkEngine(frame.sparkSession), TrainingRecord(frame)
+        copies = limit_of(self.getOrDefault("localCopies"), "localCopies")
+        engine = SparkEngine(frame.sparkSession, local_copies=copies)
+        record = TrainingRecord(frame)
         with FitLog(frame.sparkSession, type(self).__name__) as fit_log:
             try:
                 with record.step("placing"):

@@ -6,6 +6,7 @@ Their values, defaults and ranges are those of the local estimators, under Spark
 from __future__ import annotations
 
 import inspect
+from numbers import Integral
 from typing import Any, ClassVar, TypedDict
 
 from pyspark.ml.param import Param, Params, TypeConverters
@@ -19,9 +20,10 @@ from pyspark.ml.param.shared import (
     HasValidationIndicatorCol,
     HasWeightCol,
 )
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..core.parameters import AT_LEAST_ONE
+from ..engines.spark_copies import LOCAL_COPIES
 from .accessors import add_accessors, getter, param
 from .param_messages import check_values
 from .probability_params import ProbabilityParams
@@ -74,6 +76,7 @@ class StageParams(
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
         "handleInvalid": [StrOptions({"error", "skip"})],
         "nParts": [AT_LEAST_ONE, None],
+        "localCopies": [Interval(Integral, 0, None, closed="left"), str],
     }
     # Params that are unset until a value is given, whatever the local default is.
     _without_default: ClassVar[tuple[str, ...]] = ("nParts",)
@@ -105,6 +108,12 @@ class StageParams(
         "DataFrame's partitions.",
         TypeConverters.toInt,
     )
+    localCopies = param(
+        "bytes, or a size such as '500MB', that copies of the rows may take on the local disk of "
+        "each executor while it trains, so that passes do not send them to Python again; 0 keeps "
+        "none.",
+        to_memory,
+    )
     classWeight = param(
         "factors of C by class: a map from label to weight, or 'balanced'. Unset: all 1.",
         to_class_weight,
@@ -112,7 +121,7 @@ class StageParams(
 
     def __init__(self) -> None:
         super().__init__()
-        self._setDefault(handleInvalid="error", seed=0)
+        self._setDefault(handleInvalid="error", seed=0, localCopies=LOCAL_COPIES)
         signature = inspect.signature(self._local_class).parameters
         for name in self._local_params():
             default = signature[LOCAL_NAMES.get(name, name)].default
@@ -193,6 +202,7 @@ class StageKeywords(TypedDict, total=False):
     threshold: float | None
     thresholds: list[float] | None
     nParts: int | None
+    localCopies: int | str
 
 
 class ODMKeywords(TypedDict, total=False):

@@ -13,6 +13,7 @@ from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
 from ...core.training_set import class_factors
+from ...engines import Cheap
 from ...engines.spark_errors import mapped
 from ...kernel.defaults import with_intercept
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
@@ -148,7 +149,8 @@ class KernelFit(LevelFit):
             row_weight,
             factors,
         )
-        parts = self.engine.map(self.rows.parts, pose)
+        converts = self.form.converts(self.facts, self.rows.summary.dense)
+        parts = self.engine.map(self.rows.parts, pose if converts else Cheap(pose))
         size = self.form.size(self.n_rows, self.rows.n_features, self.facts.nonzero)
         return Whole(parts, len(parts), self.n_rows, float(row_weight * totals @ factors), size)
 

@@ -104,6 +104,10 @@ class RowForm:
         precise = kernel.name == "rbf" and rounding > FLOAT32_ROUNDING
         return cls(sparse, np.dtype(np.float64) if precise else facts.dtype)
 
+    def converts(self, facts: RowFacts, dense: bool) -> bool:
+        """Return whether rows as they are placed have another form."""
+        return self.sparse == dense or self.dtype != facts.dtype
+
     def rows(self, X: Any) -> Any:
         """Return rows in this form."""
         if self.sparse and not sp.issparse(X):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.blocks import BLOCK_BYTES, BLOCK_ROWS, RowBlock
 from ...engines import spark_tasks
+from ...engines.spark_workers import settle_worker
 from .batches import ColumnError, RowChecks, ValidRows
 from .columns import PARTITION, VALIDATION, FrameColumns
 
@@ -51,6 +52,7 @@ class BlocksOfPartition:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Turn batches of rows into chunks of pickled blocks."""
+        settle_worker()
         filled = (batch for batch in batches if batch.num_rows)
         head = next(filled, None)
         if head is None:

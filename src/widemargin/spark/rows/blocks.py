@@ -82,6 +82,7 @@ def place(
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, partial(_noted, facts_of))
     # Read once: a random source would give other rows each time.
     made, notes = engine.keep_noted(mapped(chosen, task, spark_tasks.CHUNKS_DDL))
+    engine.remember(made, sum(note.summary.stored for note in notes.values()))
     rows, moved = _checked(engine, made, notes, columns, held_out=False)
     if columns.validation is not None:
         validation, also = _checked(engine, made, notes, columns, held_out=True)
