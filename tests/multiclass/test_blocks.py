@@ -34,6 +34,10 @@ def rows(n_classes=6, n=240, seed=0):
     return X / 4, y
 
 
+def codes(y):
+    return y.astype(np.int32)
+
+
 def model(formulation, solver, engine, **more):
     settings = {"C": 0.5, "random_state": 3, "tol": 1e-3, **more}
     return MulticlassSVMClassifier(formulation, solver=solver, engine=engine, **settings)
@@ -187,6 +191,11 @@ def test_auto_leaves_large_sets_where_they_are(monkeypatch):
         found = model(formulation, "auto", CarryingEngine(), tol=0.05).fit(X, y)
         assert found.solver_ == "blocks"
         assert found.converged_
+    room = blocks.bytes_of(X)  # for the rows, but not for six matrices of the weights
+    small = MulticlassObjective(10_000, 6, "llw", 1.0)
+    problem = MulticlassProblem.of_block(small, CarryingEngine(), RowBlock("all", X, codes(y)))
+    assert multiclass_fit.choose("auto", problem, room) == "auto"
+    assert multiclass_fit.choose("auto", problem, 2**30) == "blocks"
     with pytest.raises(ValueError, match=r"takes at most 10 weights"):
         model("llw", "newton", CarryingEngine()).fit(X, y)
 

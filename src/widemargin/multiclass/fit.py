@@ -22,7 +22,7 @@ from ..core.rows import copies_in_own_order
 from ..engines import LocalEngine
 from . import solvers
 from .problem import ClassWeights, MulticlassObjective, MulticlassProblem, StoredWeights
-from .solvers import newton
+from .solvers import blockwise, newton
 
 # Solvers that leave rows in the blocks of other processes.
 ON_BLOCKS = ("tournament", "newton", "blocks")
@@ -47,6 +47,9 @@ def choose(name: str, problem: MulticlassProblem, memory: int) -> str:
     known = objective.formulation in newton.FORMULATIONS
     if known and newton.small_enough(objective, memory):
         return "newton"
+    # One task keeps the weights once, and may have room where this process has none for several.
+    if blockwise.bytes_needed(problem) > memory and problem.stored_bytes <= memory:
+        return "auto"
     return "blocks"
 
 

@@ -10,7 +10,7 @@ from benchmarks.race import processes
 from benchmarks.speed.spark import page as spark_page
 
 from . import __doc__ as description
-from .cases import CASES, SETS, TOL
+from .cases import CASES, SETS, TOL, solvers_of
 from .page import WORKERS, tables
 
 ON_CLUSTER, COUNTED = (f"benchmarks.speed.spark.classes.{name}" for name in ("fits", "passes"))
@@ -19,17 +19,24 @@ MAX_TIME = 900.0
 
 
 def plan(names: Sequence[str], repeats: int, quick: bool) -> Iterator[spark_page.Planned]:
-    """Yield every cell, its settings and how it is measured."""
-    for name in names:
-        for formulation, C, solvers in CASES:
-            job: dict[str, Any] = {"set": name, "formulation": formulation, "C": C, "tol": TOL}
-            job["quick"] = quick
-            key = f"{name}/{formulation}/{C:g}"
-            yield f"{key}/passes", job, partial(processes.measure, COUNTED, job, MAX_TIME)
-            for solver in (*solvers, "auto"):
-                fit = {**job, "solver": solver, "workers": WORKERS}
-                measure = partial(spark_page.on_cluster, ON_CLUSTER, fit, MAX_TIME, WORKERS)
-                yield f"{key}/{solver}", fit, measure
+    """Yield every cell, its settings and how it is measured; those without a cluster first."""
+    jobs: list[dict[str, Any]] = [
+        {"set": name, "formulation": formulation, "C": C, "tol": TOL, "quick": quick}
+        for name in names
+        for formulation, C in CASES
+    ]
+    for job in jobs:
+        measure = partial(processes.measure, COUNTED, job, MAX_TIME)
+        yield f"{_key(job)}/passes", job, measure
+    for job in jobs:
+        for solver in solvers_of(job["formulation"]):
+            fit = {**job, "solver": solver, "workers": WORKERS}
+            on_cluster = partial(spark_page.on_cluster, ON_CLUSTER, fit, MAX_TIME, WORKERS)
+            yield f"{_key(job)}/{solver}", fit, on_cluster
+
+
+def _key(job: dict[str, Any]) -> str:
+    return f"{job['set']}/{job['formulation']}/{job['C']:g}"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.race.tables import NONE, Cells, Rows, Table, seconds
 
-from .cases import CASES, SETS
+from .cases import CASES, SETS, solvers_of
 
 WORKERS = 3
 FORMULATIONS = {"cs": "CS", "ww": "WW", "llw": "LLW"}
@@ -24,9 +24,9 @@ def tables(cells: Cells) -> Iterator[Table]:
 
 def _cases() -> Iterator[tuple[list[str], str, tuple[str, ...]]]:
     for name, title in SETS.items():
-        for formulation, C, solvers in CASES:
+        for formulation, C in CASES:
             first = [title, FORMULATIONS[formulation], f"{C:g}"]
-            yield first, f"{name}/{formulation}/{C:g}", (*solvers, "auto")
+            yield first, f"{name}/{formulation}/{C:g}", solvers_of(formulation)
 
 
 def _passes(cells: Cells) -> Rows:

@@ -64,11 +64,18 @@ OF_CONSTANT = 0.5
 MATRICES = 6
 
 
-def require_fit(problem: MulticlassProblem, memory: int) -> None:
-    """Raise if weights that are all different from zero do not fit the memory."""
+def bytes_needed(problem: MulticlassProblem) -> int:
+    """Return the memory for weights that are dense whatever the rows are; 0 if they need not be."""
     objective = problem.objective
-    needed = MATRICES * DENSE_BYTES * objective.size * objective.n_classes
-    if objective.formulation == "llw" and needed > memory:
+    if objective.formulation != "llw":
+        return 0
+    return MATRICES * DENSE_BYTES * objective.size * objective.n_classes
+
+
+def require_fit(problem: MulticlassProblem, memory: int) -> None:
+    """Raise if dense weights do not fit the memory."""
+    objective, needed = problem.objective, bytes_needed(problem)
+    if needed > memory:
         raise ValueError(
             f"`solver='blocks'` needs {needed / 2**20:.0f} MiB for {objective.size} features and "
             f"{objective.n_classes} classes, as the weights of formulation='llw' are dense; "
