@@ -205,6 +205,15 @@ inline auto dense_weights(const ClassBundle& bundle) {
     return new_array(out, width, size);
 }
 
+inline void add_dense_weights(ClassBundle& bundle, Matrix<const double> weights) {
+    require(bundle.weights.dense(), "the bundle's weights must be dense.");
+    require(std::int64_t(weights.shape(0)) == bundle.weights.width() &&
+                std::int64_t(weights.shape(1)) == bundle.weights.size(),
+            "`weights` needs one row per class and one column per feature.");
+    nb::gil_scoped_release release;
+    bundle.weights.add_transposed(weights.data());
+}
+
 template <class Index>
 auto sparse_weights_of(const ClassBundle& bundle) {
     const std::size_t width = std::size_t(bundle.weights.width());
@@ -340,6 +349,7 @@ inline void bind_bundle(nb::module_& m) {
         .def("weight_count", &weight_count)
         .def("class_sum", &class_sum)
         .def("dense_weights", &dense_weights)
+        .def("add_dense_weights", &add_dense_weights, "weights"_a)
         .def("sparse_weights", &sparse_weights)
         .def("duals", &duals_of)
         .def("set_duals", &set_duals, "values"_a, "classes"_a, "start"_a)

@@ -149,6 +149,14 @@ public:
                     out[c * size_ + k] = block_[std::size_t(k * stride_ + c)];
     }
 
+    // w_c[f] += in[c * size + f]; `dense` only.
+    void add_transposed(const double* in) {
+        for (std::int64_t f = 0; f < size_; f += 8)
+            for (std::int64_t c = 0; c < width_; ++c)
+                for (std::int64_t k = f; k < std::min(f + 8, size_); ++k)
+                    block_[std::size_t(k * stride_ + c)] += in[c * size_ + k];
+    }
+
     void clear() {
         if (dense()) std::fill_n(block_.get(), size_ * stride_, 0.0);
         for (List& list : lists_) list = List();

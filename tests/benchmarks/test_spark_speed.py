@@ -24,7 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.race import processes
 from benchmarks.race.data import DataSet
 from benchmarks.race.store import Store
+from benchmarks.speed.spark import page as spark_page
 from benchmarks.speed.spark import parquet, ten_million, watching
+from benchmarks.speed.spark.classes import __main__ as classes
+from benchmarks.speed.spark.classes import passes
 from benchmarks.speed.spark.kernel import __main__ as kernel
 from benchmarks.speed.spark.kernel import billion, bundles, fits
 from benchmarks.speed.spark.kernel import page as kernel_page
@@ -350,3 +353,49 @@ def test_ten_million_rows_are_shown(tmp_path):
     assert (one["Rows"], one["Driver (MB)"]) == ("10,000,000", "**1,100**")
     assert one["As a stream (%)"] == "—"
     assert other["As a stream (%)"] == "90.00"
+
+
+# ----------------------------------------------------------------------------------- classes
+
+
+def test_passes_are_counted_beside_one_task(monkeypatch):
+    X, y = make_classification(150, 20, n_informative=8, n_classes=4, random_state=0)
+    monkeypatch.setattr(passes, "rows_of", lambda name, quick: (sp.csr_matrix(X / 4), y))
+    job = {"set": "any", "quick": True, "formulation": "cs", "C": 1.0, "tol": 0.05}
+    *_, found = passes.count(job)
+    ours, one = found["passes"], found["one_task"]
+    assert (ours["solver"], one["solver"]) == ("blocks", "dual")
+    assert ours["moved_mb"] > 0
+    assert ours["bound"] <= one["objective"]
+    assert one["bound"] <= ours["objective"]
+
+
+def test_classes_are_measured_and_shown(tmp_path, monkeypatch):
+    fit = {"seconds": 2.0, "jobs": 30.0, "shuffled_mb": 5.0, "iterations": 24, "moved_mb": 48.0}
+    fit |= {"relative_gap": 9e-3, "driver_python_mb": 100.0, "driver_java_mb": 400.0}
+
+    def counted(worker, job, max_time):
+        assert worker == classes.COUNTED
+        one = {"cpu_seconds": 1.0, "objective": 10.0, "relative_gap": 9e-3, "solver": "dual"}
+        return {"passes": {**one, "iterations": 24, "moved_mb": 48.0}, "one_task": one}
+
+    def on_cluster(worker, job, max_time, workers):
+        assert (worker, workers) == (classes.ON_CLUSTER, 3)
+        if job["solver"] == "tournament":
+            raise processes.FitFailed("no luck")
+        return fit | ({"moved_mb": 0.0} if job["solver"] == "auto" else {})
+
+    monkeypatch.setattr(processes, "measure", counted)
+    monkeypatch.setattr(spark_page, "on_cluster", on_cluster)
+    path = tmp_path / "spark_classes.json"
+    with pytest.raises(SystemExit, match="sector/ww/1/tournament: no luck"):
+        classes.main(["--results", str(path), "--only", "sector"])
+    classes.main(["render", "--results", str(path), "--to", str(tmp_path)])
+    rows = table(tmp_path / "spark_classes_passes.csv")
+    assert [row["Formulation"] for row in rows] == ["CS", "WW", "LLW", "LLW"]
+    assert rows[0]["MB a pass"] == "2.0"
+    assert rows[0]["Objective ÷ its"] == "1.0000"
+    rows = table(tmp_path / "spark_classes_cluster.csv")
+    assert [row["Solver"] for row in rows[:2]] == ["``blocks``", "one task"]
+    assert rows[0]["Jobs"] == "30"
+    assert rows[1]["MB of weights and multipliers"] == "–"

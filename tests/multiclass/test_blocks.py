@@ -34,6 +34,10 @@ def rows(n_classes=6, n=240, seed=0):
     return X / 4, y
 
 
+def codes(y):
+    return y.astype(np.int32)
+
+
 def model(formulation, solver, engine, **more):
     settings = {"C": 0.5, "random_state": 3, "tol": 1e-3, **more}
     return MulticlassSVMClassifier(formulation, solver=solver, engine=engine, **settings)
@@ -164,13 +168,10 @@ def test_multipliers_do_not_travel():
         model("ww", "tournament", CarryingEngine(), warm_start=True).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("formulation", "advice"),
-    [("cs", "formulation='ww'"), ("ovr", "SparkLinearSVMClassifier"), ("ww", "tournament")],
-)
-def test_what_needs_one_task_is_refused_beyond_the_memory_limit(formulation, advice):
+@pytest.mark.parametrize("formulation", ["cs", "ovr", "ww"])
+def test_what_needs_one_task_is_refused_beyond_the_memory_limit(formulation):
     X, y = rows()
-    with pytest.raises(ValueError, match=rf"needs all rows in one task.*{advice}.*raise the limit"):
+    with pytest.raises(ValueError, match=r"needs all rows in one task.*blocks.*raise the limit"):
         model(formulation, "dual", CarryingEngine(), memory_limit=1000).fit(X, y)
 
 
@@ -186,9 +187,15 @@ def test_auto_leaves_large_sets_where_they_are(monkeypatch):
     assert model("llw", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "newton"
     monkeypatch.setattr(newton, "MOST_WEIGHTS", {"ww": 10, "llw": 10})
-    assert model("ww", "auto", CarryingEngine()).fit(X, y).solver_ == "tournament"
-    with pytest.raises(ValueError, match=r"needs all rows in one task.*newton"):
-        model("llw", "auto", CarryingEngine(), memory_limit=1000).fit(X, y)
+    for formulation in ("ww", "llw", "cs", "ovr"):
+        found = model(formulation, "auto", CarryingEngine(), tol=0.05).fit(X, y)
+        assert found.solver_ == "blocks"
+        assert found.converged_
+    room = blocks.bytes_of(X)  # for the rows, but not for six matrices of the weights
+    small = MulticlassObjective(10_000, 6, "llw", 1.0)
+    problem = MulticlassProblem.of_block(small, CarryingEngine(), RowBlock("all", X, codes(y)))
+    assert multiclass_fit.choose("auto", problem, room) == "auto"
+    assert multiclass_fit.choose("auto", problem, 2**30) == "blocks"
     with pytest.raises(ValueError, match=r"takes at most 10 weights"):
         model("llw", "newton", CarryingEngine()).fit(X, y)
 

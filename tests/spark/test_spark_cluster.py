@@ -133,6 +133,12 @@ STAGES = {
         SparkMulticlassSVMClassifier(formulation="llw", solver="newton", idCol="id"),
         "iteration 1",
     ),
+    "classes in parts": (
+        SparkMulticlassSVMClassifier(
+            formulation="cs", solver="blocks", C=1e-3, maxIter=6, tol=1e-9, idCol="id"
+        ),
+        "iteration 2",
+    ),
     "tournament": (
         SparkMulticlassSVMClassifier(solver="tournament", C=1e-5, maxIter=5, tol=1e-9, idCol="id"),
         "iteration 1",

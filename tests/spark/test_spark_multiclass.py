@@ -19,7 +19,13 @@ pytestmark = pytest.mark.spark
 
 # Every epoch of a tournament and every Newton step is a few jobs: few of them.
 SETTINGS = {"C": 0.1, "tol": 0.1}
-DIVIDED = [("ww", "tournament", 2), ("ww", "newton", 100), ("llw", "newton", 100)]
+DIVIDED = [
+    ("ww", "tournament", 2),
+    ("ww", "newton", 100),
+    ("llw", "newton", 100),
+    ("llw", "blocks", 3),
+    ("cs", "blocks", 100),
+]
 
 
 def rows():
@@ -62,7 +68,7 @@ def test_rows_where_they_lie_give_the_local_model(frame, formulation, solver, mo
     assert_same(found, here, frame, rows()[0])
     assert found.nIter == here.n_iter_
     assert found.converged == here.converged_
-    assert ("bytes_moved" in found.history) == (solver == "tournament")
+    assert ("bytes_moved" in found.history) == (solver != "newton")
 
 
 @pytest.mark.parametrize("formulation", ["ww", "llw", "cs", "ovr"])
@@ -157,7 +163,7 @@ def test_time_and_iterations_end_a_fit(frame):
         ({"formulation": "crammer"}, r"`formulation` must be 'cs', 'llw', 'ovr' or 'ww'; got"),
         ({"nParts": 0}, r"`nParts` must be a whole number of at least 1; got 0"),
         ({"formulation": "cs", "solver": "tournament"}, r"formulation='ww' allows; got"),
-        ({"solver": "dual", "memoryLimit": 100}, r"needs all rows in one task.*tournament"),
+        ({"solver": "dual", "memoryLimit": 100}, r"needs all rows in one task.*blocks"),
         ({"labelCol": "one"}, r"labels of at least two classes"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command of both benchmarks on Spark, and what their pages share."""
+"""The command of the benchmarks on Spark, and what their pages share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.race.command import fail, options_of, parser_of, write_page
 from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import Cells, Rows, Table
 
-from .sessions import cluster_of
+from .sessions import THREADS, cluster_of
 from .watching import executors_watched
 
 # Megabytes that a driver may take.
@@ -65,9 +65,9 @@ def main(
     fail(failures)
 
 
-def on_cluster(worker: str, job: dict[str, Any], max_time: float) -> Cell:
+def on_cluster(worker: str, job: dict[str, Any], max_time: float, workers: int = THREADS) -> Cell:
     """Run a worker as the driver of a cluster of this machine; add the executors' peaks."""
-    with tempfile.TemporaryDirectory() as name, cluster_of(Path(name)) as cluster:
+    with tempfile.TemporaryDirectory() as name, cluster_of(Path(name), workers) as cluster:
         with executors_watched(cluster) as peaks:
             cell = processes.measure(worker, {**job, "master": cluster.url}, max_time)
         return {**cell, **peaks}

@@ -66,16 +66,21 @@ class MulticlassSVMClassifier(
           :math:`\sum_c w_c = 0`
         - 'ovr' (one against the rest): :math:`(1 - w_y^\top x)_+ + \sum_{c \ne y}
           (1 + w_c^\top x)_+`, a problem for every class
-    solver : {'auto', 'dual', 'proximal', 'tournament', 'newton', 'printed'}, default='auto'
-        'dual' visits the rows one by one and solves for all of their classes at once. 'proximal',
-        for 'ww', 'cs' and 'llw', accelerates that where ``C`` is large and features are many;
-        'auto' chooses it for 'llw'. 'tournament', for 'ww', visits rows for bundles of classes that
-        meet in pairs, several pairs at the same time.
-        'newton', for 'ww' and 'llw', takes second-order steps in all weights; 'auto' chooses it
-        where ``C`` is large and weights are few. 'printed' is the published algorithm for 'llw',
-        which hardly converges.
+    solver : str, default='auto'
+        'auto', or one of these:
+
+        - 'dual' visits the rows one by one and solves for all of their classes at once.
+        - 'proximal', for 'ww', 'cs' and 'llw', accelerates that where ``C`` is large and features
+          are many; 'auto' chooses it for 'llw'.
+        - 'newton', for 'ww' and 'llw', takes second-order steps in all weights; 'auto' chooses it
+          where ``C`` is large and weights are few.
+        - 'blocks' visits the rows of several parts at the same time, and combines what they found
+          after every pass: for engines with rows elsewhere, where 'auto' chooses it for large sets.
+        - 'tournament', for 'ww', visits rows for bundles of classes that meet in pairs, several
+          pairs at the same time.
+        - 'printed' is the published algorithm for 'llw', which hardly converges.
     max_iter : int, default=10000
-        Epochs, or Newton steps, allowed.
+        Epochs, Newton steps, or passes of 'blocks' allowed.
     random_state : int, RandomState instance or None, default=None
         Orders the rows that are visited; the solution differs within ``tol`` only. None is a
         fixed seed: the same data give the same model every time.
@@ -85,8 +90,8 @@ class MulticlassSVMClassifier(
     engine : {'local', 'spark'} or Engine, default='local'
         Where the work is done: threads of this process, a Spark cluster, or any object with the
         verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks once;
-        'tournament' and 'newton' leave them there, the other solvers bring them into one task, as
-        'auto' does with sets of up to 256 MiB. The model is the same.
+        'blocks', 'tournament' and 'newton' leave them there, the other solvers bring them into one
+        task, as 'auto' does with sets of up to 256 MiB. The model is the same.
     warm_start : bool, default=False
         Keep the multipliers, and start the next fit from them if it has as many rows and classes.
 
@@ -104,12 +109,12 @@ class MulticlassSVMClassifier(
     converged_ : bool
         Whether the relative gap is within ``tol``.
     n_iter_ : int
-        Epochs or Newton steps.
+        Epochs, Newton steps or passes.
     solver_ : str
         What 'auto' chose.
     history_ : dict of arrays
-        Per certificate: iteration, seconds, primal, dual, relative_gap; of a tournament on another
-        engine also bytes_moved, of weights and multipliers so far.
+        Per certificate: iteration, seconds, primal, dual, relative_gap; of 'tournament' and
+        'blocks' on another engine also bytes_moved, of weights and multipliers so far.
 
     See Also
     --------
@@ -221,6 +226,11 @@ class MulticlassSVMClassifier(
     def _check_parameters(self) -> None:
         self._validate_params()
         refuse(self.solver, self.formulation)
+        if self.warm_start and self.solver == "blocks":
+            raise ValueError(
+                "`warm_start` needs multipliers, which solver='blocks' leaves with the rows. Use "
+                "another solver, or warm_start=False."
+            )
 
     def _show(self, progress: FitProgress, row: Mapping[str, Any]) -> None:
         iteration, gap = row["iteration"], row["relative_gap"]

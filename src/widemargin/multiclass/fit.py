@@ -22,11 +22,10 @@ from ..core.rows import copies_in_own_order
 from ..engines import LocalEngine
 from . import solvers
 from .problem import ClassWeights, MulticlassObjective, MulticlassProblem, StoredWeights
-from .solvers import newton
-from .solvers.tournament import dealt_classes
+from .solvers import blockwise, newton
 
 # Solvers that leave rows in the blocks of other processes.
-ON_BLOCKS = ("tournament", "newton")
+ON_BLOCKS = ("tournament", "newton", "blocks")
 
 
 def choose(name: str, problem: MulticlassProblem, memory: int) -> str:
@@ -48,18 +47,15 @@ def choose(name: str, problem: MulticlassProblem, memory: int) -> str:
     known = objective.formulation in newton.FORMULATIONS
     if known and newton.small_enough(objective, memory):
         return "newton"
-    # With fewer bundles, two that meet are as large as all rows.
-    if objective.formulation == "ww" and len(dealt_classes(problem.class_rows)) >= 3:
-        return "tournament"
-    if problem.stored_bytes <= memory:
+    # One task keeps the weights once, and may have room where this process has none for several.
+    if blockwise.bytes_needed(problem) > memory and problem.stored_bytes <= memory:
         return "auto"
-    what = f"formulation={objective.formulation!r} with so many features"
-    raise _too_large(what, problem, memory)
+    return "blocks"
 
 
 def columns_of(name: str, problem: MulticlassProblem) -> Columns:
     """Return the columns of the history of a solver."""
-    travelling = name == "tournament" and not problem.engine.in_process
+    travelling = name in ("tournament", "blocks") and not problem.engine.in_process
     return {**CERTIFIED, "bytes_moved": int} if travelling else CERTIFIED
 
 
@@ -140,14 +136,10 @@ def in_canonical_order(block: RowBlock) -> RowBlock:
 
 
 def _too_large(what: str, problem: MulticlassProblem, memory: int) -> ValueError:
-    advice = {
-        "ww": "Use solver='tournament', which leaves rows where they are",
-        "ovr": "Use SparkLinearSVMClassifier(loss='hinge'), which solves the same problem",
-        "llw": "With up to 1000 features use solver='newton', which leaves rows where they are",
-    }.get(problem.objective.formulation, "Use formulation='ww', which leaves rows where they are")
     return ValueError(
         f"{what} needs all rows in one task: {problem.stored_bytes / 1e6:,.0f} MB, and the memory "
-        f"limit is {memory / 1e6:,.0f} MB. {advice}, or raise the limit."
+        f"limit is {memory / 1e6:,.0f} MB. Use solver='blocks', which leaves rows in parts, or "
+        "raise the limit."
     )
 
 

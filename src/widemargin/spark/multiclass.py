@@ -45,15 +45,16 @@ class MulticlassSVMParams(ConstantFeatureParams, StageParams):
 
     formulation = param(
         "loss of a row: 'ww' (Weston and Watkins), 'llw' (Lee, Lin and Wahba), 'cs' (Crammer and "
-        "Singer) or 'ovr' (one against the rest). 'cs' and 'ovr' are solved in one task, which "
-        "must have room for all rows."
+        "Singer) or 'ovr' (one against the rest)."
     )
     solver = param(
-        "'newton' ('llw' with up to 1000 features, 'ww' with up to 3000 weights in all) and "
-        "'tournament' ('ww') leave rows where they are; 'auto' solves sets of up to 256 MiB in one "
-        "task and larger ones by one of these; 'dual' and 'printed' bring all rows into one task."
+        "'blocks' divides rows among parts that are worked on at the same time; 'newton' ('llw' "
+        "with up to 1000 features, 'ww' with up to 3000 weights in all) and 'tournament' ('ww') "
+        "leave rows on the cluster too; 'auto' solves sets of up to 256 MiB in one task and larger "
+        "ones by 'newton' or 'blocks'; 'dual', 'proximal' and 'printed' bring all rows into one "
+        "task."
     )
-    maxIter = param("epochs, or Newton steps, allowed (>= 1).", TypeConverters.toInt)
+    maxIter = param("epochs, Newton steps or passes allowed (>= 1).", TypeConverters.toInt)
     maxTime = param(
         "seconds allowed for training (> 0), once rows are in place; checked after every round "
         "or step. Unset: no limit.",

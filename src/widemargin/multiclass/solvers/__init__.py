@@ -7,6 +7,7 @@ dual         ascent in the dual, rows one by one with all classes each
 tournament   the same with bundles of classes that meet in pairs, for ``ww``
 proximal     the same as dual, accelerated by proximal points; for a large ``C``
 newton       second-order steps on all weights; where the dual is slow
+blocks       ascent in the dual on all parts of the rows at once; for rows elsewhere
 printed      the published algorithm for Lee, Lin and Wahba's formulation
 ===========  ======================================================================
 """
@@ -19,13 +20,13 @@ from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Solution
 from ..problem import ClassWeights, MulticlassProblem
-from . import dealt_bundles, dual_ascent, newton, proximal
+from . import blockwise, dealt_bundles, dual_ascent, newton, proximal
 from .dual_ascent import AllTogether, Independent, PrintedLeeLinWahba
 from .tournament import Tournament
 
 __all__ = ["SOLVERS", "choose", "refuse", "solve"]
 
-SOLVERS = ("dual", "proximal", "tournament", "newton", "printed")
+SOLVERS = ("dual", "proximal", "tournament", "newton", "blocks", "printed")
 
 
 def choose(name: str, problem: MulticlassProblem, memory: int = 2**30) -> str:
@@ -71,14 +72,16 @@ def solve(
 ) -> Solution[ClassWeights]:
     """Solve where the rows are, from the multipliers and weights of ``start`` or from zero.
 
-    On an engine that works elsewhere, only 'newton' and 'tournament' can do so; see
-    :mod:`widemargin.multiclass.fit` for the others.
+    On an engine that works elsewhere, only 'newton', 'tournament' and 'blocks' can do so; see
+    :mod:`widemargin.multiclass.fit` for the others. 'blocks' begins at zero.
     """
     solution: Solution[ClassWeights]
     if name == "newton":
         solution = newton.solve(problem, budget, history, start)
     elif name == "proximal":
         solution = proximal.solve(problem, budget, history, start)
+    elif name == "blocks":
+        solution = blockwise.solve(problem, budget, history)
     elif name == "tournament" and not problem.engine.in_process:
         solution = dealt_bundles.solve(problem, budget, history)
     else:
