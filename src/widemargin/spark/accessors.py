@@ -54,7 +54,7 @@ ORDER = (
     "featuresCol labelCol predictionCol rawPredictionCol weightCol validationIndicatorCol idCol "
     "handleInvalid formulation kernel loss C lam upsilon theta gamma degree coef0 fitIntercept "
     "interceptScaling strategy levels fanIn stopLevel nStrata nSample solver tol maxIter maxTime "
-    "seed memoryLimit classWeight nParts checkpointDir maxModelRows"
+    "seed memoryLimit classWeight nParts checkpointDir maxModelRows compressTo"
 )
 # Texts of pyspark's own Params that say more than theirs.
 COLUMNS = {
