@@ -1,16 +1,14 @@
 """Streams: models that transform them, and linear models that learn from them."""
 
 import logging
-import os
 import shutil
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("pyspark")
 from spark.frames import array_frame, three_classes, two_classes
+from spark.streams import FILE, SCHEMA, stream, write
 from widemargin import (
     LinearODMClassifier,
     LinearSVMClassifier,
@@ -25,29 +23,6 @@ from widemargin.spark import (
     SparkMulticlassSVMModel,
     SparkSVMModel,
 )
-
-SCHEMA = "id long, label double, features array<double>"
-
-
-def write(folder, number, X, y):
-    """Write rows as a file of a folder, later than those before it."""
-    folder.mkdir(exist_ok=True)
-    table = pa.table(
-        {
-            "id": np.arange(len(y)) + 1000 * number,
-            "label": np.asarray(y, dtype=np.float64),
-            "features": pa.array(list(X), pa.list_(pa.float64())),
-        }
-    )
-    path = folder / f"rows-{number}.parquet"
-    pq.write_table(table, path)
-    os.utime(path, (1e9 + number, 1e9 + number))
-
-
-def stream(spark, folder):
-    """Read a folder, a file at a time."""
-    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    return reader.parquet(str(folder))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +69,7 @@ def test_a_stream_is_transformed_like_a_table(spark, kind, tmp_path):
     for number in range(2):
         for k, label in enumerate(expected[number::2]):
             if (number, k) != (0, 0):
-                assert found[1000 * number + k] == label
+                assert found[FILE * number + k] == label
 
 
 def learn(spark, folder, updater, offsets):

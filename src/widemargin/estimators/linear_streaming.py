@@ -19,9 +19,7 @@ from ..core.training_set import class_factors
 from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..data import SpooledRows, spool
 from ..engines import LocalEngine
-from ..linear.history import LinearHistory
-from ..linear.model import split_weights
-from ..linear.online import absorb_all, first_state
+from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
 from .linear_fit import budget_of, loss_of, train_linear
 
@@ -136,28 +134,6 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     learn(estimator, problems, budget, labels)
 
 
-def learn(estimator: Any, problems: LinearProblems, budget: Budget, labels: NDArray[Any]) -> None:
-    """Go on learning from posed rows, and set what comes of it."""
-    first = not hasattr(estimator, "curvature_")
-    if first:
-        w, past = first_state(problems, budget.memory)
-    else:
-        w, past = estimator._previous_weights(labels), estimator.curvature_
-        assert w is not None
-    if problems.n_rows:
-        w, past = absorb_all(problems, budget, w, past)
-    estimator.classes_ = labels
-    vars(estimator).pop("calibration_", None)  # of an earlier fit
-    estimator._learnt_constant = problems.constant
-    estimator.curvature_ = past
-    estimator.coef_, estimator.intercept_ = split_weights(w, problems.constant)
-    estimator.n_samples_seen_ = problems.n_rows + (0 if first else estimator.n_samples_seen_)
-    estimator.n_iter_ = 1 + (0 if first else estimator.n_iter_)
-    estimator.solver_, estimator.converged_ = "online", False
-    estimator.dual_gap_ = estimator.relative_gap_ = np.nan
-    estimator.history_ = LinearHistory().table()
-
-
 def _refuse_settings(estimator: Any) -> None:
     """Raise ValueError where a setting needs all rows at once."""
     for name in ("lam", "validation_fraction"):
@@ -198,18 +174,3 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int32]:
             f"{unknown[:5].tolist()}. Name all labels in the first call."
         )
     return np.asarray(np.searchsorted(labels, y), dtype=np.int32)
-
-
-def refuse_other_constant(estimator: Any, constant: float) -> None:
-    """Raise ValueError where the constant feature is not that of the rows learnt before."""
-    size = estimator.n_features_in_ + (constant != 0)
-    if size != estimator.curvature_.shape[1]:
-        changed = "fit_intercept"
-    # Models saved by older versions do not hold it.
-    elif getattr(estimator, "_learnt_constant", constant) != constant:
-        changed = "intercept_scaling"
-    else:
-        return
-    raise ValueError(
-        f"`{changed}` has changed since the last call of `partial_fit`. Use a new estimator."
-    )

@@ -27,6 +27,7 @@ from .linear import (
     SparkLinearSVMClassifier,
     SparkLinearSVMModel,
 )
+from .linear_stream import StreamFit
 from .multiclass import SparkMulticlassSVMClassifier, SparkMulticlassSVMModel
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "SparkODMModel",
     "SparkSVMClassifier",
     "SparkSVMModel",
+    "StreamFit",
 ]

@@ -20,7 +20,7 @@ from ..core.budget import Budget
 from ..core.losses import LossConstants
 from ..core.training_set import class_factors
 from ..engines.spark import SparkEngine
-from ..estimators.linear_streaming import learn, refuse_other_constant
+from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
 from ..persistence import ModelFileError
 from .classifier_stage import FitLog, columns_of
