@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.blocks import bytes_of
 from ...core.losses import Loss, LossTerms
 from ...core.resources import single_threaded_blas
 from ...core.rows import as_rows
@@ -29,6 +30,8 @@ from .support import stacked
 # Lengths along a direction at which one pass asks for the slope; it rises, nearly in lines.
 LENGTHS = np.array([0.0, *np.exp2(np.arange(-8.0, 0.0)), 0.75, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0])
 BLOCK_BYTES = 1 << 26
+# Rows for the Hessian that pass through the driver.
+SAMPLE_BYTES = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,8 @@ class RowsOnCluster:
         key: tuple[int, ...],
     ) -> None:
         self.engine, self.parts, self.posed, self.key = engine, parts, posed, key
-        self.n_basis, self.share = n_basis, HESSIAN_ROWS * n_basis / n_rows
+        size = max(1, bytes_of(posed.basis) // n_basis)
+        self.share = min(HESSIAN_ROWS * n_basis, SAMPLE_BYTES // size) / n_rows
         self.smooth = posed.loss.terms(np.ones(1)).smooth
         self._step = 0
         self._sample: tuple[tuple[Any, Array], ...] = ()
