@@ -33,7 +33,7 @@ from ...kernel.model.prediction import Expansion, decisions, fitted_kernel, labe
 from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
 from .distributed_model import DecisionRule, DistributedExpansion
-from .drawn_rows import Draw, HeldOut, ToFit, joined
+from .drawn_rows import Draw, RowsHeldOut, ToFit, joined
 from .row_passes import PosedOnBasis, RowsOnCluster
 from .rows import RowForm
 from .support import SupportVectors, stacked
@@ -138,7 +138,7 @@ def compressed_on_rows(
     small.compression_ = {
         "n_basis": n_points,
         "n_support_before": full.n_support,
-        **_lost(small, full, rows, HeldOut(draw, form), log),
+        **_lost(small, full, rows, RowsHeldOut(draw, form), log),
         "n_rows": n_rows,
         "n_iter": n_iter,
         "converged": converged,
@@ -211,7 +211,7 @@ def _with_points(fitted: Any, points: SupportVectors, coef: Array) -> Any:
 
 
 def _lost(
-    small: Any, full: FullModel, rows: PlacedRows, held_out: HeldOut, log: FitLog
+    small: Any, full: FullModel, rows: PlacedRows, held_out: RowsHeldOut, log: FitLog
 ) -> dict[str, float]:
     """Compare two models on rows that the coefficients were not fitted to."""
     source = rows if rows.validation is None else rows.validation

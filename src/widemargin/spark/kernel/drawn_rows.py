@@ -51,7 +51,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class RowsHeldOut:
     """Brings the rows that are held out here, with their classes."""
 
     draw: Draw

@@ -27,7 +27,7 @@ from ..rows.blocks import PlacedRows
 from ..storage import ClusterCheckpoints
 from . import support
 from .distributed_model import DecisionRule, DistributedExpansion
-from .drawn_rows import Draw, HeldOut
+from .drawn_rows import Draw, RowsHeldOut
 from .rows import AsPart, DiagonalSum, Numbering, RowFacts, RowForm, RowsWanted
 from .support import (
     AsTable,
@@ -203,7 +203,7 @@ class KernelFit(LevelFit):
     def _score_on_cluster(self, k: int, level: Level, validation: PlacedRows) -> float:
         """Score a model of too many support vectors for the driver, on some validation rows."""
         draw = Draw(self.budget.seed, min(1.0, MOST_SCORED / validation.summary.rows), 0.0)
-        found = self.engine.reduce(validation.parts, HeldOut(draw, self.form), operator.add)
+        found = self.engine.reduce(validation.parts, RowsHeldOut(draw, self.form), operator.add)
         X, codes = stacked([X for X, _ in found]), np.concatenate([own for _, own in found])
         router = level.router
         routing = None if router is None else routing_of(router, router.basis_rows, router.basis)

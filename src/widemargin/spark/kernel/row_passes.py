@@ -61,16 +61,16 @@ class PosedOnBasis:
         return values * self.labels(rows)
 
 
-class Sums(NamedTuple):
+class PullSums(NamedTuple):
     """What parts add up at some coefficients."""
 
     loss: float
     pull: Any  # kernel values with what margins imply, at the basis; 0.0 if not asked for
     sample: tuple[tuple[Any, Array], ...] = ()  # curved rows, and the weights of their squares
 
-    def plus(self, other: Sums) -> Sums:
+    def plus(self, other: PullSums) -> PullSums:
         """Add the sums of other rows."""
-        return Sums(self.loss + other.loss, self.pull + other.pull, self.sample + other.sample)
+        return PullSums(self.loss + other.loss, self.pull + other.pull, self.sample + other.sample)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class LossAt:
 
 
 @dataclass(frozen=True)
-class EvaluatedAt:
+class PullAt:
     """Loss, pull and a sample of curved rows."""
 
     posed: PosedOnBasis
@@ -96,7 +96,7 @@ class EvaluatedAt:
     share: float  # of its rows that a part may send for the Hessian
     key: tuple[int, ...]  # decides about the sample, with the part's number
 
-    def __call__(self, rows: DrawnRows) -> Sums:
+    def __call__(self, rows: DrawnRows) -> PullSums:
         """Pass over the rows of a part."""
         posed, terms = self.posed, self.posed.terms(rows, self.width)
         (margin,) = posed.margins(rows, self.coef[None])
@@ -112,7 +112,7 @@ class EvaluatedAt:
             curved = np.sort(random.choice(curved, most, replace=False))
         weight = curvature[curved] * (total / max(1, curved.size))
         sample = ((rows.X[curved], weight),) if curved.size else ()
-        return Sums(float(terms.primal(margin).sum()), pull, sample)
+        return PullSums(float(terms.primal(margin).sum()), pull, sample)
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ class RowsOnCluster:
         """Sum the loss of all rows and, at the basis, kernel values with what margins imply."""
         self._step += 1
         key = (*self.key, self._step)
-        question = EvaluatedAt(self.posed, coef, width, self.share, key)
-        loss, pull, self._sample = self.engine.reduce(self.parts, question, Sums.plus)
+        question = PullAt(self.posed, coef, width, self.share, key)
+        loss, pull, self._sample = self.engine.reduce(self.parts, question, PullSums.plus)
         return loss, pull
 
     def add_curvature(self, coef: Array, width: float | None, normal: Array) -> None:
