@@ -126,10 +126,15 @@ const char* py_descend(const RowSet<T>& rows, const KernelSpec& spec, Vector<con
         "a precomputed kernel must be dense, with a column for every row.");
     require(!near || (near->to().group.size() == n && near->from().group.size() == n),
             "`near` must be made of these rows.");
-    const DescentProblem<T> problem{
-        rows.view(spec.kind),         spec,         label.data(), diagonal.data(),
-        {lower_margin, upper_margin}, below.data(), above.data(), bound.data(),
-        near};
+    const DescentProblem<T> problem{rows.view(spec.kind),
+                                    spec,
+                                    label.data(),
+                                    diagonal.data(),
+                                    {lower_margin, upper_margin},
+                                    below.data(),
+                                    above.data(),
+                                    bound.data(),
+                                    near};
     PendingSignal signal;
     DescentOutcome outcome;
     {

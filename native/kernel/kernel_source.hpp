@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/interrupt.hpp"
+#include "core/large_block.hpp"
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
 #include "kernel/kernel_evaluation.hpp"
@@ -36,7 +37,8 @@ public:
         lines_.resize(wanted.size());
         const std::size_t needed = wanted.size() * wanted.size();
         if (capacity_ < needed) {
-            values_.reset(new T[needed]);
+            values_.reset();  // before the new one is there
+            values_ = large_block<T>(needed);
             capacity_ = needed;
         }
         for (std::size_t i = 0; i < wanted.size(); ++i) lines_[i] = &values_[i * wanted.size()];
@@ -75,7 +77,7 @@ protected:
     const Rows<T> rows_;
     const KernelSpec spec_;
     const int threads_;
-    std::unique_ptr<T[]> values_;  // of the block
+    Block<T> values_;  // of the block
     std::vector<T*> lines_;
     std::int64_t entries_ = 0;
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/zeroed_block.hpp"
+#include "core/large_block.hpp"
 #include "multiclass/problem.hpp"
 
 namespace widemargin {
@@ -31,7 +31,7 @@ public:
     ClassWeights(std::int64_t size, std::int64_t width, bool dense)
         : size_(size), width_(width), stride_(width > 4 ? (width + 7) / 8 * 8 : 4) {
         if (dense)
-            block_ = zeroed_block(std::size_t(size * stride_));
+            block_ = zeroed_block<double>(std::size_t(size * stride_));
         else
             lists_.resize(std::size_t(size));
     }
@@ -314,7 +314,7 @@ private:
     }
 
     std::int64_t size_, width_, stride_;
-    Block block_;              // size * stride, or nothing
+    Block<double> block_;      // size * stride, or nothing
     std::vector<List> lists_;  // nothing, or one per feature
 };
 

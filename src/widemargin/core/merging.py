@@ -12,8 +12,6 @@ Looking for copies costs less than a pass of a solver, but is not free. A random
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from .blocks import bytes_of
@@ -41,13 +39,7 @@ def merged_if_many(training: TrainingSet, memory: int, threads: int = 1) -> Trai
     left = first.size / group.size
     if left > 1 - WORTHWHILE or left * bytes_of(training.X) > memory:
         return training
-    return replace(
-        training,
-        X=training.X[first],
-        codes=training.codes[first],
-        weights=np.bincount(group, training.weights).astype(np.float64),
-        kept=training.given_numbers(first),
-    )
+    return training.merged(group, first)
 
 
 def _sample_has_copies(training: TrainingSet) -> bool:

@@ -40,6 +40,16 @@ class TrainingSet:
         """Translate row numbers to those of the data as given."""
         return rows if self.kept is None else self.kept[rows]
 
+    def merged(self, group: NDArray[np.int64], first: NDArray[np.int64]) -> TrainingSet:
+        """Keep the first row of each set of copies, with the weights of all of them."""
+        return replace(
+            self,
+            X=self.X[first],
+            codes=self.codes[first],
+            weights=np.bincount(group, self.weights).astype(np.float64),
+            kept=self.given_numbers(first),
+        )
+
 
 def training_set(
     X: Any, y: NDArray[Any], sample_weight: Any, *, pairwise: bool, estimator: str
@@ -88,13 +98,7 @@ def in_own_order(training: TrainingSet, apart: NDArray[np.int64] | None = None) 
         return training
     key = training.codes if apart is None else apart * len(training.classes) + training.codes
     group, first = copies_in_own_order(training.X, key)
-    return replace(
-        training,
-        X=training.X[first],
-        codes=training.codes[first],
-        weights=np.bincount(group, training.weights).astype(np.float64),
-        kept=training.given_numbers(first),
-    )
+    return training.merged(group, first)
 
 
 def class_weights(class_weight: Any, training: TrainingSet) -> Array:
@@ -119,7 +123,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Array) -> Ar
     # Extra keys are allowed, as a fold may lack a class; no matching key at all is a mistake.
     if class_weight and not set(class_weight) & set(classes.tolist()):
         raise ValueError(
-            f"`class_weight` names none of the classes in y, {classes.tolist()}; got "
+            f"`class_weight` names none of the classes, {classes.tolist()}; got "
             f"{list(class_weight)}."
         )
     factors = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])

@@ -205,14 +205,11 @@ class _Folds:
 
     def _start(self, terms: list[LossTerms], start: Array, dual: Array, margin: Array) -> None:
         """Start from the duals of the whole set without those of the rows left out."""
-        shared = self.shared
         for f, each in enumerate(terms):
             dual[f] = np.where(self.weight[f] > 0, each.nearest(start), 0.0)
-        support = np.flatnonzero(dual.any(axis=0))
-        coef = dual[:, support] * self.label[support]
-        sums = shared.kernel.product(shared.rows, shared.rows, coef, support, shared.threads)
-        for f, each in enumerate(terms):
-            best = best_on_ray(each, dual[f], sums[f] * self.label)
+        problems = [SharedProblem(self.label, each) for each in terms]
+        for f, at in enumerate(self.shared.margins.of(problems, dual, single=True)):
+            best = best_on_ray(terms[f], dual[f], at)
             dual[f], margin[f] = best.net_dual, best.margin
 
 

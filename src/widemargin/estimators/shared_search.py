@@ -29,12 +29,11 @@ from ..kernel.problems import binary_tasks
 from ..kernel.solvers.row_groups import SharedProblem
 from ..kernel.solvers.shared_blocks import (
     FEWEST_BLOCK_ROWS,
-    SAFETY,
     SharedBlocks,
-    certified,
     leave_out,
     rows_of_block,
 )
+from ..kernel.solvers.shared_certificates import SAFETY, certified
 from .kernel_machine import KernelMachine
 from .search_grid import Folds, FoldScores
 

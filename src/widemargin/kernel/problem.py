@@ -16,6 +16,7 @@ from ..core.history import CERTIFIED, Columns, History
 from ..core.losses import LossTerms
 from ..core.outcome import Certificate, certify
 from ..core.rows import Rows, as_rows, take_rows
+from .exact_sums import exact_sums
 from .kernels import Kernel, weighted_sums
 from .near_groups import near_groups, near_product, neglected
 
@@ -69,7 +70,7 @@ class KernelProblem:
 
     @property
     def _exact_rows(self) -> Rows:
-        """The rows in float64, for certificates; a passing copy where the data are float32."""
+        """The rows in float64; a passing copy where the data are float32."""
         return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
 
     @property
@@ -107,9 +108,11 @@ class KernelProblem:
                 for i in range(0, self.n_rows, 512)
             ]
             decision = np.concatenate(parts) + self.kernel.constant * coef.sum()
-        else:
+        elif single or self.near is not None:
             rows = self.rows if single else self._exact_rows
             decision = self.decision(rows, coef, support)[0]
+        else:
+            decision = exact_sums(self.kernel, self.X, coef, support, self.threads)[0]
         return np.asarray(self.label * decision + self.shift * net_dual)
 
     def decision(self, rows: Rows, coef: Array, support: NDArray[np.int64]) -> tuple[Array, int]:

@@ -191,6 +191,10 @@ class ExactFit(Fit[Duals]):
     ) -> None:
         super().__init__(name, len(problems), self._solve, budget, history)
         self.problems, self.solver, self.neighbours = problems, solver, neighbours
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make what a fit of its own kind needs; nothing here."""
 
     def run_all(self) -> None:
         """Solve all problems."""

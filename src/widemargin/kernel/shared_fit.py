@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,13 +16,8 @@ from .duplicates import WORTHWHILE
 from .problem import Duals, KernelProblem
 from .problems import ExactFit, KernelProblems
 from .solvers.row_groups import SharedProblem
-from .solvers.shared_blocks import (
-    FEWEST_BLOCK_ROWS,
-    SAFETY,
-    SharedBlocks,
-    certified,
-    rows_of_block,
-)
+from .solvers.shared_blocks import FEWEST_BLOCK_ROWS, SharedBlocks, rows_of_block
+from .solvers.shared_certificates import SAFETY, certified
 
 # Share of the memory that duals, margins and what is computed from them may take.
 SHARE_FOR_STATE = 0.125
@@ -62,16 +55,8 @@ class SharedFit(ExactFit):
     Problems that are not solved by that are solved one by one, from where it left them.
     """
 
-    def __init__(
-        self,
-        name: str,
-        problems: KernelProblems,
-        solver: str,
-        budget: Budget,
-        history: History,
-        neighbours: Sequence[Duals] | None = None,
-    ) -> None:
-        super().__init__(name, problems, solver, budget, history, neighbours)
+    def _prepare(self) -> None:
+        problems = self.problems
         terms = problems.loss.terms(problems.weights)
         self.shared = [
             SharedProblem(
@@ -141,7 +126,7 @@ class SharedFit(ExactFit):
                 self.net_dual[k][:] = each.terms.nearest(start)
         if not any(dual.any() for dual in self.net_dual):
             return
-        for k, margin in enumerate(blocks.margins(self.shared, self.net_dual, single=True)):
+        for k, margin in enumerate(blocks.margins.of(self.shared, self.net_dual, single=True)):
             best = Duals(self.net_dual[k], margin)
             if self.neighbours is not None:
                 best = best_on_ray(self.shared[k].terms, self.net_dual[k], margin)

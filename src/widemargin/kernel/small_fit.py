@@ -50,17 +50,8 @@ class SmallFit(ExactFit):
     Problems that are not solved by that are solved one by one, from where it left them.
     """
 
-    def __init__(
-        self,
-        name: str,
-        problems: KernelProblems,
-        solver: str,
-        budget: Budget,
-        history: History,
-        neighbours: Sequence[Duals] | None = None,
-    ) -> None:
-        super().__init__(name, problems, solver, budget, history, neighbours)
-        tasks = problems.tasks
+    def _prepare(self) -> None:
+        problems, tasks = self.problems, self.problems.tasks
         self.small = SmallProblems(
             tasks.codes,
             tasks.by_class,

@@ -8,7 +8,6 @@ model is kept together with the number of the last batch in it, and a batch is l
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -20,11 +19,13 @@ from ..core.budget import Budget
 from ..core.losses import LossConstants
 from ..core.training_set import class_factors
 from ..engines.spark import SparkEngine
+from ..engines.spark_errors import errors_of_tasks
 from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
 from ..persistence import ModelFileError
 from .classifier_stage import FitLog, columns_of
-from .params import LOCAL_NAMES
+from .frames import spark_frame
+from .param_messages import in_spark_names
 from .rows.blocks import PlacedRows, place
 from .storage import ModelReader, ModelWriter
 
@@ -54,15 +55,21 @@ def learnt(classifier: Any, dataset: Any, before: Any, n_classes: int) -> Any:
     _refuse_settings(classifier, local)
     if not isinstance(n_classes, int) or n_classes < 2:
         raise ValueError(f"`numClasses` must be a whole number, at least 2; got {n_classes!r}.")
+    frame, _ = spark_frame(dataset)
     columns = columns_of(classifier)
-    columns.check(dataset.schema)
-    engine = SparkEngine(dataset.sparkSession)
-    with FitLog(dataset.sparkSession, type(classifier).__name__) as fit_log:
+    columns.selected(frame)  # so that the columns are checked before any job runs
+    engine = SparkEngine(frame.sparkSession)
+    names = {**classifier._spark_names(), "partial_fit": "partialFit"}
+    with (
+        in_spark_names(names),
+        errors_of_tasks(),
+        FitLog(frame.sparkSession, type(classifier).__name__) as fit_log,
+    ):
         fit_log.doing("placing rows")
         try:
             rows = place(
                 engine,
-                dataset,
+                frame,
                 columns,
                 skip=classifier.getHandleInvalid() == "skip",
                 n_parts=classifier._value("nParts"),
@@ -136,15 +143,7 @@ def _go_on(local: Any, before: Any, problems: LinearProblems) -> None:
         )
     fitted = {k: v for k, v in vars(before).items() if k.endswith("_") or k == "_learnt_constant"}
     vars(local).update(deepcopy(fitted))
-    try:
-        refuse_other_constant(local, problems.constant)
-    except ValueError as error:
-        raise ValueError(_in_spark_names(str(error))) from error
-
-
-def _in_spark_names(message: str) -> str:
-    names = {"partial_fit": "partialFit", **{local: own for own, local in LOCAL_NAMES.items()}}
-    return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", message)
+    refuse_other_constant(local, problems.constant)
 
 
 class StreamFit:

@@ -56,7 +56,7 @@ class Solved:
             record=lambda *state: self.active.append(int(blocks.active.sum())),
         )
         self.entries, self.all_active = blocks.entries, bool(blocks.active.all())
-        exact = blocks.margins(problems, self.dual)
+        exact = blocks.margins.of(problems, self.dual)
         self.off = max(np.abs(a - b).max() for a, b in zip(exact, self.margin, strict=True))
         self.gaps = [
             certify(p.terms, dual, at).relative_gap

@@ -14,12 +14,8 @@ from widemargin.kernel.problem import Duals, KernelProblem
 from widemargin.kernel.solvers.binary import solve_binary
 from widemargin.kernel.solvers.block_matrix import BlockMatrix
 from widemargin.kernel.solvers.row_groups import SharedProblem, row_groups
-from widemargin.kernel.solvers.shared_blocks import (
-    SHARE_OF_MEMORY,
-    SharedBlocks,
-    certified,
-    leave_out,
-)
+from widemargin.kernel.solvers.shared_blocks import SHARE_OF_MEMORY, SharedBlocks, leave_out
+from widemargin.kernel.solvers.shared_certificates import certified
 
 LOSSES = [Hinge(), SquaredHinge(), MarginDistribution(0.5, 0.2)]
 losses = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -54,7 +50,7 @@ def test_every_problem_is_solved(loss: Loss, dtype: str, block: int, rows: tuple
     kernel = Kernel("rbf", 0.2, constant=1.0)
     memory = memory_for(block, X.dtype.itemsize)
     shared = SharedBlocks(X, kernel, threads=2, memory=memory, seed=0)
-    assert shared.largest == block
+    assert shared.next_block.largest == block
     # Three problems with other weights and other rows.
     out = left_out(3)
     problems = [
@@ -167,7 +163,7 @@ def test_problems_on_some_of_the_rows(loss: Loss, rows: tuple) -> None:
     groups = row_groups(problems, N_ROWS)
     assert sorted(len(each.problems) for each in groups) == [2, 2, 2]
     shared = SharedBlocks(X, kernel, 2, memory=3 * memory_for(150), seed=0, own_rows=True)
-    assert shared.largest == 150
+    assert shared.next_block.largest == 150
     dual, margin = ([np.zeros(len(each.label)) for each in problems] for _ in range(2))
     proofs, _ = certified(shared, problems, dual, margin, TOL, max_sets=10_000, stop=never)
     for each, mine, at, proof in zip(problems, dual, margin, proofs, strict=True):

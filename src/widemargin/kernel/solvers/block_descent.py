@@ -4,8 +4,8 @@ The native loop (``native/block_descent.hpp``) takes a block of the most violati
 by coordinate descent on working sets of its rows, and only then updates the margins of all rows
 that still move, with kernel values in the precision of the data. This module starts it, and checks
 its result without shrinking: margins of *all* rows are recomputed and certified, in float64 where
-float32 does not prove enough (:mod:`widemargin.kernel.margins`). If the certificate is not within
-``tol``, the loop goes on from there with every row active again.
+float32 does not prove enough (:mod:`widemargin.kernel.certificates`). If the certificate is not
+within ``tol``, the loop goes on from there with every row active again.
 
 Stops when :math:`(P - D) / P \le` ``tol``, certified. A block of :math:`B` rows costs at most
 :math:`B^2 + B\,M` kernel values, a working set of :math:`w` of them :math:`O(w\,B)` multiply-adds
@@ -40,7 +40,7 @@ from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.history import History
 from ...core.outcome import Certificate, Outcome, Solution
-from ..margins import certified_margins
+from ..certificates import certified_margins
 from ..problem import COLUMNS, Duals, KernelProblem, record_iteration
 
 # Rows per block; the fastest on 20,000 to 50,000 rows.

@@ -20,19 +20,18 @@ Rows that have settled in all problems (:mod:`.settled_rows`) are set aside: the
 as they are until the other rows have reached the targets. Then they are computed anew, and the
 descent goes on with all rows where that opens a gap.
 
-Stops when :math:`(P - D) / P \le` ``tol`` for every problem, certified from the margins that the
-descent has kept, with their rounding measured (:mod:`widemargin.kernel.margins`); in float64 where
-that is not enough. A block with :math:`b` new of :math:`B` rows, :math:`c` of which change, costs
-:math:`b B + c M` kernel values for all problems together.
+Stops when :math:`(P - D) / P \le` ``tol`` for every problem by the margins that the descent has
+kept; :mod:`.shared_certificates` proves it. A block with :math:`b` new of :math:`B` rows, :math:`c`
+of which change, costs :math:`b B + c M` kernel values for all problems together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isqrt
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,19 +39,13 @@ from numpy.typing import NDArray
 from ... import _native
 from ...core.arrays import Array
 from ...core.losses import LossTerms
-from ...core.outcome import Certificate, certify
-from ...core.rows import Rows, as_rows
 from ..kernels import Kernel
-from ..margins import SAMPLE, rounding_of_sample
 from .block_matrix import BlockMatrix
+from .next_block import NextBlock
 from .row_groups import RowGroup, SharedProblem, row_groups
 from .settled_rows import settled_rows, worth_settling
+from .shared_margins import Arrays, SharedMargins
 
-# One array for each problem, in a list or as the lines of a matrix.
-Arrays: TypeAlias = "Sequence[Array] | Array"
-
-# New rows of the first block; later blocks grow with the rows that have a dual.
-FIRST_BLOCK = 4096
 # Rows of a working set within a block.
 WORKING_SET = 384
 # Blocks of fewer rows would undo each other's work.
@@ -68,17 +61,12 @@ REDUCTION = 0.005
 ENOUGH = 0.3
 # or for this many working sets.
 SETS_PER_BLOCK = 400
-# Largest share of a block's rows that stay in the next block. On 15,000 rows of mnist with blocks
-# of 3,500, a quarter took 1.6 times as many kernel values (hinge), three quarters 1.3 times.
-KEPT = 0.5
 # A problem has stalled if, over this many blocks,
 PATIENCE = 50
 # its dual rises by less than this multiple of its gap.
 LEAST_PROGRESS = 1e-3
 # Curvature of a row that is left out, so large that the row's step is zero in any precision.
 LEFT_OUT = 1e300
-# The descent stops a little below `tol`, so that the certificate seldom fails.
-SAFETY = 0.9
 
 
 def leave_out(terms: LossTerms, rows: NDArray[np.bool_]) -> LossTerms:
@@ -125,23 +113,19 @@ class SharedBlocks:
         seed: int,
         own_rows: bool = False,
     ) -> None:
-        self.X, self.kernel, self.threads, self.seed = X, kernel, threads, seed
-        self.own_rows = own_rows
-        self.rows = as_rows(X)
-        self.n_rows = int(X.shape[0])
-        self.diagonal = kernel.diagonal(self.rows)
-        self.largest = min(rows_of_block(memory, X.dtype.itemsize, own_rows), self.n_rows)
-        self.matrix = BlockMatrix(self.rows, kernel, X.dtype, self.largest, threads)
+        self.threads, self.seed, self.own_rows = threads, seed, own_rows
+        self.margins = SharedMargins(X, kernel, threads)
+        rows, self.n_rows = self.margins.rows, int(X.shape[0])
+        self.diagonal = kernel.diagonal(rows)
+        largest = min(rows_of_block(memory, X.dtype.itemsize, own_rows), self.n_rows)
+        self.matrix = BlockMatrix(rows, kernel, X.dtype, largest, threads)
+        self.next_block = NextBlock(self.diagonal, largest, seed)
         self.active = np.ones(self.n_rows, dtype=np.bool_)  # not set aside
-        self._products = self._blocks = 0
-        self._entered = np.zeros(self.n_rows, dtype=np.int64)  # the block that a row came with
-        random = np.random.default_rng(seed)
-        self.jitter = 1.0 + 1e-6 * random.random(self.n_rows)
 
     @property
     def entries(self) -> int:
         """Kernel values evaluated so far."""
-        return self.matrix.entries + self._products
+        return self.matrix.entries + self.margins.entries
 
     def solve(
         self,
@@ -202,7 +186,9 @@ class SharedBlocks:
                 self._take_back(groups, problems, net_dual, margin)
                 continue
             chosen = np.flatnonzero(open_)
-            self.matrix.hold(self._choose(problems, net_dual, margin, chosen))
+            self.matrix.hold(
+                self.next_block.choose(self.matrix.block, problems, net_dual, margin, chosen)
+            )
             if worth_settling(relative, target):
                 settled = settled_rows(problems, net_dual, margin, self.n_rows)
                 settled[self.matrix.block] = False
@@ -223,51 +209,6 @@ class SharedBlocks:
             for group in groups:
                 self._update_margins(group, problems, margin, changes)
             sets += taken
-
-    def _choose(
-        self,
-        problems: Sequence[SharedProblem],
-        net_dual: Arrays,
-        margin: Arrays,
-        chosen: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """Keep the rows of the last block that have a dual, and add those that violate most.
-
-        Every problem ranks the rows that push its decision up and those that push it down; a row
-        counts by its best rank.
-        """
-        n, last = self.n_rows, self.matrix.block
-        if self.largest >= n and len(last) in (0, n) and n <= FIRST_BLOCK:
-            return np.arange(n)
-        supporting = np.zeros(len(last), dtype=np.bool_)
-        for p in chosen:
-            inside, place = problems[p].places(last)
-            supporting[inside] |= net_dual[p][place] != 0
-        kept = last[supporting]
-        kept = kept[np.argsort(-self._entered[kept], kind="stable")][: int(KEPT * self.largest)]
-        room = min(max(FIRST_BLOCK, len(kept)), self.largest - len(kept))
-        rank = np.full(n, n)
-        for p in chosen:
-            problem, terms = problems[p], problems[p].terms
-            mine = slice(None) if problem.rows is None else problem.rows
-            diagonal = self.diagonal[mine]
-            wanted = terms.coordinate_minimiser(margin[p] - diagonal * net_dual[p], diagonal)
-            step = wanted - net_dual[p]
-            curvature = diagonal + np.where(wanted < 0, terms.above, terms.below)
-            # A row of zeros has no curvature, and yet a dual to find.
-            violation = step * step * np.maximum(curvature, 1e-12) * self.jitter[mine]
-            violation[problem.places(kept)[1]] = 0.0
-            for upward in (True, False):
-                side = np.flatnonzero((violation > 0) & ((step * problem.label > 0) == upward))
-                ranked = most_violating(violation, side, room)
-                rows = ranked if problem.rows is None else problem.rows[ranked]
-                rank[rows] = np.minimum(rank[rows], np.arange(len(rows)))
-        new = np.flatnonzero(rank < n)
-        if len(new) > room:
-            new = new[np.argsort(rank[new], kind="stable")[:room]]
-        self._blocks += 1
-        self._entered[new] = self._blocks
-        return np.concatenate([kept, new])
 
     def _solve_block(
         self,
@@ -323,25 +264,10 @@ class SharedBlocks:
         changes: Array,
     ) -> None:
         """Add what the block's changes do to the margins of a group's other active rows."""
+        block = self.matrix.block
         rows = np.arange(self.n_rows) if group.rows is None else group.rows
-        outside = np.flatnonzero(self.active[rows] & ~np.isin(rows, self.matrix.block))
-        mine = changes[group.problems]
-        moved, among = np.flatnonzero(mine.any(axis=0)), np.flatnonzero(mine.any(axis=1))
-        if not len(moved) or not len(outside):
-            return
-        sums = self.kernel.product(
-            self.rows,
-            self.rows,
-            mine[np.ix_(among, moved)],
-            self.matrix.block[moved],
-            self.threads,
-            rows[outside],
-        )
-        self._products += len(moved) * len(outside)
-        for k, total in zip(among, sums, strict=True):
-            p, places = group.problems[k], group.places[k]
-            place = outside if isinstance(places, slice) else places[outside]
-            margin[p][place] += total * problems[p].label[place]
+        outside = np.flatnonzero(self.active[rows] & ~np.isin(rows, block))
+        self.margins.add(group, problems, margin, block, changes, outside)
 
     def _take_back(
         self,
@@ -355,156 +281,16 @@ class SharedBlocks:
             aside = ~self.active if group.rows is None else ~self.active[group.rows]
             if aside.any():
                 picked = np.flatnonzero(aside)
-                for p, place, at in self._margins_of(group, problems, net_dual, self.rows, picked):
+                found = self.margins.of_group(group, problems, net_dual, picked, single=True)
+                for p, place, at in found:
                     margin[p][place] = at
         self.active[:] = True
-
-    def rounding(
-        self, problems: Sequence[SharedProblem], net_dual: Arrays, margin: Arrays
-    ) -> Array:
-        """Estimate how far the margins of each problem are off, by samples of its rows."""
-        random, worst, exact = np.random.default_rng(0), np.zeros(len(problems)), self._exact_rows
-        for group in row_groups(problems, self.n_rows):
-            count = self.n_rows if group.rows is None else len(group.rows)
-            drawn = np.sort(random.choice(count, min(SAMPLE, count), replace=False))
-            for p, place, at in self._margins_of(group, problems, net_dual, exact, drawn):
-                off = at - margin[p][place]
-                worst[p] = np.fmax(worst[p], rounding_of_sample(off))
-        return worst
-
-    def margins(
-        self,
-        problems: Sequence[SharedProblem],
-        net_dual: Arrays,
-        *,
-        single: bool = False,
-    ) -> list[Array]:
-        """Compute Q ``net_dual`` for several problems, kernel values shared.
-
-        These are float64; with ``single``, they have the precision of the rows.
-        """
-        margin = [np.zeros(len(each.label)) for each in problems]
-        rows = self.rows if single else self._exact_rows
-        for group in row_groups(problems, self.n_rows):
-            for p, place, at in self._margins_of(group, problems, net_dual, rows):
-                margin[p][place] = at
-        return margin
-
-    @property
-    def _exact_rows(self) -> Rows:
-        return self.rows if self.X.dtype == np.float64 else as_rows(self.X, np.float64)
-
-    def _margins_of(
-        self,
-        group: RowGroup,
-        problems: Sequence[SharedProblem],
-        net_dual: Arrays,
-        rows: Rows,
-        picked: NDArray[np.int64] | None = None,
-    ) -> Iterator[tuple[int, NDArray[np.int64] | slice, Array]]:
-        """Yield the problems of a group, where its rows (or some) are there, and their margins."""
-        queries = group.rows
-        if picked is not None:
-            queries = picked if group.rows is None else group.rows[picked]
-        sums = self._sums(group, problems, net_dual, rows, queries)
-        for p, place, total in zip(group.problems, group.places, sums, strict=True):
-            if picked is not None:
-                place = picked if isinstance(place, slice) else place[picked]
-            yield int(p), place, total * problems[p].label[place]
-
-    def _sums(
-        self,
-        group: RowGroup,
-        problems: Sequence[SharedProblem],
-        net_dual: Arrays,
-        rows: Rows,
-        queries: NDArray[np.int64] | None,
-    ) -> Array:
-        """Sum over the support of each of a group's problems, for some of the group's rows."""
-        coef = np.zeros((len(group.problems), self.n_rows))
-        for k, p in enumerate(group.problems):
-            own = slice(None) if problems[p].rows is None else problems[p].rows
-            coef[k, own] = net_dual[p] * problems[p].label
-        support = np.flatnonzero(coef.any(axis=0))
-        count = self.n_rows if queries is None else len(queries)
-        self._products += len(support) * count
-        return self.kernel.product(rows, rows, coef[:, support], support, self.threads, queries)
-
-
-def certified(
-    shared: SharedBlocks,
-    problems: Sequence[SharedProblem],
-    net_dual: Arrays,
-    margin: Arrays,
-    tol: float,
-    *,
-    max_sets: int,
-    stop: Callable[[float], bool],
-) -> tuple[list[Certificate], NDArray[np.int64]]:
-    """Certify solutions, and go on with those that are not within ``tol``.
-
-    ``net_dual`` and ``margin`` are improved in place. Returns the working sets that took, too.
-    """
-    sets = np.zeros(len(problems), dtype=np.int64)
-    target = np.full(len(problems), SAFETY * tol)
-    best = np.full(len(problems), np.inf)
-    proofs: dict[int, Certificate] = {}
-    left = list(range(len(problems)))
-    while True:
-        some = [problems[p] for p in left]
-        duals, margins = [net_dual[p] for p in left], [margin[p] for p in left]
-        found = _certificates(shared, some, duals, margins, tol)
-        proofs |= zip(left, found, strict=True)
-        gap = np.array([each.relative_gap for each in found])
-        again = (gap > tol) & (gap <= 0.9 * best[left])
-        best[left] = gap
-        if not again.any() or stop(float(gap.max())):
-            return [proofs[p] for p in range(len(problems))], sets
-        left = [p for p, more in zip(left, again, strict=True) if more]
-        target[left] *= 0.5
-        some = [problems[p] for p in left]
-        duals, margins = [net_dual[p] for p in left], [margin[p] for p in left]
-        sets[left] += shared.solve(some, duals, margins, target[left], max_sets=max_sets, stop=stop)
-
-
-def _certificates(
-    shared: SharedBlocks,
-    problems: Sequence[SharedProblem],
-    net_dual: Arrays,
-    margin: Arrays,
-    tol: float,
-) -> list[Certificate]:
-    """Certify from the margins as they are; from exact ones, put in their place, if need be."""
-    rounding = shared.rounding(problems, net_dual, margin)
-    states = list(zip(problems, net_dual, margin, strict=True))
-    proofs = [
-        certify(each.terms, dual, at, off)
-        for (each, dual, at), off in zip(states, rounding, strict=True)
-    ]
-    undecided = [
-        p
-        for p, (each, dual, at) in enumerate(states)
-        if proofs[p].relative_gap > tol >= certify(each.terms, dual, at).relative_gap
-    ]
-    if undecided:
-        exact = shared.margins([problems[p] for p in undecided], [net_dual[p] for p in undecided])
-        for p, margins in zip(undecided, exact, strict=True):
-            margin[p][:] = margins
-            proofs[p] = certify(problems[p].terms, net_dual[p], margins)
-    return proofs
 
 
 def gap_shares(terms: LossTerms, net_dual: Array, margin: Array) -> tuple[Array, float]:
     """Return what each row adds to the duality gap, and the primal objective."""
     losses, along = terms.primal(margin), net_dual * margin
     return along + losses + terms.phi(net_dual), 0.5 * float(along.sum()) + float(losses.sum())
-
-
-def most_violating(violation: Array, rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the rows that violate most, the worst first."""
-    if len(rows) > count:
-        rows = rows[np.argpartition(-violation[rows], count - 1)[:count]]
-    return rows[np.argsort(-violation[rows], kind="stable")]
 
 
 def in_parallel(work: Callable[[int], None], items: Iterable[int], threads: int) -> None:

@@ -37,15 +37,14 @@ import numpy as np
 from ... import _native
 from ...core.budget import Budget
 from ...core.history import History
-from ...core.outcome import Certificate, Outcome, Solution
+from ...core.outcome import Certificate, Solution
 from ...core.resources import single_threaded_blas
 from ...engines import Engine
-from ..problem import ClassWeights, InMemoryProblem, MulticlassProblem, StoredWeights
+from ..problem import ClassWeights, InMemoryProblem, MulticlassProblem
+from . import certified_rounds
 from .class_bundles import ClassBundles, Pass
 from .tournament import dealt_classes
 
-# A certificate is worth its pass when the estimated gap is within this many times `tol`.
-NEAR = 1.3
 # After an epoch over all multipliers, non-zero ones are visited again while that gains this share
 # of the epoch's gain,
 WORTHWHILE = 0.1
@@ -142,79 +141,63 @@ def ascend(
     history: History,
 ) -> Solution[ClassWeights]:
     """Maximise the dual from a state with its certificate."""
-
-    def stopping() -> bool:
-        return budget.out_of_time or engine.stopping()
-
-    def record() -> None:
-        history.record(
-            state,
-            iteration=done,
-            primal=certificate.primal,
-            dual=certificate.dual,
-            relative_gap=certificate.relative_gap,
-            **state.traffic,
-        )
-
-    done, next_check, dual = 0, FIRST_CHECK, certificate.dual
-    record()
-    outcome = Outcome.CONVERGED if certificate.relative_gap <= budget.tol else None
-    true_share = 1.0  # of an estimate, when it was last compared with a certificate
-    while outcome is None:
-        done += 1
-        loss, gain = epochs.epoch(state, Pass(budget.seed + done, stopping))
-        dual += gain
-        met = loss + state.fixed_loss
-        half = state.dual_sum() - dual
-        estimate = (half + met - dual) / (half + met) if half + met > 0 else 0.0
-        history.iterations = done
-        last, late = done >= budget.max_iter, budget.out_of_time
-        near = true_share * estimate <= NEAR * budget.tol
-        if near or done >= next_check or last or late:
-            next_check = 2 * done
-            if last or late:
-                state.refresh()
-            certificate = state.certify()
-            true_share = min(1.0, certificate.relative_gap / max(estimate, budget.tol))
-            if certificate.relative_gap <= budget.tol and not (last or late):
-                state.refresh()
-                certificate = state.certify()
-            dual = certificate.dual
-            record()
-            if certificate.relative_gap <= budget.tol:
-                outcome = Outcome.CONVERGED
-            elif last or late:
-                outcome = Outcome.ITERATIONS if last else Outcome.TIME
-        else:
-            history.report(state, iteration=done, relative_gap=estimate)
-        if outcome is None:
-            again, gained = _visit_again(epochs, state, budget, done, gain, stopping)
-            done, dual = done + again, dual + gained
-    # The state is not needed any more, and its weights take as much memory again.
-    found = history.latest = StoredWeights(state.take_weights(), state.duals)
-    return Solution(found, certificate, outcome, done)
+    rounds = AscentRounds(epochs, state, certificate.dual, budget)
+    return certified_rounds.run(rounds, certificate, engine, budget, history)
 
 
-def _visit_again(
-    epochs: Epochs,
-    state: AscentState,
-    budget: Budget,
-    done: int,
-    first_gain: float,
-    stopping: Callable[[], bool],
-) -> tuple[int, float]:
-    """Visit multipliers that are not zero; return how often, and the gain."""
-    gain, total = first_gain, 0.0
-    allowed = min(MOST_AGAIN, budget.max_iter - done - 1)  # the last epoch is over all
-    for again in range(1, allowed + 1):
-        share = SKIPPED_SHARE if again > 1 else FIRST_SKIPPED_SHARE
-        least = share * gain / state.n_rows
-        seed = budget.seed + done + again
-        _, gain = epochs.epoch(state, Pass(seed, stopping, True, least))
-        total += gain
-        if gain < WORTHWHILE * first_gain or stopping():
-            return again, total
-    return allowed, total
+class AscentRounds:
+    """Rounds of one epoch over all multipliers, and a few over those that are not zero."""
+
+    first_check, growth = FIRST_CHECK, 2.0
+
+    def __init__(self, epochs: Epochs, state: AscentState, dual: float, budget: Budget) -> None:
+        self.epochs, self.state, self.budget = epochs, state, budget
+        self.dual = dual  # the objective, kept up to date by the gains
+        self.gain = 0.0  # of the last epoch over all
+        self.true_share = 1.0
+
+    @property
+    def traffic(self) -> dict[str, int]:
+        """Columns of the history about what was sent between processes."""
+        return self.state.traffic
+
+    def advance(self, done: int, stopping: Callable[[], bool]) -> tuple[int, float]:
+        """Visit every multiplier once."""
+        loss, self.gain = self.epochs.epoch(self.state, Pass(self.budget.seed + done + 1, stopping))
+        self.dual += self.gain
+        met = loss + self.state.fixed_loss
+        half = self.state.dual_sum() - self.dual
+        return 1, (half + met - self.dual) / (half + met) if half + met > 0 else 0.0
+
+    def certify(self, *, proved: bool) -> Certificate:
+        """Evaluate both objectives; with ``proved``, of weights recomputed from the multipliers."""
+        if proved:
+            self.state.refresh()
+        certificate = self.state.certify()
+        self.dual = certificate.dual
+        return certificate
+
+    def compare(self, estimate: float, certificate: Certificate) -> None:
+        """Take the share of the estimate that was true for that of the next ones."""
+        self.true_share = min(1.0, certificate.relative_gap / max(estimate, self.budget.tol))
+
+    def go_on(self, done: int, stopping: Callable[[], bool]) -> int:
+        """Visit multipliers that are not zero, while that is worthwhile."""
+        gain = self.gain
+        allowed = min(MOST_AGAIN, self.budget.max_iter - done - 1)  # the last epoch is over all
+        for again in range(1, allowed + 1):
+            share = SKIPPED_SHARE if again > 1 else FIRST_SKIPPED_SHARE
+            least = share * gain / self.state.n_rows
+            seed = self.budget.seed + done + again
+            _, gain = self.epochs.epoch(self.state, Pass(seed, stopping, True, least))
+            self.dual += gain
+            if gain < WORTHWHILE * self.gain or stopping():
+                return again
+        return allowed
+
+    def weights(self) -> Any:
+        """Return the weights, which take as much memory again if the state keeps them."""
+        return self.state.take_weights()
 
 
 class AllTogether:

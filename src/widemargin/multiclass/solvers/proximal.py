@@ -25,8 +25,9 @@ are a fixed number, not what a rule for its accuracy asks for.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,13 +35,14 @@ import scipy.sparse as sp
 from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.history import History
-from ...core.outcome import Certificate, Outcome, Solution
+from ...core.outcome import Certificate, Solution
 from ...core.resources import single_threaded_blas
 from ...engines import Engine
-from ..problem import ClassWeights, InMemoryProblem, MulticlassProblem, StoredWeights
+from ..problem import ClassWeights, InMemoryProblem, MulticlassProblem
+from . import certified_rounds
 from .bundles import DENSE_BYTES, SCALES, best_scale
 from .class_bundles import ClassBundles, Pass
-from .dual_ascent import NEAR, AllTogether
+from .dual_ascent import AllTogether
 
 FORMULATIONS = ("ww", "cs", "llw")
 # Epochs on a tied problem. With 2 and 3, CLINC150 (C = 1000) takes 324 and 279 in all; with 1 the
@@ -188,58 +190,44 @@ def solve(
         duals = None if start is None else rows.feasible(start.duals)
         state = TiedBundle(rows, problem.engine, duals)
         certificate = state.certify_zero() if duals is None else state.proved()
-        return ascend(state, certificate, problem.engine, budget, history)
+        rounds = TiedRounds(state, budget)
+        return certified_rounds.run(rounds, certificate, problem.engine, budget, history)
 
 
-def ascend(
-    state: TiedBundle,
-    certificate: Certificate,
-    engine: Engine,
-    budget: Budget,
-    history: History,
-) -> Solution[ClassWeights]:
-    """Solve tied problems until the gap of the problem without a tie is small enough."""
+class TiedRounds:
+    """Rounds of a few epochs on a tied problem, after which the anchor moves."""
 
-    def stopping() -> bool:
-        return budget.out_of_time or engine.stopping()
+    first_check, growth, true_share = 4 * EPOCHS, 1.5, 1.0
+    traffic: ClassVar[dict[str, int]] = {}
 
-    def record() -> None:
-        history.record(
-            state,
-            iteration=done,
-            primal=certificate.primal,
-            dual=certificate.dual,
-            relative_gap=certificate.relative_gap,
-        )
+    def __init__(self, state: TiedBundle, budget: Budget) -> None:
+        self.state, self.budget, self.visits = state, budget, AllTogether()
 
-    visits, done, next_check = AllTogether(), 0, 4 * EPOCHS
-    record()
-    outcome = Outcome.CONVERGED if certificate.relative_gap <= budget.tol else None
-    while outcome is None:
-        loss = 0.0
-        for _ in range(min(EPOCHS, budget.max_iter - done)):
-            done += 1
-            loss, _ = visits.epoch(state, Pass(budget.seed + done, stopping))
+    def advance(self, done: int, stopping: Callable[[], bool]) -> tuple[int, float]:
+        """Visit all rows a few times; estimate the gap of the problem without the tie."""
+        loss, taken = 0.0, 0
+        for _ in range(min(EPOCHS, self.budget.max_iter - done)):
+            taken += 1
+            loss, _ = self.visits.epoch(self.state, Pass(self.budget.seed + done + taken, stopping))
             if stopping():
                 break
-        history.iterations = done
-        last, late = done >= budget.max_iter, budget.out_of_time
+        state = self.state
         own, implied = state.norms()
         primal = own + (1.0 + state.strength) * loss + state.untied.fixed_loss
-        estimate = (primal - state.untied_sum() + implied) / primal if primal > 0 else 0.0
-        if last or late or estimate <= NEAR * budget.tol or done >= next_check:
-            next_check = done + done // 2
-            certificate = state.certify()
-            if last or late or certificate.relative_gap <= budget.tol:
-                certificate = state.proved()
-            record()
-            if certificate.relative_gap <= budget.tol:
-                outcome = Outcome.CONVERGED
-            elif last or late:
-                outcome = Outcome.ITERATIONS if last else Outcome.TIME
-        else:
-            history.report(state, iteration=done, relative_gap=estimate)
-        if outcome is None:
-            state.move()
-    found = history.latest = StoredWeights(state.weights, state.duals)
-    return Solution(found, certificate, outcome, done)
+        return taken, (primal - state.untied_sum() + implied) / primal if primal > 0 else 0.0
+
+    def certify(self, *, proved: bool) -> Certificate:
+        """Evaluate both objectives of the problem without the tie."""
+        return self.state.proved() if proved else self.state.certify()
+
+    def compare(self, estimate: float, certificate: Certificate) -> None:
+        """Take the next estimates as they are."""
+
+    def go_on(self, done: int, stopping: Callable[[], bool]) -> int:
+        """Move the anchor, which takes no epoch."""
+        self.state.move()
+        return 0
+
+    def weights(self) -> Any:
+        """Return the weights."""
+        return self.state.weights

@@ -113,8 +113,30 @@ def encode(frame: Frame) -> bytes:
     """Return the bytes of a frame."""
     *fields, numbers, study_version, payload = vars(frame).values()
     count = len(payload) if frame.kind in _OF_BYTES else len(numbers)
-    header = _HEADER.pack(MAGIC, VERSION, *fields, count, study_version)
-    return header + (payload or packed_numbers(numbers))
+    return packed_header(*fields, count, study_version) + (payload or packed_numbers(numbers))
+
+
+def packed_header(*fields: int) -> bytes:
+    """Return the header of a frame, from its kind on."""
+    return _HEADER.pack(MAGIC, VERSION, *fields)
+
+
+def header_fields(data: bytes | memoryview) -> tuple[int, ...]:
+    """Read the header of a frame, from its kind on; FrameError if it is none of this version."""
+    if len(data) < HEADER_BYTES:
+        raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
+    magic, version, *fields = _HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise FrameError("magic", "this is no frame of a site.")
+    if version != VERSION:
+        raise FrameError("version", f"frames are of version {VERSION}; got {version}.")
+    return tuple(fields)
+
+
+def check_epochs(sender: int, receiver: int) -> None:
+    """Raise FrameError if a header's epochs are impossible."""
+    if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
+        raise FrameError("epoch", "epochs must be positive and below 2**62.")
 
 
 def most_bytes(count: int) -> int:
@@ -136,15 +158,7 @@ def decode(
     ``count`` the number of numbers in an exchange, or those that are possible. FrameError if the
     frame is invalid.
     """
-    if len(data) < HEADER_BYTES:
-        raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
-    magic, version, kind, theirs, sender, receiver, number, read, degree, size, given, study = (
-        _HEADER.unpack_from(data)
-    )
-    if magic != MAGIC:
-        raise FrameError("magic", "this is no frame of a site.")
-    if version != VERSION:
-        raise FrameError("version", f"frames are of version {VERSION}; got {version}.")
+    kind, theirs, sender, receiver, number, read, degree, size, given, study = header_fields(data)
     if kind not in set(Kind):
         raise FrameError("kind", f"there is no frame of kind {kind}.")
     if kind in _OF_BYTES:
@@ -162,8 +176,7 @@ def decode(
     if given not in allowed:
         shown = " or ".join(map(str, sorted(counts)))
         raise FrameError("length", f"an exchange has {shown} numbers; got {given}.")
-    if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
-        raise FrameError("epoch", "epochs must be positive and below 2**62.")
+    check_epochs(sender, receiver)
     if number > MOST_NUMBER or read > MOST_NUMBER or (number == 0) != (kind == Kind.GREETING):
         raise FrameError("number", "messages are numbered from 1 to 2**53.")
     try:

@@ -18,7 +18,14 @@ import numpy as np
 
 from ...core.arrays import Array
 from ..network.keys import check_public_key
-from ..network.wire import HEADER_BYTES, MAGIC, MOST_EPOCH, MOST_NUMBER, VERSION, FrameError
+from ..network.wire import (
+    HEADER_BYTES,
+    MOST_NUMBER,
+    FrameError,
+    check_epochs,
+    header_fields,
+    packed_header,
+)
 
 __all__ = ["MOST_TEXT", "PREPARE", "PrepareFrame", "decode_prepare", "encode_prepare", "kind_of"]
 
@@ -26,7 +33,6 @@ __all__ = ["MOST_TEXT", "PREPARE", "PrepareFrame", "decode_prepare", "encode_pre
 PREPARE = 3
 #: Longest text in bytes.
 MOST_TEXT = 2**21
-_HEADER = struct.Struct("<4sHHQQQQQIIII")
 _KEYS = {"leader", "known", "version", "names", "agreed"}
 _OPTIONAL = {"names", "agreed"}
 
@@ -56,9 +62,7 @@ def encode_prepare(frame: PrepareFrame) -> bytes:
     """Return the bytes of a frame."""
     numbers = np.concatenate([[frame.stage, frame.counter], frame.sums]).astype("<f8")
     text = json.dumps(frame.text, separators=(",", ":")).encode()
-    header = _HEADER.pack(
-        MAGIC,
-        VERSION,
+    header = packed_header(
         PREPARE,
         frame.agreement,
         frame.sender_epoch,
@@ -75,23 +79,14 @@ def encode_prepare(frame: PrepareFrame) -> bytes:
 
 def decode_prepare(data: bytes, *, agreement: int) -> PrepareFrame:
     """Read a frame and check it as far as possible without the link; FrameError if invalid."""
-    if len(data) < HEADER_BYTES:
-        raise FrameError("length", f"a frame has at least {HEADER_BYTES} bytes; got {len(data)}.")
-    magic, version, kind, theirs, sender, receiver, number, read, degree, rest, count, length = (
-        _HEADER.unpack_from(data)
-    )
-    if magic != MAGIC:
-        raise FrameError("magic", "this is no frame of a site.")
-    if version != VERSION:
-        raise FrameError("version", f"frames are of version {VERSION}; got {version}.")
+    kind, theirs, sender, receiver, number, read, degree, rest, count, length = header_fields(data)
     if kind != PREPARE or rest != 0:
         raise FrameError("kind", f"there is no frame of kind {kind}.")
     if theirs != agreement:
         raise FrameError("agreement", "the settings and the schema must be the same at all sites.")
     if count < 2 or length > MOST_TEXT or len(data) != HEADER_BYTES + 8 * count + length:
         raise FrameError("length", "the frame is not as long as its header says.")
-    if not 0 < sender < MOST_EPOCH or receiver >= MOST_EPOCH:
-        raise FrameError("epoch", "epochs must be positive and below 2**62.")
+    check_epochs(sender, receiver)
     if number > MOST_NUMBER or read > MOST_NUMBER:
         raise FrameError("number", "messages are numbered from 0 to 2**53.")
     numbers = np.frombuffer(data, dtype="<f8", offset=HEADER_BYTES, count=count).astype(np.float64)

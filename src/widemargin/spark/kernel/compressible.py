@@ -10,14 +10,17 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.budget import seed_of
 from ...engines.spark import SparkEngine
+from ...engines.spark_errors import errors_of_tasks
 from ...kernel.model.compressed_model import compressed
 from ...kernel.model.prediction import fitted_kernel
 from ..classifier_stage import FitLog, columns_of
+from ..frames import spark_frame
 from ..model_stage import ModelStage
+from ..param_messages import in_spark_names
 from ..rows.blocks import PlacedRows, place
 from .compression import FullModel, check_points, compressed_on_rows
 from .distributed_model import SAMPLED, DecisionRule, DistributedExpansion, with_support
-from .params import KernelParams, errors_in_spark_names
+from .params import KernelParams
 from .rows import RowFacts, RowForm, facts_of
 
 # Rows in a fixed order, and facts that the choice of the kernel depends on.
@@ -111,14 +114,19 @@ class CompressibleModel(ModelStage, KernelParams):
                 "this model has pairs of classes. Call toLocal().compress(n, X, y) instead."
             )
         check_points(fitted, n)
+        frame, _ = spark_frame(dataset)
         columns = columns_of(self)
-        columns.check(dataset.schema)
-        engine = SparkEngine(dataset.sparkSession)
-        with FitLog(dataset.sparkSession, type(self).__name__) as log, errors_in_spark_names():
+        columns.selected(frame)  # so that the columns are checked before any job runs
+        engine = SparkEngine(frame.sparkSession)
+        with (
+            in_spark_names(self._spark_names()),
+            errors_of_tasks(),
+            FitLog(frame.sparkSession, type(self).__name__) as log,
+        ):
             try:
                 rows = place(
                     engine,
-                    dataset,
+                    frame,
                     columns,
                     skip=self.getHandleInvalid() == "skip",
                     n_parts=self._value("nParts"),

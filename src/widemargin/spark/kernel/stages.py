@@ -16,6 +16,7 @@ from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
 from ..rows.blocks import PlacedRows
+from ..rows.columns import FeaturesColumn
 from .compressible import PLACEMENT, CompressibleModel
 from .compression import FullModel, check_points, compressed_on_rows
 from .distributed_model import (
@@ -31,7 +32,6 @@ from .params import (
     KernelSVMKeywords,
     ODMParams,
     SVMParams,
-    errors_in_spark_names,
 )
 
 
@@ -46,7 +46,7 @@ class SparkKernelModel(CompressibleModel):
         alone.n_jobs = 1  # tasks share the cores
         return partial(_decisions_by_class, alone)
 
-    def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
+    def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         if dataset.isStreaming:
@@ -129,7 +129,6 @@ class KernelClassifier(ClassifierStage, KernelParams):
     """A kernel classifier: all but its Params."""
 
     _placement = PLACEMENT
-    _errors = staticmethod(errors_in_spark_names)
 
     def _train(
         self, local: Any, rows: PlacedRows, log: FitLog

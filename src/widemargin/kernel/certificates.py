@@ -20,7 +20,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.outcome import Certificate
-from ..core.rows import as_rows, take_rows
+from .exact_sums import exact_sums
 from .problem import KernelProblem
 
 # Rows whose margins are computed in both precisions.
@@ -53,11 +53,8 @@ def rounding_of_margins(problem: KernelProblem, net_dual: Array, margin: Array) 
     random = np.random.default_rng(0)
     rows = np.sort(random.choice(problem.n_rows, min(SAMPLE, problem.n_rows), replace=False))
     support = np.flatnonzero(net_dual)
-    queries, basis = (
-        as_rows(take_rows(problem.X, each, pairwise=False), np.float64) for each in (rows, support)
-    )
     coef = (net_dual * problem.label)[support]
-    decision = problem.kernel.product(queries, basis, coef, threads=problem.threads)[0]
+    decision = exact_sums(problem.kernel, problem.X, coef, support, problem.threads, rows)[0]
     exact = problem.label[rows] * decision + problem.shift * net_dual[rows]
     return rounding_of_sample(exact - margin[rows])
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.core.outcome import certify
-from widemargin.kernel import margins
+from widemargin.kernel import certificates
+from widemargin.kernel.certificates import FEWEST_ROWS, certified_margins, rounding_of_margins
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.margins import FEWEST_ROWS, certified_margins, rounding_of_margins
 from widemargin.kernel.problem import KernelProblem
 
 LOSSES = [Hinge(), SquaredHinge(), MarginDistribution(0.5, 0.2)]
@@ -59,7 +59,7 @@ def test_float64_is_used_where_it_decides(monkeypatch: pytest.MonkeyPatch) -> No
         np.testing.assert_array_equal(margin, single)
         assert (certificate.relative_gap <= tol) == (exact <= tol)
     # The gap is within `tol`, but by less than the rounding.
-    monkeypatch.setattr(margins, "SAFETY", 1e5)
+    monkeypatch.setattr(certificates, "SAFETY", 1e5)
     margin, certificate = certified_margins(problem, net_dual, (1 + 1e-5) * exact)
     np.testing.assert_array_equal(margin, problem.margins(net_dual))
     assert certificate.relative_gap == exact
