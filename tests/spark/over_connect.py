@@ -140,7 +140,7 @@ def kernel_machines(frame: Any, X: Any, y: Any, folder: Path) -> None:
             checkpointDir=str(folder / "levels"),
         )
         local = ODMClassifier(strategy=kind(levels=1, stop_level=1), random_state=0).fit(X, y)
-        large = classifier.copy().setMaxModelRows(50)
+        large = classifier.copy().setMaxModelRows(50).setCompressTo(0)
         for fit in (classifier, large):  # the second one goes on from the level of the first
             model = fit.fit(frame)
             path = str(folder / f"kernel-{strategy}")

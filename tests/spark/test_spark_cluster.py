@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 from spark import driver_to_be_killed
 from spark.frames import array_frame
 from spark.standalone import standalone
-from widemargin import LinearODMClassifier, LinearSVMClassifier
+from spark.streams import stream, write
+from widemargin import LinearODMClassifier, LinearSVMClassifier, SVMClassifier
 from widemargin.core import blocks
 from widemargin.engines import LocalEngine
 from widemargin.engines.spark import SparkEngine
@@ -30,6 +31,7 @@ from widemargin.spark import (
     SparkMulticlassSVMClassifier,
     SparkODMClassifier,
     SparkSVMClassifier,
+    SparkSVMModel,
 )
 
 # A fit takes seconds; one that hangs is ended, but not one on a busy machine.
@@ -129,6 +131,19 @@ STAGES = {
         SparkSVMClassifier(strategy="dc", levels=2, stopLevel=1, gamma=0.02, idCol="id", nParts=4),
         "level 1",
     ),
+    "compression": (
+        SparkODMClassifier(
+            strategy="sodm",
+            levels=4,
+            stopLevel=4,
+            gamma=0.02,
+            idCol="id",
+            nParts=4,
+            maxModelRows=2000,
+            compressTo=200,
+        ),
+        "compression, problem 0, step 0",
+    ),
     "classes by newton": (
         SparkMulticlassSVMClassifier(formulation="llw", solver="newton", idCol="id"),
         "iteration 1",
@@ -201,12 +216,71 @@ def test_a_fit_of_a_table_survives_the_death_of(
     assert killer.killed, f"no {victim} was found"
     assert killer.lines_after, "the fit was over before anything was killed"
     here, there = undisturbed(stage).toLocal(), model.toLocal()
-    coefficients = "dual_coef_" if stage in ("sodm", "dc") else "coef_"
+    coefficients = "dual_coef_" if stage in ("sodm", "dc", "compression") else "coef_"
     np.testing.assert_allclose(
         getattr(there, coefficients), getattr(here, coefficients), rtol=0, atol=1e-10
     )
     if stage not in ("sodm", "dc"):  # with many thousands of support vectors it takes a while
         assert model.transform(table).count() == 20_000
+
+
+@pytest.fixture(scope="module")
+def files(rows, tmp_path_factory):
+    """Rows in a folder of six files, as a stream reads them."""
+    folder = tmp_path_factory.mktemp("files")
+    X, y = rows
+    for number in range(6):
+        write(folder, number, X[number::6], y[number::6])
+    return folder
+
+
+def while_streaming(victim, cluster, query):
+    """Kill a process when a query has done a batch; wait for its end."""
+    while query.lastProgress is None and query.isActive:
+        time.sleep(0.05)
+    done = query.lastProgress["batchId"]
+    killed = cluster.processes(VICTIMS[victim])[-1:]
+    for process in killed:
+        os.kill(process, signal.SIGKILL)
+    query.awaitTermination()
+    if victim == "worker daemon":
+        cluster.add_worker()
+    assert killed, f"no {victim} was found"
+    assert done < query.lastProgress["batchId"], "the stream was over before anything was killed"
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_stream_is_scored_despite_the_death_of(victim, session, cluster, rows, files, tmp_path):
+    X, y = rows
+    model = SparkSVMModel.fromLocal(SVMClassifier(random_state=0).fit(X[:3000], y[:3000]))
+    writer = model.transform(stream(session, files)).writeStream.format("parquet")
+    writer = writer.option("checkpointLocation", str(tmp_path / "offsets"))
+    query = writer.trigger(availableNow=True).start(str(tmp_path / "scores"))
+    while_streaming(victim, cluster, query)
+    found = session.read.parquet(str(tmp_path / "scores")).collect()
+    labels = {row["id"]: row["prediction"] for row in found}
+    assert len(found) == len(labels) == len(y)
+    expected = model.toLocal().predict(X)
+    ids = np.concatenate([10**6 * k + np.arange(len(y[k::6])) for k in range(6)])
+    by_file = np.concatenate([expected[k::6] for k in range(6)])
+    np.testing.assert_array_equal([labels[i] for i in ids], by_file)
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_stream_is_learnt_despite_the_death_of(victim, session, cluster, rows, files, tmp_path):
+    X, y = rows
+    local = LinearSVMClassifier()
+    for number in range(6):
+        local.partial_fit(X[number::6], y[number::6], classes=[0, 1])
+    learner = SparkLinearSVMClassifier(idCol="id").fitStream(str(tmp_path / "model"))
+    writer = stream(session, files).writeStream.foreachBatch(learner)
+    writer = writer.option("checkpointLocation", str(tmp_path / "offsets"))
+    while_streaming(victim, cluster, writer.trigger(availableNow=True).start())
+    assert learner.model.numRows == len(y)
+    np.testing.assert_allclose(learner.model.toLocal().coef_, local.coef_, rtol=0, atol=1e-9)
+    again = SparkLinearSVMClassifier().fitStream(str(tmp_path / "model"))
+    np.testing.assert_array_equal(again.model.toLocal().coef_, learner.model.toLocal().coef_)
+    assert again.batchId == 5
 
 
 def test_a_fit_whose_driver_died_goes_on(table, tmp_path, caplog):

@@ -112,6 +112,7 @@ def test_a_model_that_stays_on_the_cluster(moons, frame, order, strategy, tmp_pa
         stopLevel=1,
         fitIntercept=True,
         maxModelRows=50,
+        compressTo=0,
         **PLACED,
         **SETTINGS,
     ).fit(frame)
@@ -329,7 +330,9 @@ def test_among_the_other_stages(frame, moons, tmp_path):
 def test_nothing_is_left_in_storage(spark, moons):
     held = spark.sparkContext._jsc.getPersistentRDDs
     before = set(held())
-    classifier = SparkSVMClassifier(strategy="dc", levels=1, stopLevel=1, maxModelRows=50)
+    classifier = SparkSVMClassifier(
+        strategy="dc", levels=1, stopLevel=1, maxModelRows=50, compressTo=0
+    )
     model = classifier.fit(array_frame(spark, *moons))
     assert len(set(held()) - before) == 1  # the table of support vectors
     model.unpersist()

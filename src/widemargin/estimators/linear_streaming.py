@@ -9,20 +9,17 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..core.arrays import Array
 from ..core.blocks import RowBlock
 from ..core.budget import Budget
 from ..core.losses import NO_WEIGHT, LossConstants
 from ..core.progress import FitProgress
-from ..core.resources import DIRECT_SIZE, memory_bytes, single_threaded_blas, thread_count
+from ..core.resources import memory_bytes, thread_count
 from ..core.rows import canonical, take_rows
 from ..core.training_set import class_factors
 from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..data import SpooledRows, spool
 from ..engines import LocalEngine
-from ..linear.history import LinearHistory
-from ..linear.model import split_weights
-from ..linear.online import absorb
+from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
 from .linear_fit import budget_of, loss_of, train_linear
 
@@ -119,7 +116,6 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     if not np.all(weights > NO_WEIGHT):
         kept = np.flatnonzero(weights > NO_WEIGHT)
         X, codes, weights = take_rows(X, kept, pairwise=False), codes[kept], weights[kept]
-    n_rows = len(codes)
     if estimator.class_weight is not None:
         totals = np.ones(len(labels))  # looked at for "balanced" only
         weights = weights * class_factors(estimator.class_weight, labels, totals)[codes]
@@ -131,23 +127,11 @@ def partial_fit(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         estimator._constant,
     )
     if not first:
-        _refuse_other_constant(estimator, problems.constant)
+        refuse_other_constant(estimator, problems.constant)
     budget = Budget(
         memory=memory_bytes(estimator.memory_limit), threads=thread_count(estimator.n_jobs)
     )
-    w, past = _state(estimator, problems, budget, labels, first)
-    if n_rows:
-        w, past = _absorbed(problems, budget, w, past)
-    estimator.classes_ = labels
-    vars(estimator).pop("calibration_", None)  # of an earlier fit
-    estimator._learnt_constant = problems.constant
-    estimator.curvature_ = past
-    estimator.coef_, estimator.intercept_ = split_weights(w, problems.constant)
-    estimator.n_samples_seen_ = n_rows + (0 if first else estimator.n_samples_seen_)
-    estimator.n_iter_ = 1 + (0 if first else estimator.n_iter_)
-    estimator.solver_, estimator.converged_ = "online", False
-    estimator.dual_gap_ = estimator.relative_gap_ = np.nan
-    estimator.history_ = LinearHistory().table()
+    learn(estimator, problems, budget, labels)
 
 
 def _refuse_settings(estimator: Any) -> None:
@@ -190,48 +174,3 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int32]:
             f"{unknown[:5].tolist()}. Name all labels in the first call."
         )
     return np.asarray(np.searchsorted(labels, y), dtype=np.int32)
-
-
-def _refuse_other_constant(estimator: Any, constant: float) -> None:
-    """Raise ValueError where the constant feature is not that of the rows learnt before."""
-    size = estimator.n_features_in_ + (constant != 0)
-    if size != estimator.curvature_.shape[1]:
-        changed = "fit_intercept"
-    # Models saved by older versions do not hold it.
-    elif getattr(estimator, "_learnt_constant", constant) != constant:
-        changed = "intercept_scaling"
-    else:
-        return
-    raise ValueError(
-        f"`{changed}` has changed since the last call of `partial_fit`. Use a new estimator."
-    )
-
-
-def _state(
-    estimator: Any, problems: LinearProblems, budget: Budget, labels: NDArray[Any], first: bool
-) -> tuple[Array, Array]:
-    """Return weights and curvatures of all problems so far, as (problems, …)."""
-    if not first:
-        w = estimator._previous_weights(labels)
-        assert w is not None
-        return w, estimator.curvature_
-    shape = n_problems, size = problems.n_problems, problems.size
-    past = np.ones(shape)
-    if size <= DIRECT_SIZE and 8 * n_problems * size**2 <= budget.memory:
-        past = np.asarray(past[:, :, None] * np.eye(size))
-    return np.zeros(shape), past
-
-
-def _absorbed(
-    problems: LinearProblems, budget: Budget, w: Array, past: Array
-) -> tuple[Array, Array]:
-    """Learn from new rows, problem by problem."""
-    at_once = problems.at_once(budget)
-    threads = budget.threads // at_once
-
-    def learn(k: int) -> tuple[Array, Array]:
-        return absorb(problems.in_one_place(k, threads), w[k], past[k])
-
-    with single_threaded_blas():
-        learnt = LocalEngine(at_once).map(list(range(problems.n_problems)), learn)
-    return np.stack([each[0] for each in learnt]), np.stack([each[1] for each in learnt])

@@ -21,15 +21,20 @@ Reference: Crammer, Kulesza and Dredze (2009), for the diagonal form with single
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
-from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from .problem import LinearProblem
+from ..core.blocks import GATHERED_BYTES, RowBlock, joined
+from ..core.budget import Budget
+from ..core.resources import DIRECT_SIZE, single_threaded_blas
+from ..engines import LocalEngine
+from .block_problem import AnyProblem, BlockProblem
+from .problem import Curvature
+from .problems import LinearProblems
 
 # Narrower is nearer to the hinge, but leaves fewer rows with curvature.
 HINGE_WIDTH = 1.0
@@ -39,12 +44,12 @@ MOST_STEPS = 50
 STEPS: Array = np.exp2(-np.arange(25.0))
 
 
-def absorb(problem: LinearProblem, w: Array, past: Array) -> tuple[Array, Array]:
+def absorb(problem: AnyProblem, w: Array, past: Array) -> tuple[Array, Array]:
     """Return the weights after the rows of a problem, and the curvature of all rows so far.
 
     Parameters
     ----------
-    problem : LinearProblem
+    problem : LinearProblem or BlockProblem
         The new rows.
     w : array of shape (size,)
         Weights before.
@@ -53,14 +58,14 @@ def absorb(problem: LinearProblem, w: Array, past: Array) -> tuple[Array, Array]
     """
     problem = _smooth(problem)
     center = w
-    piece: NDArray[np.int8] = np.zeros(problem.n_rows, dtype=np.int8)
-    gram = np.zeros_like(past) if past.ndim == 2 else None
+    curvature = problem.no_curvature(0)
+    curvature.gram = np.zeros_like(past) if past.ndim == 2 else None
     for step in range(MOST_STEPS + 1):
-        at = problem.evaluate(w, piece=piece, gram=gram)
+        at = problem.track(w, curvature)
         away = _times(past, w - center)
         objective = at.objective - 0.5 * float(w @ w) + 0.5 * float(away @ (w - center))
         gradient = at.gradient - w + away
-        direction = -_solve(problem, past, piece, gram, gradient)
+        direction = -_solve(problem, past, curvature, gradient)
         slope = float(gradient @ direction)
         if step == MOST_STEPS or -0.5 * slope <= ACCURACY * objective:
             break
@@ -74,18 +79,66 @@ def absorb(problem: LinearProblem, w: Array, past: Array) -> tuple[Array, Array]
         if not along[best] < objective:
             break
         w = w + STEPS[best] * direction
-    if gram is None:
-        return w, past + problem.curvature_diagonal(piece) - 1.0
-    return w, past + _whole(gram) / problem.constants.below
+    if curvature.gram is None:
+        return w, past + problem.curvature_diagonal(curvature.where) - 1.0
+    return w, past + _whole(curvature.gram) / problem.constants.below
 
 
-def _smooth(problem: LinearProblem) -> LinearProblem:
+def first_state(problems: LinearProblems, memory: int) -> tuple[Array, Array]:
+    """Return weights and curvatures of all problems before the first rows, as (problems, …)."""
+    shape = n_problems, size = problems.n_problems, problems.size
+    past = np.ones(shape)
+    if size <= DIRECT_SIZE and 8 * n_problems * size**2 <= memory:
+        past = np.asarray(past[:, :, None] * np.eye(size))
+    return np.zeros(shape), past
+
+
+def absorb_all(
+    problems: LinearProblems, budget: Budget, w: Array, past: Array
+) -> tuple[Array, Array]:
+    """Learn from new rows in all problems, where the rows are."""
+    if problems.whole is None and not problems.engine.in_process:
+        if problems.stored_bytes <= min(GATHERED_BYTES, budget.memory):
+            posed = replace(problems, engine=LocalEngine(budget.threads), blocks=None)
+            return problems.engine.together(problems.blocks, AbsorbTogether(posed, budget, w, past))
+        at_once = threads = 1  # jobs of one problem keep the cluster busy
+    else:
+        at_once = problems.at_once(budget)
+        threads = budget.threads // at_once
+
+    def learn(k: int) -> tuple[Array, Array]:
+        return absorb(problems.posed(k, threads), w[k], past[k])
+
+    with single_threaded_blas():
+        learnt = LocalEngine(at_once).map(list(range(problems.n_problems)), learn)
+    return np.stack([each[0] for each in learnt]), np.stack([each[1] for each in learnt])
+
+
+@dataclass(frozen=True)
+class AbsorbTogether:
+    """Learns from all blocks together, in one task."""
+
+    problems: LinearProblems
+    budget: Budget
+    w: Array
+    past: Array
+
+    def __call__(self, blocks: list[RowBlock]) -> tuple[Array, Array]:
+        """Return weights and curvatures after the rows."""
+        problems = replace(self.problems, whole=joined(blocks))
+        return absorb_all(problems, self.budget, self.w, self.past)
+
+
+def _smooth(problem: AnyProblem) -> AnyProblem:
     c = problem.constants
     if c.smooth:
         return problem
-    rounded = replace(
-        c, lower_margin=c.lower_margin + 0.5 * HINGE_WIDTH, below=HINGE_WIDTH / c.bound
-    )
+    below = HINGE_WIDTH / c.bound
+    if isinstance(problem, BlockProblem):
+        # The multipliers of a first round centre the corner where the hinge has it.
+        pose = replace(problem.pose, constants=replace(c, below=below))
+        return replace(problem, pose=pose)
+    rounded = replace(c, lower_margin=c.lower_margin + 0.5 * HINGE_WIDTH, below=below)
     return problem.with_loss(rounded)
 
 
@@ -99,23 +152,17 @@ def _times(past: Array, vector: Array) -> Array:
     return past @ vector if past.ndim == 2 else past * vector
 
 
-def _solve(
-    problem: LinearProblem,
-    past: Array,
-    piece: NDArray[np.int8],
-    gram: Array | None,
-    target: Array,
-) -> Array:
+def _solve(problem: AnyProblem, past: Array, curvature: Curvature, target: Array) -> Array:
     """Solve (M + curvature of the new rows) p = target."""
-    if gram is not None:
-        matrix = past + gram / problem.constants.below
+    if curvature.gram is not None:
+        matrix = past + curvature.gram / problem.constants.below
         factor = scipy.linalg.cho_factor(matrix, lower=False, overwrite_a=True)
         return np.asarray(scipy.linalg.cho_solve(factor, target))
-    scale = 1.0 / (past + problem.curvature_diagonal(piece) - 1.0)
+    scale = 1.0 / (past + problem.curvature_diagonal(curvature.where) - 1.0)
     shape = (problem.size, problem.size)
 
     def image(p: Array) -> Array:
-        return past * p + problem.curvature_product(piece, p) - p
+        return past * p + problem.curvature_product(curvature.where, p) - p
 
     operator = scipy.sparse.linalg.LinearOperator(shape, matvec=image, dtype=np.float64)
     preconditioner = scipy.sparse.linalg.LinearOperator(

@@ -28,6 +28,7 @@ from .linear import (
     SparkLinearSVMClassifier,
     SparkLinearSVMModel,
 )
+from .linear_stream import StreamFit
 from .multiclass import SparkMulticlassSVMClassifier, SparkMulticlassSVMModel
 from .summaries import BinaryClassificationSummary, ClassificationSummary
 from .training_summary import BinaryTrainingSummary, TrainingSummary
@@ -46,5 +47,6 @@ __all__ = [
     "SparkODMModel",
     "SparkSVMClassifier",
     "SparkSVMModel",
+    "StreamFit",
     "TrainingSummary",
 ]

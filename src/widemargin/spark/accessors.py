@@ -67,7 +67,7 @@ ORDER = (
     "validationIndicatorCol idCol handleInvalid formulation kernel loss C lam upsilon theta gamma "
     "degree coef0 fitIntercept interceptScaling strategy levels fanIn stopLevel nStrata nSample "
     "solver tol maxIter maxTime seed memoryLimit classWeight calibrate threshold thresholds nParts "
-    "localCopies checkpointDir maxModelRows"
+    "localCopies checkpointDir maxModelRows compressTo"
 )
 # Texts of pyspark's own Params that say more than theirs.
 COLUMNS = {

@@ -170,13 +170,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         raise NotImplementedError
 
     def _columns(self) -> FrameColumns:
-        return FrameColumns(
-            self.getFeaturesCol(),
-            self.getLabelCol(),
-            self._value("weightCol"),
-            self._value("validationIndicatorCol"),
-            self._value("idCol"),
-        )
+        return columns_of(self)
 
     def _place(
         self, engine: SparkEngine, dataset: Any, columns: FrameColumns, fit_log: FitLog
@@ -208,6 +202,17 @@ def _finished(record: TrainingRecord, rows: PlacedRows, columns: FrameColumns) -
         beside_training = find(record.dataset, "validationIndicatorCol", columns.validation).value
         record.dataset = record.dataset.where(~beside_training)
     return record
+
+
+def columns_of(stage: Any) -> FrameColumns:
+    """Return the columns that the Params of a classifier or a model name."""
+    return FrameColumns(
+        stage.getFeaturesCol(),
+        stage.getLabelCol(),
+        stage._value("weightCol"),
+        stage._value("validationIndicatorCol"),
+        stage._value("idCol"),
+    )
 
 
 def _check_validation(rows: PlacedRows, validation: PlacedRows, columns: FrameColumns) -> None:

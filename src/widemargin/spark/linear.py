@@ -23,6 +23,7 @@ from ..linear.problems import LinearProblems
 from ..linear.solvers import ON_BLOCKS
 from .accessors import param, with_keywords
 from .classifier_stage import ClassifierStage, FitLog
+from .linear_stream import StreamFit, learnt
 from .model_stage import ModelStage
 from .params import (
     ConstantFeatureParams,
@@ -115,6 +116,13 @@ class SparkLinearModel(ModelStage, LinearParams):
         """Added to the decisions, one for each row of the matrix."""
         return DenseVector(self._fitted.intercept_)
 
+    @property
+    def numRows(self) -> int:
+        """Number of rows that a model of ``partialFit`` or ``fitStream`` has learnt from."""
+        if not hasattr(self._fitted, "n_samples_seen_"):
+            raise ValueError("`numRows` is for models of `partialFit` and `fitStream`.")
+        return int(self._fitted.n_samples_seen_)
+
     def _require_two_classes(self, name: str, other: str) -> None:
         if self.numClasses != 2:
             raise ValueError(
@@ -135,6 +143,59 @@ class LinearClassifier(ClassifierStage, LinearParams):
     """A linear classifier: all but its Params."""
 
     _calibrate_together = staticmethod(calibrate_linear)
+
+    def partialFit(self, dataset: Any, model: Any = None, *, numClasses: int = 2) -> Any:
+        """Go on learning from a DataFrame, whose rows are not kept.
+
+        What earlier rows say is remembered by the second-order expansion of their loss, as in
+        :meth:`widemargin.LinearODMClassifier.partial_fit`: the result approaches the optimum over
+        all rows seen, and nothing certifies how far it is from it. Up to 256 MiB of rows are
+        learnt in one task; more stay where they are. ``solver``, ``tol`` and ``maxIter`` are not
+        used.
+
+        Parameters
+        ----------
+        dataset : DataFrame
+            Rows; they need not be of all classes.
+        model : model of this class's kind, optional
+            What an earlier call returned; None begins.
+        numClasses : int, default=2
+            Number of classes that will ever come: labels are below it.
+
+        Returns
+        -------
+        model
+            A new one. ``numRows`` is the number of rows so far.
+        """
+        before = None
+        if model is not None:
+            if not isinstance(model, self._model_class):
+                raise TypeError(
+                    f"`model` must be a {self._model_class.__name__}; got {type(model).__name__}."
+                )
+            before = model._fitted
+        local = learnt(self, dataset, before, numClasses)
+        return self._copyValues(self._model_class(local)._resetUid(self.uid))
+
+    def fitStream(self, path: str | None = None, *, numClasses: int = 2) -> StreamFit:
+        """Return a function that learns from the batches of a stream.
+
+        Parameters
+        ----------
+        path : str, optional
+            Folder on the cluster's file system in which the model is kept, with the number of the
+            last batch, so that a query that is started again goes on from it. It belongs to the
+            ``checkpointLocation`` of one query. None keeps the model in memory alone.
+        numClasses : int, default=2
+            Number of classes that will ever come: labels are below it.
+
+        Returns
+        -------
+        StreamFit
+            For ``stream.writeStream.foreachBatch``; its ``model`` is the model so far, learnt by
+            :meth:`partialFit`.
+        """
+        return StreamFit(self, numClasses, path)
 
     def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[()]:
         fit = self._posed(local, rows, log)

@@ -60,11 +60,18 @@ class StageWriter(MLWriter):  # type: ignore[misc]
 
 
 class ModelWriter(StageWriter):
-    """Writes a model: its Params, the bytes of its ``.wm`` file, a table of support vectors."""
+    """Writes a model: its Params, the bytes of its ``.wm`` file, a table of support vectors.
+
+    ``more`` is added to the metadata.
+    """
+
+    def __init__(self, stage: Any, more: dict[str, Any] | None = None) -> None:
+        super().__init__(stage)
+        self.more = more or {}
 
     def saveImpl(self, path: str) -> None:
         """Write the model to a folder."""
-        more: dict[str, Any] = {}
+        more = dict(self.more)
         large = getattr(self.stage, "_large", None)
         if large is not None:
             large.frame.write.mode(self._mode).parquet(f"{path}/support")
@@ -87,10 +94,11 @@ class StageReader(MLReader):  # type: ignore[misc]
 
     def load(self, path: str) -> Any:
         """Read the stage from a folder."""
-        metadata = self._metadata(path)
+        metadata = self.metadata(path)
         return self._with_params(self.kind(), metadata)
 
-    def _metadata(self, path: str) -> dict[str, Any]:
+    def metadata(self, path: str) -> dict[str, Any]:
+        """Read the metadata of a folder; raise unless it is of this kind of stage."""
         row = self.sparkSession.read.text(f"{path}/metadata").first()
         metadata = json.loads("{}" if row is None else row[0])
         wanted, found = f"{PACKAGE}.{self.kind.__name__}", metadata.get("class")
@@ -113,7 +121,7 @@ class ModelReader(StageReader):
 
     def load(self, path: str) -> Any:
         """Read the model from a folder."""
-        metadata = self._metadata(path)
+        metadata = self.metadata(path)
         rows = self.sparkSession.read.parquet(f"{path}/data").collect()
         data = b"".join(bytes(row["data"]) for row in sorted(rows, key=lambda row: row["chunk"]))
         if hashlib.sha256(data).hexdigest() != metadata.get("sha256"):

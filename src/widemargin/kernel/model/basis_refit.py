@@ -1,24 +1,14 @@
 r"""The coefficients of a basis that are best on training rows, however many there are.
 
-With the expansion :math:`g = \sum_b \beta_b\,\kappa(z_b, \cdot)` on a basis that is given, the
-problem of the machine itself,
-
-.. math:: \min_\beta \tfrac12 \beta^\top K \beta + \sum_i \ell_i(y_i\,g(x_i)),
-
-has as many unknowns as there are basis points. It is solved by Newton's method from the
-coefficients of the compressed model. Gradients are those of all rows, which pass by in blocks; the
-Hessian is that of up to ``HESSIAN_ROWS`` rows per basis point, drawn anew at every step among those
-where the loss is curved, and an exact line search makes up for it. The corner of a hinge is rounded
-over an interval, of each of ``HINGE_WIDTHS`` in turn. The result is never worse than the start.
-
-A step costs two kernel values per row and basis point and :math:`O(b^3)` multiply-adds; memory is
-:math:`O(b^2)` and some numbers per row.
+:mod:`.basis_newton` says how; here rows pass by in blocks, in this process. A step costs two kernel
+values per row and basis point and :math:`O(b^3)` multiply-adds; memory is :math:`O(b^2)` and some
+numbers per row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,17 +18,11 @@ from ...core.arrays import Array
 from ...core.losses import Loss, LossTerms
 from ...core.resources import single_threaded_blas
 from ...core.rows import Rows, as_rows
-from ..cholesky import CholeskyFactor, damped_cholesky
 from ..kernels import FLOAT32_ROUNDING, Kernel, rounding_of_distances
 from ..problems import BinaryTasks
-from .normal_equations import add_squares, mirror
+from .basis_newton import HESSIAN_ROWS, curvature_of, minimise, rounded
+from .normal_equations import add_squares
 
-HESSIAN_ROWS = 20
-# With the first alone, a hinge's objective ended up to 2 % higher where points were many.
-HINGE_WIDTHS = (0.5, 0.1)
-MOST_STEPS = 20
-# A step that promises to lower the objective by this share of it is the last.
-TOL = 1e-4
 # Rows that pass by at a time; numbers of rows in one piece of a sum.
 BLOCK_ROWS, PIECE = 1 << 16, 1 << 20
 BLOCK_BYTES = 1 << 26
@@ -103,85 +87,69 @@ def refit(
         for k in range(len(coef)):
             task = rows.tasks[k]
             weights = rows.weights if task.rows is None else rows.weights[task.rows]
-            problem = _BasisProblem(
+            passes = _RowsHere(
                 kernel,
                 as_rows(basis, dtype),
-                corner,
                 rows.X,
                 task.rows,
                 task.label,
                 rows.loss.terms(weights),
+                float(intercept[k]),
+                np.random.default_rng([seed, k]),
                 dtype,
                 threads,
             )
-            random = np.random.default_rng([seed, k])
-            out[k], steps, done = problem.solve(coef[k], float(intercept[k]), random)
+            out[k], steps, done = minimise(passes, corner, coef[k])
             n_iter, converged = max(n_iter, steps), converged and done
     return Refit(out, n_iter, converged)
 
 
-def _smoothed(terms: LossTerms) -> list[LossTerms]:
-    """Return losses with second derivatives that lead to a loss: itself, if it has them."""
-    if terms.smooth:
-        return [terms]
-    return [
-        replace(terms, lower_margin=terms.lower_margin + width / 2, below=width / terms.bound)
-        for width in HINGE_WIDTHS
-    ]
-
-
-class _BasisProblem:
-    """One binary problem on a basis."""
+class _RowsHere:
+    """Passes over the rows of one binary problem, whose margins are kept."""
 
     def __init__(
         self,
         kernel: Kernel,
         basis: Rows,
-        corner: Array,
         X: Any,
         chosen: NDArray[np.int64] | None,
         label: Array,
         terms: LossTerms,
+        intercept: float,
+        random: np.random.Generator,
         dtype: np.dtype[Any],
         threads: int,
     ) -> None:
         self.kernel, self.basis, self.X, self.chosen = kernel, basis, X, chosen
         self.label, self.terms, self.dtype, self.threads = label, terms, dtype, threads
-        self.corner = corner
+        self.intercept, self.random, self.smooth = intercept, random, terms.smooth
+        self._of: Array | None = None
+        self._margin = np.empty(0)
 
-    def solve(
-        self, coef: Array, intercept: float, random: np.random.Generator
-    ) -> tuple[Array, int, bool]:
-        """Return coefficients, the number of Newton steps, and whether these sufficed."""
-        margin = self.margins(coef) + self.label * intercept
-        first, at_first, steps, done = coef, self._objective(coef, margin), 0, True
-        for terms in _smoothed(self.terms):
-            coef, more, done = self._descend(terms, coef, margin, random)
-            steps += more
-        better = self._objective(coef, margin) <= at_first
-        return coef if better else first, steps, done
+    def loss(self, coef: Array) -> float:
+        """Sum the loss of all rows."""
+        return _duals(self.terms, self._margins_of(coef))[1]
 
-    def _descend(
-        self, terms: LossTerms, coef: Array, margin: Array, random: np.random.Generator
-    ) -> tuple[Array, int, bool]:
-        """Take Newton steps for a smooth loss; margins change in place."""
-        for step in range(MOST_STEPS):
-            pull = self.corner @ coef
-            dual, loss = _duals(terms, margin)
-            gradient = pull - self._sums(dual * self.label)
-            direction = -self._hessian(terms, margin, random).solve(gradient)
-            promised = -0.5 * float(gradient @ direction)
-            if promised <= TOL * (0.5 * float(coef @ pull) + loss):
-                return coef, step, True
-            change = self.margins(direction)
-            bend = float(direction @ self.corner @ direction)
-            length = _line_minimum(terms, margin, change, float(direction @ pull), bend)
-            coef = coef + length * direction
-            margin += length * change
-        return coef, MOST_STEPS, False
+    def loss_and_pull(self, coef: Array, width: float | None) -> tuple[float, Array]:
+        """Sum the loss of all rows and, at the basis, kernel values with what margins imply."""
+        dual, loss = _duals(rounded(self.terms, width), self._margins_of(coef))
+        return loss, self._sums(dual * self.label)
 
-    def _objective(self, coef: Array, margin: Array) -> float:
-        return 0.5 * float(coef @ self.corner @ coef) + _duals(self.terms, margin)[1]
+    def moved(
+        self, coef: Array, direction: Array, width: float | None, slope: float, bend: float
+    ) -> Array:
+        """Return the best coefficients along a direction, and keep their margins."""
+        margin, change = self._margins_of(coef), self.margins(direction)
+        length = _line_minimum(rounded(self.terms, width), margin, change, slope, bend)
+        margin += length * change
+        self._of = coef + length * direction
+        return self._of
+
+    def _margins_of(self, coef: Array) -> Array:
+        if coef is not self._of:
+            self._margin = self.margins(coef) + self.label * self.intercept
+            self._of = coef
+        return self._margin
 
     def margins(self, coef: Array) -> Array:
         """Evaluate an expansion at all rows, times their labels."""
@@ -206,22 +174,20 @@ class _BasisProblem:
             X = self.X[here] if self.chosen is None else self.X[self.chosen[here]]
             yield here, as_rows(X, self.dtype)
 
-    def _hessian(
-        self, terms: LossTerms, margin: Array, random: np.random.Generator
-    ) -> CholeskyFactor:
-        """Factorise the Hessian of a sample of rows, weighed up to all of them."""
+    def add_curvature(self, coef: Array, width: float | None, normal: Array) -> None:
+        """Add the Hessian of a sample of rows, weighed up to all of them."""
+        terms, margin = rounded(self.terms, width), self._margins_of(coef)
         curvature = np.concatenate(
             [
-                _curvature(terms.at(here), margin[here]).astype(np.float32)
+                curvature_of(terms.at(here), margin[here]).astype(np.float32)
                 for here in _pieces(len(margin))
             ]
         )
         curved = np.flatnonzero(curvature)
         total, most = curved.size, HESSIAN_ROWS * self.basis.count
         if total > most:
-            curved = np.sort(random.choice(curved, most, replace=False))
+            curved = np.sort(self.random.choice(curved, most, replace=False))
         share = total / max(1, curved.size)
-        normal = self.corner.copy()
         step = max(1, BLOCK_BYTES // (8 * self.basis.count))
         for first in range(0, curved.size, step):
             rows = curved[first : first + step]
@@ -229,9 +195,6 @@ class _BasisProblem:
             block = as_rows(self.X[given], self.dtype)
             values = self.kernel.block(block, self.basis, threads=self.threads).astype(np.float64)
             add_squares(normal, values, share * curvature[rows].astype(np.float64), self.threads)
-        mirror(normal)
-        ridge = 1e-12 * float(normal.diagonal().max())
-        return damped_cholesky(normal, np.full(len(normal), ridge))
 
 
 def _pieces(n_rows: int) -> Iterator[slice]:
@@ -249,17 +212,6 @@ def _duals(terms: LossTerms, margin: Array) -> tuple[Array, float]:
     return dual, loss
 
 
-def _curvature(terms: LossTerms, margin: Array) -> Array:
-    """Return the second derivative of the loss at margins."""
-    short = terms.lower_margin - margin
-    with np.errstate(invalid="ignore", divide="ignore"):
-        below = (short > 0) & (short < terms.bound * terms.below)
-        curvature = np.where(below, 1.0 / terms.below, 0.0)
-        if np.isfinite(terms.upper_margin):
-            curvature = np.where(margin > terms.upper_margin, 1.0 / terms.above, curvature)
-    return curvature
-
-
 def _line_minimum(
     terms: LossTerms, margin: Array, change: Array, slope: float, bend: float
 ) -> float:
@@ -273,7 +225,7 @@ def _line_minimum(
         for here in _pieces(len(margin)):
             own, there, way = terms.at(here), margin[here] + length * change[here], change[here]
             first -= float(own.implied_dual(there) @ way)
-            second += float(_curvature(own, there) @ (way * way))
+            second += float(curvature_of(own, there) @ (way * way))
         return first, second
 
     low, high, length = 0.0, np.inf, 1.0

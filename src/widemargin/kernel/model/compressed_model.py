@@ -70,7 +70,7 @@ def compressed(
             "Coefficients are fitted to rows for kernels by name only; got a function as kernel. "
             "Call compress without X and y."
         )
-    _check_memory(n_basis, memory, model.memory_limit)
+    check_basis_size(n_basis, memory, model.memory_limit)
     fitted: list[Refit] = []
 
     def refine(basis: NDArray[np.int64], coef: Array) -> Array:
@@ -129,7 +129,8 @@ def compressed(
     return small
 
 
-def _check_memory(n_basis: int, memory: int, limit: Any) -> None:
+def check_basis_size(n_basis: int, memory: int, limit: Any) -> None:
+    """Raise unless there is room for the square matrices of a basis."""
     needed = MATRICES * 8 * n_basis**2
     if needed > memory:
         most = int(np.sqrt(memory / (MATRICES * 8)))

@@ -111,7 +111,7 @@ def compress(
         Turns the basis and its coefficients into better coefficients.
     """
     random = np.random.default_rng(seed)
-    basis = _pick(kernel, X, coef, n_basis, random, threads, memory)
+    basis = pick_basis(kernel, X, coef, n_basis, random, threads, memory)
     n_support = coef.shape[1]
     drawn = random.choice(n_support, min(n_support, POINTS * n_basis), replace=False)
     points = np.union1d(drawn, basis)
@@ -141,7 +141,7 @@ def compress(
     return Compressed(basis, beta, decision, pick.sums(beta))
 
 
-def _pick(
+def pick_basis(
     kernel: Kernel,
     X: Any,
     coef: Array,

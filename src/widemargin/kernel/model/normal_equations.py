@@ -35,13 +35,21 @@ def add_squares(normal: Array, values: NDArray[Any], weight: Array, threads: int
         return
     scaled = values if rows.size == len(values) else values[rows]
     scaled = scaled * np.sqrt(weight[rows])[:, None].astype(values.dtype)
-    panels = range(0, len(normal), PANEL)
-    LocalEngine(threads).map(list(panels), partial(_add_panel, normal, scaled))
+    LocalEngine(threads).map(panels(len(normal)), partial(_add_panel, normal, scaled))
+
+
+def panels(n_basis: int) -> list[int]:
+    """Return the first columns of all panels."""
+    return list(range(0, n_basis, PANEL))
 
 
 def _add_panel(normal: Array, scaled: NDArray[Any], first: int) -> None:
-    last = first + PANEL
-    normal[first:, first:last] += scaled[:, first:].T @ scaled[:, first:last]
+    normal[first:, first : first + PANEL] += panel_of(scaled, first)
+
+
+def panel_of(scaled: NDArray[Any], first: int) -> NDArray[Any]:
+    """Sum squares of scaled values in the columns of a panel, from the diagonal on."""
+    return np.asarray(scaled[:, first:].T @ scaled[:, first : first + PANEL])
 
 
 def mirror(normal: Array) -> None:

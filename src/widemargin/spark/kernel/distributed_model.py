@@ -8,7 +8,10 @@ brings the sums back to the block, where they are added in a fixed order.
 from __future__ import annotations
 
 import pickle
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -68,13 +71,24 @@ class DecisionRule:
         return LevelModel(self.kernel, block.X, block.rows, block.coef).decide(X)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class DistributedExpansion:
-    """A table of support vectors on the cluster, as :mod:`.support` has it."""
+    """A table of support vectors on the cluster, as :mod:`.support` has it.
+
+    What it keeps in Spark's storage is freed with the object, unless :meth:`needed_longer`.
+    """
 
     frame: Any
     n_support: int  # summed over the binary problems
     kept: list[Any] = field(default_factory=list)  # DataFrames in Spark's storage
+
+    def __post_init__(self) -> None:
+        self._freed_with_this = weakref.finalize(self, _free_soon, self.kept)
+        self._freed_with_this.atexit = False  # a session that ends frees everything itself
+
+    def needed_longer(self) -> None:
+        """Leave the table in storage when this object goes: a DataFrame may read it later."""
+        self._freed_with_this.detach()
 
     def decide(self, rule: DecisionRule, X: Any) -> Array:
         """Evaluate the decision function on a few rows, as (problems, rows)."""
@@ -114,8 +128,7 @@ class DistributedExpansion:
 
     def unpersist(self) -> None:
         """Free what the table takes in Spark's storage."""
-        for frame in self.kept:
-            frame.unpersist()
+        _free(self.kept)
 
     @staticmethod
     def _gathered(frame: Any, n_problems: int) -> SupportVectors:
@@ -123,6 +136,23 @@ class DistributedExpansion:
             blocks = [block_of(row) for row in frame.collect()]
         blocks.sort(key=lambda each: (each.problem, each.part, each.block))
         return gathered(blocks, n_problems)
+
+
+def _free(frames: list[Any]) -> None:
+    while frames:
+        frames.pop().unpersist()
+
+
+def _free_soon(frames: list[Any]) -> None:
+    """Free frames in a thread: garbage may be collected within a call to Spark."""
+
+    def free() -> None:
+        with suppress(Exception):  # the session may have ended
+            _free(frames)
+
+    if frames:
+        with suppress(RuntimeError):  # the interpreter ends
+            threading.Thread(target=free, name="widemargin-free", daemon=True).start()
 
 
 def _decided(

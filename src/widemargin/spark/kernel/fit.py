@@ -27,7 +27,8 @@ from ..classifier_stage import FitLog
 from ..rows.blocks import PlacedRows
 from ..storage import ClusterCheckpoints
 from . import support
-from .distributed_model import DistributedExpansion
+from .distributed_model import DecisionRule, DistributedExpansion
+from .drawn_rows import Draw, RowsHeldOut
 from .rows import AsPart, DiagonalSum, Numbering, RowFacts, RowForm, RowsWanted
 from .support import (
     AsTable,
@@ -39,6 +40,9 @@ from .support import (
     stacked,
     support_of,
 )
+
+# Validation rows that a model which stays on the cluster decides about.
+MOST_SCORED = 10_000
 
 
 class KernelFit(LevelFit):
@@ -185,12 +189,7 @@ class KernelFit(LevelFit):
         validation = self.rows.validation
         assert validation is not None
         if level.summary.support > self.max_model_rows:
-            raise ValueError(
-                f"level {level.number} has {level.summary.support:,} support vectors to validate, "
-                f"more than `maxModelRows` ({self.max_model_rows:,}). Raise it if the driver and "
-                "the tasks have room for them, or set `stopLevel` instead of "
-                "`validationIndicatorCol`."
-            )
+            return self._score_on_cluster(k, level, validation)
         mean = not self.method.routed
         support = support_of(self.engine, level, mean=mean, with_vectors=True)
         model = LevelModel(
@@ -199,6 +198,21 @@ class KernelFit(LevelFit):
         question = CorrectlyDecided(model, self._positive(k))
         right: int = self.engine.reduce(validation.parts, question, operator.add)
         return right / validation.summary.rows
+
+    def _score_on_cluster(self, k: int, level: Level, validation: PlacedRows) -> float:
+        """Score a model of too many support vectors for the driver, on some validation rows."""
+        draw = Draw(self.budget.seed, min(1.0, MOST_SCORED / validation.summary.rows), 0.0)
+        found = self.engine.reduce(validation.parts, RowsHeldOut(draw, self.form), operator.add)
+        X, codes = stacked([X for X, _ in found]), np.concatenate([own for _, own in found])
+        router = level.router
+        routing = None if router is None else routing_of(router, router.basis_rows, router.basis)
+        table = self._table(k, level)
+        try:
+            large = DistributedExpansion(table, level.summary.support)
+            decision = large.decide(DecisionRule(self.kernel, [None] * k + [routing]), X)[k]
+        finally:
+            table.unpersist()
+        return float(np.mean((decision > 0) == (codes == self._positive(k))))
 
     def set_fitted(self) -> None:
         """Make the local estimator the fitted one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 from pyspark.ml.param import TypeConverters
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
@@ -58,6 +59,7 @@ class KernelKeywords(StageKeywords, total=False):
     nSample: int | None
     checkpointDir: str | None
     maxModelRows: int
+    compressTo: int
 
 
 class KernelODMKeywords(ODMKeywords, KernelKeywords):
@@ -77,6 +79,7 @@ class KernelParams(StageParams):
         **StageParams._own_constraints,
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"})],
         "maxModelRows": [AT_LEAST_ONE],
+        "compressTo": [Interval(Integral, 0, None, closed="left")],
     }
 
     validationIndicatorCol = param(
@@ -131,13 +134,18 @@ class KernelParams(StageParams):
     )
     maxModelRows = param(
         "support vectors that a model may bring to the driver (>= 1), from where they go to every "
-        "task that predicts.",
+        "task that predicts. A model with more is compressed.",
+        TypeConverters.toInt,
+    )
+    compressTo = param(
+        "points that a model of more than maxModelRows support vectors is compressed to (>= 0), on "
+        "the cluster; at most maxModelRows. 0 leaves the support vectors there, distributed.",
         TypeConverters.toInt,
     )
 
     def __init__(self) -> None:
         super().__init__()
-        self._setDefault(maxModelRows=200_000)
+        self._setDefault(maxModelRows=200_000, compressTo=2000)
 
     def _local_values(self) -> dict[str, Any]:
         values = super()._local_values()

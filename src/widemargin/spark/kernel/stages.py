@@ -6,26 +6,25 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.budget import Budget, seed_of
-from ...core.fit import train
+from ...core.budget import Budget
+from ...core.fit import train, warn
 from ...core.training_set import TrainingSet
 from ...kernel.divide.driver import resolve_strategy
-from ...kernel.model.compressed_model import compressed
 from ...kernel.model.prediction import decisions
 from ..accessors import with_keywords
 from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
-from ..model_stage import ModelStage
 from ..rows.blocks import PlacedRows
 from ..rows.columns import FeaturesColumn
 from ..rows_left_out import HeldOut, RowsLeftOut
+from .compressible import PLACEMENT, CompressibleModel
+from .compression import FullModel, check_points, compressed_on_rows
 from .distributed_model import (
-    SAMPLED,
     DecisionRule,
     DistributedExpansion,
     with_distributed_decisions,
@@ -39,23 +38,10 @@ from .params import (
     ODMParams,
     SVMParams,
 )
-from .rows import facts_of
 
 
-class SparkKernelModel(ModelStage, KernelParams):
-    """A fitted kernel machine: all but its Params.
-
-    ``_large`` is None, or has the support vectors; those of ``_fitted`` are none then.
-    """
-
-    def __init__(self, fitted: Any, large: DistributedExpansion | None = None) -> None:
-        super().__init__(fitted)
-        if not isinstance(fitted.kernel, str) or fitted.kernel == "precomputed":
-            raise ValueError(
-                f"Spark's models need a kernel by name, other than 'precomputed'; got "
-                f"{fitted.kernel!r}."
-            )
-        self._large = large
+class SparkKernelModel(CompressibleModel):
+    """A fitted kernel machine: all but its Params."""
 
     def _score(self) -> Callable[[Any], Array]:
         if self._large is not None:
@@ -68,7 +54,14 @@ class SparkKernelModel(ModelStage, KernelParams):
     def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
+        if dataset.isStreaming:
+            raise ValueError(
+                "a distributed model cannot transform a stream: it would have to sort it. Compress "
+                "the model, by `compressTo` when it is fitted or by compress(n), or transform "
+                "batches within foreachBatch."
+            )
         checks = VectorChecks(self.numFeatures, features, skip)
+        self._large.needed_longer()
         return with_distributed_decisions(
             dataset, self._large, DecisionRule.of(self._fitted), self._answers(), checks, name
         )
@@ -113,43 +106,6 @@ class SparkKernelModel(ModelStage, KernelParams):
         """Level that the fit ended at; 0 is the root."""
         return int(self._fitted.level_)
 
-    @property
-    def compression(self) -> dict[str, float]:
-        """Losses of :meth:`compress`; empty for a model as it was fitted."""
-        return dict(getattr(self._fitted, "compression_", {}))
-
-    def compress(self, n: int) -> Self:
-        """Return a model that decides alike on fewer points, for fast prediction.
-
-        The support vectors of a distributed model stay where they are; 25 for each point come to
-        the driver, drawn with equal chances, and the model's decisions about these.
-
-        Parameters
-        ----------
-        n : int
-            Points to keep; see :meth:`widemargin.ODMClassifier.compress`.
-        """
-        if self._large is None:
-            small = self._fitted.compress(n)
-        else:
-            small = self._compressed(self._large, n)
-        return self._copyValues(type(self)(small))  # type: ignore[no-any-return]
-
-    def _compressed(self, large: DistributedExpansion, n: int) -> Any:
-        seed = seed_of(self._fitted.random_state)
-        rule = DecisionRule.of(self._fitted)
-        size = SAMPLED * n if isinstance(n, int) and n > 0 else 1
-        sample = with_support(self._fitted, large.sampled(rule.n_problems, size, seed))
-        # That of all support vectors, not of the sample.
-        constant = rule.kernel.constant if sample.routing_ is None else 0.0
-        sample.intercept_ = constant * large.totals(rule.n_problems) + 0.0
-
-        def decide(rows: Any) -> Array:
-            values = large.decide(rule, sample.support_vectors_[rows])
-            return np.ascontiguousarray(values - sample.intercept_[:, None])
-
-        return compressed(sample, n, seed, decide=decide, n_support=large.n_support)
-
     def toLocal(self) -> Any:
         """Return the scikit-learn estimator, fitted; it predicts the same without Spark.
 
@@ -169,12 +125,6 @@ class SparkKernelModel(ModelStage, KernelParams):
                 "setMaxModelRows if the driver has room for them."
             )
         return with_support(self._fitted, self._large.collected(len(self._fitted.dual_coef_)))
-
-    def unpersist(self) -> Self:
-        """Free what a distributed model takes in Spark's storage; it is computed again if used."""
-        if self._large is not None:
-            self._large.unpersist()
-        return self
 
 
 def calibrate_exact(machine: Any, training: TrainingSet, budget: Budget) -> None:
@@ -199,8 +149,7 @@ class SparkSVMModel(SparkKernelModel, SVMParams):
 class KernelClassifier(ClassifierStage, KernelParams):
     """A kernel classifier: all but its Params."""
 
-    # Rows in a fixed order, and facts that the choice of the kernel depends on.
-    _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
+    _placement = PLACEMENT
     _calibrate_together = staticmethod(calibrate_exact)
 
     def _calibrates_together(self, fitted: Any, rows: PlacedRows) -> bool:
@@ -216,13 +165,17 @@ class KernelClassifier(ClassifierStage, KernelParams):
 
     def _train(
         self, local: Any, rows: PlacedRows, log: FitLog
-    ) -> tuple[DistributedExpansion | None]:
+    ) -> tuple[DistributedExpansion | None, FullModel | None]:
+        most = self.getOrDefault("maxModelRows")
+        n_points = min(self.getOrDefault("compressTo"), most)
+        if n_points and rows.summary.rows > most:
+            check_points(local, n_points)
         fit = KernelFit(
             type(self).__name__,
             local,
             rows,
             log,
-            max_model_rows=self.getOrDefault("maxModelRows"),
+            max_model_rows=most,
             checkpoint=self._value("checkpointDir"),
         )
         try:
@@ -232,7 +185,23 @@ class KernelClassifier(ClassifierStage, KernelParams):
             raise
         n_support = len(local.support_) if fit.large is None else fit.large.n_support
         log.report(f"{n_support:,} support vectors, level {local.level_}")
-        return (fit.large,)
+        if fit.large is None or n_points == 0:
+            return fit.large, None
+        full = FullModel(copy(local), fit.large)
+        try:
+            small = compressed_on_rows(full, rows, fit.form, n_points, log)
+        except Exception as error:
+            # The fit may have taken hours: what it found is not lost with its compression.
+            warn(
+                f"The model could not be compressed ({type(error).__name__}: {error}); it stays "
+                "distributed. Call compress(n), or fit with another `compressTo`."
+            )
+            return fit.large, None
+        except BaseException:
+            fit.discard()
+            raise
+        vars(local).update(vars(small))
+        return None, full
 
 
 @with_keywords
