@@ -326,9 +326,11 @@ def test_growth_and_the_model_of_a_billion_rows(monkeypatch, tmp_path):
     assert [row["Python, growth (MB a million)"] for row in rows[:3]] == ["–", "5.0", "5.0"]
     model = {row["Resource"]: row for row in table(tmp_path / "spark_kernel_billion.csv")}
     driver = model["driver, memory"]
-    assert driver["Takes"] == "3.47 GB"  # 250 + 600 + 0.01 × 262,144 MB
-    assert driver["Share"] == "**1.7**"
-    assert model["Python workers"]["Takes"] == "125 seconds"  # 200,000 s on 1,600 cores
+    assert driver["Takes"] == "1.62 GB"  # 870 MB, and 5 trees of 262,144 × 4 rows of 18 numbers
+    assert driver["Share"] == "**0.81**"
+    # 200,000 s on 1,600 cores, for parts of 3,815 instead of 2,000 rows.
+    assert model["Python workers"]["Takes"] == "238 seconds"
+    assert "17 jobs of 1,250 tasks and more, begun" in model
     assert sum(row["Share"].startswith("**") for row in model.values()) == 1
 
 

@@ -1,8 +1,9 @@
 """A billion rows on a hundred nodes: a model, computed from measured growth. Nothing was run there.
 
-What grows with rows, with parts or with tasks was measured on two workers at several sizes. A line
-through the two largest sizes gives the growth, which is continued to a billion rows. A resource of
-the cluster is then compared with what the fit would take of it: the largest share breaks first.
+Work and shuffled bytes were measured on two workers at several sizes; a line through the two
+largest gives their growth, which is continued to a billion rows. What the driver took did not grow
+then; what must grow with clusters is added: copies of their tree. A resource of the cluster is
+compared with what the fit would take of it: the largest share breaks first.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.papers.linear_odm.speed_up import Network
+from widemargin.kernel.partition.tree_growth import levels_of
 
 ROWS = 1_000_000_000
 NETWORK = Network()
 # Rows of the largest clusters of 'auto', and parts merged into one from level to level.
 AUTO_PART_ROWS, FAN_IN = 8_000, 4
-# Rows of the tree for each cluster, where clusters are thousands.
-TREE_ROWS = 4
+# Rows of the tree for each cluster, where clusters are thousands; copies of it on the driver, as
+# arrays, joined with further nodes, pickled, and in the JVM. Assumptions.
+TREE_ROWS, TREE_COPIES = 4, 5
+# Bytes of a pickled piece of a part beside its rows, and jobs of each further level of the tree.
+PIECE_BYTES, JOBS_OF_A_LEVEL = 700, 2
 # Seconds to begin a wave of tasks, one on each core; an assumption.
 SECONDS_OF_A_WAVE = 0.5
 
@@ -88,21 +93,19 @@ def needs(
     fits: list[dict[str, Any]], features: int, rows: int = ROWS, cluster: Cluster = Cluster()
 ) -> Iterator[Need]:
     """Yield what a fit of DC with so many rows would take, given fits of ever more rows."""
-    n = [float(fit["rows"]) for fit in fits]
-    parts = [float(fit["parts"]) for fit in fits]
-    n_parts = auto_parts(rows)
-
-    def grown(key: str, by: list[float], to: float, *, counted: bool = False) -> float:
-        values = [float((fit["counted"] if counted else fit)[key]) for fit in fits]
-        return Line.through(by, values).at(to)
-
+    n, last, n_parts = [float(fit["rows"]) for fit in fits], fits[-1], auto_parts(rows)
     bytes_of_rows = rows * (8.0 * features + 16.0)
     blocks = bytes_of_rows / cluster.split_bytes
-    work = grown("python_worker_seconds", n, rows, counted=True)
-    shuffled = 1e6 * grown("shuffled_mb", n, rows, counted=True)
-    driver = 1e6 * sum(grown(f"driver_{each}_mb", parts, n_parts) for each in ("python", "java"))
+
+    def by_rows(key: str) -> float:
+        return Line.through(n, [float(fit["counted"][key]) for fit in fits]).at(rows)
+
+    # The work on a row grows with the rows of its part.
+    work = by_rows("python_worker_seconds") * (rows / n_parts) / (last["rows"] / last["parts"])
+    shuffled = 1e6 * by_rows("shuffled_mb") + n_parts * blocks * PIECE_BYTES
     tree = n_parts * TREE_ROWS * 8.0 * features
-    jobs = grown("jobs", parts, n_parts)
+    driver = 1e6 * (last["driver_python_mb"] + last["driver_java_mb"]) + TREE_COPIES * tree
+    jobs = last["jobs"] + JOBS_OF_A_LEVEL * (levels_of(n_parts) - 1)
     yield Need(
         "driver, memory",
         "parts",
