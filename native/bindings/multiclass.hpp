@@ -316,8 +316,8 @@ inline void py_move_anchor(ClassBundle& bundle, std::optional<Vector<const doubl
                 momentum, threads, never);
 }
 
-// Removes all weights, and returns the memory of their lists to the system: millions of small blocks
-// would otherwise stay with the process, where arrays of the same weights are needed next.
+// Removes all weights, and returns the memory of their lists to the system: millions of small
+// blocks would otherwise stay with the process, where arrays of the same weights are needed next.
 inline void release_weights(ClassBundle& bundle) {
     nb::gil_scoped_release release;
     bundle.weights.clear();

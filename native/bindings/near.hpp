@@ -82,8 +82,8 @@ template <class T>
 void bind_near_products(nb::module_& m) {
     m.def("near_groups", &py_near_groups<T>, nb::arg("rows"), nb::arg("spec"), nb::arg("cutoff"),
           nb::arg("threads") = 1);
-    m.def("near_queries", &py_near_queries<T>, nb::arg("queries"), nb::arg("near"),
-          nb::arg("spec"), nb::arg("cutoff"), nb::arg("threads") = 1);
+    m.def("near_queries", &py_near_queries<T>, nb::arg("queries"), nb::arg("near"), nb::arg("spec"),
+          nb::arg("cutoff"), nb::arg("threads") = 1);
     m.def("near_product", &py_near_product<T>, nb::arg("queries"), nb::arg("basis"),
           nb::arg("spec"), nb::arg("coef"), nb::arg("basis_rows"), nb::arg("near"),
           nb::arg("threads") = 1);

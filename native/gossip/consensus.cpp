@@ -75,8 +75,9 @@ public:
           before_(std::size_t(this->size()), 0.0), pull_(std::size_t(this->size()), 0.0),
           z_(std::size_t(this->size() * settings.links), 0.0),
           distance_(std::size_t(settings.links), 0.0), strength_(distance_), moved_(distance_),
-          counts_(std::size_t(settings.links), 0), fresh_(counts_), level_(std::size_t(settings.links), 0),
-          apart_for_(std::size_t(settings.links), 0) {
+          counts_(std::size_t(settings.links), 0), fresh_(counts_),
+          level_(std::size_t(settings.links), 0), apart_for_(std::size_t(settings.links), 0),
+          excess_for_(apart_for_) {
         double weight[2] = {0.0, 0.0};
         std::int64_t count[2] = {0, 0};
         for (std::int64_t i = 0; i < this->rows(); ++i) {
@@ -189,6 +190,7 @@ protected:
         }
         distance_[std::size_t(link)] = std::sqrt(far) / (2.0 * now);
         const double strength = strength_[std::size_t(link)] = 0.5 * std::sqrt(length);
+        if (excludes(link)) return disregard(link);
         const double kept = bounds() && strength > bound_ ? bound_ / strength : 1.0;
         for (std::int64_t f = 0; f < this->size(); ++f) {
             const double w = w_[std::size_t(f)], told = 2.0 * now * w - z[f];
@@ -217,7 +219,7 @@ protected:
         fields.per_link(z_, size);
         for (auto* each : {&distance_, &strength_, &moved_}) fields.per_link(*each);
         for (auto* each : {&counts_, &fresh_}) fields.per_link(*each);
-        for (auto* each : {&level_, &apart_for_}) fields.per_link(*each);
+        for (auto* each : {&level_, &apart_for_, &excess_for_}) fields.per_link(*each);
         for (std::int64_t level : level_)
             SiteState::require(level >= 0 && level <= options_.levels);
         for (double* each : {&norm_, &bound_, &own_objective_, &own_gap_}) fields.value(*each);
@@ -246,6 +248,27 @@ private:
         return options_.liars > 0 && judges_ && this->open_links() > 2 * options_.liars;
     }
     bool bounds() const { return defended() && !unlike_; }
+    bool excluded(std::int64_t link) const {
+        return this->open_[std::size_t(link)] &&
+               excess_for_[std::size_t(link)] >= messages_of_excess;
+    }
+    // Whether the neighbour is not followed at all, after what was just read of it.
+    bool excludes(std::int64_t link) {
+        const double strength = strength_[std::size_t(link)];
+        std::int64_t& messages = excess_for_[std::size_t(link)];
+        if (!bounds() || strength <= bound_) {
+            messages = 0;
+            return false;
+        }
+        if (messages >= messages_of_excess) return true;
+        messages = strength > far_beyond * bound_ ? messages + 1 : 0;
+        if (messages < messages_of_excess) return false;
+        std::int64_t all = 0;
+        for (std::int64_t l = 0; l < this->settings_.links; ++l) all += excluded(l);
+        if (all <= options_.liars) return true;
+        --messages;
+        return false;
+    }
     // Links whose pull is cut do not keep the others from agreeing, unless they are too many.
     bool trusted(std::int64_t link) const {
         if (!bounds() || strength_[std::size_t(link)] <= bound_) return true;
@@ -306,15 +329,15 @@ private:
             bound_ = std::fmax(bound_, std::fmax(times, per_other * (ends - 2.0)) *
                                            pulls[std::size_t(options_.liars)]);
     }
-    // Whether honest neighbours differ by more than chance: more of them pull too hard than may lie,
-    // for some steps in which this site's model is calm. (A liar that makes models swing makes all
-    // pulls long.)
+    // Whether honest neighbours differ by more than chance: more of them pull too hard than may
+    // lie, for some steps in which this site's model is calm. (A liar that makes models swing makes
+    // all pulls long.)
     void judge(double moved) {
         if (options_.strict) return;
         std::vector<double> asked;
         double stiffest = 0.0;
         for (std::int64_t l = 0; l < this->settings_.links; ++l) {
-            if (!counts(l)) continue;
+            if (!counts(l) && !excluded(l)) continue;
             asked.push_back(strength_[std::size_t(l)]);
             stiffest = std::fmax(stiffest, rho(l));
         }
@@ -338,9 +361,11 @@ private:
     }
     void forget(std::int64_t link) {
         std::fill_n(z_.begin() + link * this->size(), this->size(), 0.0);
-        distance_[std::size_t(link)] = strength_[std::size_t(link)] = moved_[std::size_t(link)] = 0.0;
+        distance_[std::size_t(link)] = strength_[std::size_t(link)] = moved_[std::size_t(link)] =
+            0.0;
         counts_[std::size_t(link)] = fresh_[std::size_t(link)] = 0;
-        level_[std::size_t(link)] = apart_for_[std::size_t(link)] = 0;
+        level_[std::size_t(link)] = apart_for_[std::size_t(link)] = excess_for_[std::size_t(link)] =
+            0;
     }
     // `own` is carried along from step to step; rounding is not to pile up.
     void recount_own() {
@@ -372,15 +397,19 @@ private:
     // A liar's pull on a site spreads over the site's other links, and must not raise its own bound
     // by as much: with 1.5 at four links, and a large rho, bounds grew without end.
     static constexpr double times = 1.1, per_other = 0.35;
-    // Honest neighbours are unlike if they pull too hard for so many steps in which this model moves,
-    // times rho, by so small a part of the pull. With 0.25 a liar that swings over lossy links had a
-    // site trust it.
+    // Honest neighbours are unlike if they pull too hard for so many steps in which this model
+    // moves, times rho, by so small a part of the pull. With 0.25 a liar that swings over lossy
+    // links had a site trust it.
     static constexpr std::int64_t steps_of_doubt = 4;
     static constexpr double calm = 0.05;
     // So many times as many steps until rho doubles where a pull is cut: rho cannot help there, and
-    // too large a rho is slow when the pull is no longer cut. Never is worse: a larger rho calms what
-    // a liar stirs up.
+    // too large a rho is slow when the pull is no longer cut. Never is worse: a larger rho calms
+    // what a liar stirs up.
     static constexpr std::int64_t patience = 4;
+    // A neighbour is excluded after so many messages in a row that ask for a pull so many times the
+    // bound, until it asks for one within the bound.
+    static constexpr std::int64_t messages_of_excess = 24;
+    static constexpr double far_beyond = 3.0;
     // Rows that a site that judges has of either class, and their part of the weight.
     static constexpr std::int64_t fewest = 10;
     static constexpr double least = 0.01;
@@ -392,10 +421,11 @@ private:
     std::vector<std::int64_t> order_;
     std::vector<double> own_, w_, before_, pull_;
     // Per link: z; |q - z| / (2 rho) and the length of the pull asked for, when last read; whether
-    // anything was read; the level of rho, and steps since its ends are far apart.
+    // anything was read; the level of rho, and steps since its ends are far apart; messages in a
+    // row that asked for far too much.
     std::vector<double> z_, distance_, strength_, moved_;
     std::vector<std::uint8_t> counts_, fresh_;
-    std::vector<std::int64_t> level_, apart_for_;
+    std::vector<std::int64_t> level_, apart_for_, excess_for_;
     double norm_ = 0.0, bound_ = 0.0, own_objective_ = 0.0, own_gap_ = 0.0;
     std::int64_t doubt_ = 0;     // steps that speak against `unlike_` as it is
     std::uint8_t informed_ = 0;  // there is a model

@@ -36,7 +36,9 @@
 // A site that has hardly any rows of a class cannot judge, and bounds nothing. Nor, unless
 // `strict`, does one at which more neighbours than may lie keep pulling harder than chance: then
 // honest sites differ, and a bound would keep them from the optimum. One liar cannot bring that
-// about: its own pull is bounded until then, and spreads over the other links.
+// about: its own pull is bounded until then, and spreads over the other links. A bounded pull still
+// draws all sites to where its lie points, so a neighbour that keeps asking for a pull far beyond
+// the bound is not followed at all, until it asks for one within it; no more than `liars` of them.
 //
 // Figures: with all w_s equal to w, the duality gap is the sum over rows of
 // loss_i + phi_i(g_i) + g_i m_i (each >= 0) plus 1/2 |w - sum of g_i y_i x_i|^2, and the vector in

@@ -26,9 +26,9 @@ WM_INLINE void add_cut_slopes(CutSlopes<T>& task) {
         // The hinge's slope jumps at its kink, which makes descent rattle: it rises over a margin
         // of one instead, as that of Huber's loss does.
         const LossRow row = problem.row(i);
-        const double slope = row.below > 0.0
-                                 ? problem.loss.implied_dual(row, margin)
-                                 : row.bound * std::fmin(1.0, std::fmax(0.0, problem.loss.a - margin));
+        const double slope =
+            row.below > 0.0 ? problem.loss.implied_dual(row, margin)
+                            : row.bound * std::fmin(1.0, std::fmax(0.0, problem.loss.a - margin));
         const double dual = std::fmin(most, std::fmax(-most, slope));
         if (dual != 0.0) add_to<T, Bytes>(problem, i, label * dual, task.sum);
     }
@@ -154,8 +154,8 @@ private:
         for (std::size_t f = 0; f < w_.size(); ++f) {
             const double before = w_[f];
             const double moved = moving_ == 0 ? 0.0 : options_.momentum * (before - previous_[f]);
-            value[f] += mass * (moved - step * before) +
-                        sound * step * this->settings_.sites * slope_[f];
+            value[f] +=
+                mass * (moved - step * before) + sound * step * this->settings_.sites * slope_[f];
             previous_[f] = before;
         }
         moving_ = 1;
@@ -176,7 +176,7 @@ private:
     PushSum push_;
     std::vector<double> w_, previous_, average_, slope_;
     double apart_ = 0.0;
-    std::int64_t made_ = 0, rested_ = 0;  // releases, and steps since the last one
+    std::int64_t made_ = 0, rested_ = 0;      // releases, and steps since the last one
     std::int64_t moving_ = 0, averaged_ = 0;  // whether there is a previous model; models averaged
 };
 

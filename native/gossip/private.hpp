@@ -7,8 +7,8 @@
 // with g_i minus the slope of row i's loss, cut off at `bound` times the row's weight, and rows
 // that are no longer than `reach`. Adding or removing one row changes the sum by at most
 // reach * bound, whatever w is and whoever chose it. A site makes at most `releases` of them, which
-// compose to one Gaussian mechanism of noise / sqrt(releases); everything else that it ever sends is
-// computed from releases and from what neighbours sent. In particular it reports no figures.
+// compose to one Gaussian mechanism of noise / sqrt(releases); everything else that it ever sends
+// is computed from releases and from what neighbours sent. In particular it reports no figures.
 //
 // Learning is descent with momentum on the objective of all rows. Every `interval` steps
 //

@@ -43,9 +43,9 @@ struct NetworkFaults {
     std::int64_t delay = 0;           // in rounds, at most
 };
 
-// What a faulty site sends: the opposite of what it ought to, or noise; or what it ought to, shifted
-// against its model: always alike, ever farther, or to and fro; or false figures and
-// a counter by which all sites would be content.
+// What a faulty site sends: the opposite of what it ought to, or noise; or what it ought to,
+// shifted against its model: always alike, ever farther, or to and fro; or false figures and a
+// counter by which all sites would be content.
 enum class Fault : std::uint8_t { none, opposite, noise, push, drift, swing, figures };
 
 enum class Event : std::int64_t { crash, come_back, leave, join };
@@ -85,9 +85,7 @@ public:
     std::int64_t messages() const { return messages_; }
     std::int64_t message_size() const { return sites_[0]->message_size(); }
     // Numbers of a message that travel in single precision.
-    std::int64_t message_singles() const {
-        return sites_[0]->single() ? sites_[0]->values() : 0;
-    }
+    std::int64_t message_singles() const { return sites_[0]->single() ? sites_[0]->values() : 0; }
     bool present(std::int64_t s) const { return state_[std::size_t(s)] == State::up; }
     const GossipSite<T>& site(std::int64_t s) const { return *sites_[std::size_t(s)]; }
     // Held by all sites and on its way between them: values, mass last.

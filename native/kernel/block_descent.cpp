@@ -102,9 +102,9 @@ private:
     static constexpr Index stall_window = 500;
     static constexpr double least_progress = 1e-3, least_rise = 1e-6;
 
-    // Every so often, when as many rows as are active have had their turn: whether the dual rose too
-    // little to close the gap in a thousand times as long, and by next to nothing of itself. A dual
-    // far below a primal that is itself far off says nothing about the time that is left.
+    // Every so often, when as many rows as are active have had their turn: whether the dual rose
+    // too little to close the gap in a thousand times as long, and by next to nothing of itself. A
+    // dual far below a primal that is itself far off says nothing about the time that is left.
     bool hopeless() {
         const bool first = next_look_ == 0;
         visited_ += Index(chosen_.size());

@@ -1,7 +1,7 @@
 // Kernel rows within a number of bytes; the least recently used go first.
 //
-// They lie in one piece of memory, line after line. Rows of their own would leave holes between them
-// when they are shortened, which takes up to a sixth more memory than the limit.
+// They lie in one piece of memory, line after line. Rows of their own would leave holes between
+// them when they are shortened, which takes up to a sixth more memory than the limit.
 #pragma once
 
 #include <algorithm>

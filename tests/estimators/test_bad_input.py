@@ -170,7 +170,7 @@ def test_weights(
         ({0: 0.0}, "must map classes to positive finite numbers; got .*0.0"),
         ({1: np.inf}, "must map classes to positive finite numbers; got .*inf"),
         ({1: np.nan}, "must map classes to positive finite numbers; got .*nan"),
-        ({"cat": 2.0}, r"names none of the classes in y, \[0, 1\]; got \['cat'\]"),
+        ({"cat": 2.0}, r"names none of the classes, \[0, 1\]; got \['cat'\]"),
         ("even", "'class_weight' parameter of .* must be .*'balanced'.*Got 'even' instead"),
         ([1.0, 2.0], "'class_weight' parameter"),
     ],

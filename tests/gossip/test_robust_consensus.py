@@ -64,10 +64,17 @@ def test_one_liar_among_six_costs_at_most_a_point(lie, scale):
 
 @pytest.mark.parametrize(("lie", "scale"), LIES)
 def test_a_liar_costs_more_where_rows_are_few(lie, scale):
-    # What alike sites differ by is larger there, and so is the bound: measured up to 2.3 points.
+    # What alike sites differ by is larger there, and so is the bound: measured up to 1.7 points.
     _, honest = run(Consensus(), rows=FEW)
     _, right = run(Consensus(), rows=FEW, lies={LIAR: lie}, scale=scale)
-    assert np.delete(right, LIAR).min() >= honest.min() - 0.03
+    assert np.delete(right, LIAR).min() >= honest.min() - 0.02
+
+
+def test_a_liar_that_keeps_pulling_far_too_hard_is_left_out():
+    # A bounded pull is still a pull: it cost 6 % of the objective.
+    honest, _ = run(Consensus(), rows=FEW)
+    beside, _ = run(Consensus(), rows=FEW, lies={LIAR: "opposite"}, scale=10.0)
+    assert np.delete(beside.last.objective, LIAR).max() <= 1.005 * honest.last.objective.min()
 
 
 @pytest.mark.parametrize("topology", ["complete", ("random_regular", {"degree": 3})])

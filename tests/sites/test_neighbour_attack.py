@@ -17,6 +17,7 @@ from site_folders import Folders
 from test_participants import Network
 
 from widemargin.data import DataFileError
+from widemargin.sites.training.participant import Participant
 
 ROWS = 40
 UNLIMITED = 1e12
@@ -111,6 +112,42 @@ def test_a_neighbour_that_begins_anew_gets_no_new_allowance(tmp_path: Path) -> N
     assert left < 60
     target.site.links._undo(link)
     assert link.journeys.left < left + 1.0
+
+
+def test_only_an_orderly_stop_gives_a_new_allowance(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    active_attack(target, exchanges=60, strength=20.0)
+
+    def left(site: Participant) -> float:
+        journeys = site.links.by_key[target.key].journeys
+        assert journeys is not None
+        return journeys.left
+
+    def start() -> Participant:
+        return Participant(target.site.local, target.site.public_key, lambda *_, **__: None)
+
+    target.site.save()
+    used = left(target.site)
+    assert used < 60
+    assert left(start()) < used + 1.0
+    target.site.put_away()
+    assert left(start()) > used + 20.0
+
+
+def test_a_crash_costs_a_sound_neighbour_nothing(tmp_path: Path) -> None:
+    X, y = binary_rows(ROWS)
+    target = site_of(tmp_path / "site", X, y, 2000)
+    body = np.linspace(0.0, 1.0, target.site.site.message_size - 3)
+    before = target.site.links.by_key[target.key].journeys
+    assert before is not None
+    before.go({0: body})
+    target.site.save()
+    again = Participant(target.site.local, target.site.public_key, lambda *_, **__: None)
+    after = again.links.by_key[target.key].journeys
+    assert after is not None
+    after.go({0: body})
+    assert after.left > before.left - 1e-3
 
 
 def test_too_few_rows_are_refused_with_advice(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import StandardScaler
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from spark.frames import three_classes, two_classes, vector_frame
 from widemargin import (
@@ -59,11 +61,47 @@ def main(folder: Path) -> None:
     fitted.write().overwrite().save(str(folder / "pipeline"))
     loaded = PipelineModel.load(str(folder / "pipeline"))
     assert loaded.stages[1].coefficients == fitted.stages[1].coefficients
-    with pytest.raises(ValueError, match="`weightCol` must name a column"):
-        SparkLinearODMClassifier(weightCol="nowhere").fit(frame)
+    columns_and_errors(frame, model, local, X)
     kernel_machines(frame, X, y, folder)
     all_classes_together(spark, folder)
     print("done", flush=True)
+
+
+def columns_and_errors(frame: Any, model: Any, local: Any, X: Any) -> None:
+    """Columns are found as Spark finds them, and what is wrong is told in one line."""
+    nested = frame.select("id", F.struct("features", (F.col("label") > 0).alias("y")).alias("s"))
+    named = SparkLinearODMClassifier(featuresCol="S.features", labelCol="s.Y", tol=1e-10).fit(
+        nested
+    )
+    np.testing.assert_allclose(named.coefficientMatrix.toArray(), local.coef_, atol=1e-7)
+    scored = named.transform(nested.pandas_api(index_col="id"))["prediction"].to_pandas()
+    np.testing.assert_array_equal(scored.sort_index(), local.predict(X))
+    for params, message in (
+        ({"weightCol": "nowhere"}, "^`weightCol` must name a column"),
+        ({"featuresCol": "feature"}, r"Did you mean 'features'\?$"),
+        (
+            {"labelCol": "half"},
+            r"^column 'half' must hold labels 0, 1, … up to .*; got 0\.5\. Index",
+        ),
+        ({"weightCol": "none"}, r"^column 'none' must hold a weight above 0 .* got 0 in all 569\."),
+    ):
+        more = frame.withColumn("half", F.lit(0.5)).withColumn("none", F.lit(0))
+        with pytest.raises(ValueError, match=message):
+            SparkLinearODMClassifier(**params).fit(more)
+    with pytest.raises(PySparkException) as told:
+        model.transform(frame.withColumn("features", F.array(F.lit(1.0)))).collect()
+    assert "column 'features' must hold vectors of 10 f" in str(told.value).splitlines()[0]
+    engine = SparkEngine(frame.sparkSession)
+
+    def fails(part: int) -> int:
+        raise ValueError(f"`max_iter` of part {part} is wrong.")
+
+    with pytest.raises(ValueError, match=r"^`max_iter` of part 3 is wrong\.$") as raised:
+        engine.reduce(engine.scatter([3]), fails, max)
+    assert isinstance(raised.value.__cause__, PySparkException)
+    with pytest.raises(RuntimeError, match=r"^a Python worker of Spark died"):
+        engine.reduce(engine.scatter([3]), lambda _: os.kill(os.getpid(), 9), max)
+    engine.release()
 
 
 def kernel_machines(frame: Any, X: Any, y: Any, folder: Path) -> None:

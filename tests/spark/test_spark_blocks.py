@@ -1,6 +1,7 @@
 """Batches of a partition become blocks; no Spark is started."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,15 @@ def test_rows_of_weight_zero_are_left_out():
     np.testing.assert_array_equal(block.weight, [2.0] * 10)
 
 
+def test_rows_of_weight_zero_alone_are_told_of():
+    named = FrameColumns("x", "y", weight="w")
+    features = [[1.0], [np.nan], [2.0]]
+    (block,) = blocks(features, [0, 1, 1], named, skip=True, weight=[0.0, 1.0, 0.0])
+    assert (block.n_rows, block.skipped, block.weightless) == (0, 1, 2)
+    with pytest.raises(ValueError, match=r"column 'w' .* got 0 in all 2, and 1 were left out"):
+        check_rows(summary_of(block), named)
+
+
 @pytest.mark.parametrize(
     ("features", "labels", "weights", "name"),
     [
@@ -125,7 +135,8 @@ def test_a_partition_of_skipped_rows_tells_their_number():
 def test_labels_that_are_none_are_a_problem(label, skip):
     (told,) = blocks([[1.0], [2.0]], [0, label], skip=skip)
     assert told.problem == (
-        f"column 'y' must hold labels 0, 1, …; got {label:g}. Index labels with StringIndexer."
+        f"column 'y' must hold labels 0, 1, … up to 1,000,000; got {label:g}. Index labels with "
+        "StringIndexer."
     )
 
 
@@ -133,22 +144,23 @@ def test_labels_that_are_none_are_a_problem(label, skip):
 def test_weights_that_are_none_are_a_problem(weight):
     (told,) = blocks([[1.0]], [0], FrameColumns("x", "y", weight="w"), weight=[weight])
     assert told.problem == (
-        f"column 'w' must hold weights that are finite and not negative; got {weight:g}."
+        f"column 'w' must hold weights that are finite and not negative; got {weight:g}. Give rows "
+        "to leave out the weight 0."
     )
 
 
 def test_sizes_that_differ_between_batches_are_a_problem():
     (told,) = blocks([[1.0], [2.0, 3.0]], [0, 1], size=1)
-    assert told.problem == "column 'x' must hold vectors of one size; got sizes 1 and 2."
+    assert told.problem.startswith("column 'x' must hold vectors of one size; got sizes 1 and 2. ")
 
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_ids_that_do_not_tell_rows_apart_are_a_problem(size):
     named = FrameColumns("x", "y", identity="key")
     (told,) = blocks([[1.0]] * 3, [0, 1, 1], named, size=size, id=[1, 2, 2])
-    assert told.problem == "column 'key' must tell rows apart; got 2 twice."
+    assert told.problem.startswith("column 'key' must tell rows apart; got 2 twice. Give every ")
     (told,) = blocks([[1.0]] * 2, [0, 1], named, size=size, id=pa.array(["a", None]))
-    assert told.problem == "column 'key' must tell rows apart; got null."
+    assert told.problem.startswith("column 'key' must tell rows apart; got null. Give every row")
     (block,) = blocks([[1.0]] * 3, [0, 1, 1], named, size=size, id=["a", "b", "c"])
     assert block.n_rows == 3
 
@@ -214,6 +226,10 @@ def of_classes(*counts):
 def test_one_class_is_an_error():
     with pytest.raises(ValueError, match="column 'y' must hold labels of at least two classes"):
         check_classes(of_classes(0, 5), FrameColumns("x", "y"))
+    without = replace(of_classes(0, 5), weightless=3, skipped=2)
+    message = r"only 1 in 1 rows \(without 3 of weight 0 in 'w' and 2 that are invalid\)\. Look"
+    with pytest.raises(ValueError, match=message):
+        check_classes(without, FrameColumns("x", "y", weight="w"))
 
 
 def test_classes_that_do_not_occur_are_told(caplog):

@@ -248,7 +248,7 @@ def test_damaged_levels_are_passed_over(spark, frame, tmp_path):
 
 
 def test_time_ends_a_fit_at_a_level(frame):
-    with pytest.warns(UserWarning, match="`max_time` was reached"):
+    with pytest.warns(UserWarning, match="`maxTime` was reached"):
         model = SparkODMClassifier(
             strategy="sodm", levels=1, fanIn=2, maxTime=1e-3, **SETTINGS
         ).fit(frame)
@@ -264,10 +264,15 @@ def test_time_ends_a_fit_at_a_level(frame):
         ({"strategy": "sodm", "memoryLimit": 1000}, ValueError, "`memoryLimit` must be at least"),
         ({"levels": 2}, ValueError, "`levels` is for strategy='cascade'"),
         ({"strategy": "cascade", "nStrata": 5}, ValueError, "`nStrata` is for strategy='dip'"),
-        ({"kernel": "precomputed"}, ValueError, "The 'kernel' parameter"),
-        ({"strategy": "dc", "fanIn": 1}, ValueError, "The 'fanIn' parameter"),
-        ({"gamma": -1.0}, ValueError, "The 'gamma' parameter"),
-        ({"maxModelRows": 0}, ValueError, "The 'maxModelRows' parameter"),
+        ({"kernel": "precomputed"}, ValueError, "`kernel` must be 'laplacian', 'linear', 'poly', "),
+        (
+            {"strategy": "dc", "fanIn": 1},
+            ValueError,
+            "`fanIn` must be a whole number from 2 to 102",
+        ),
+        ({"gamma": -1.0}, ValueError, "`gamma` must be 'auto', 'scale' or a number above 0; got"),
+        ({"maxModelRows": 0}, ValueError, "`maxModelRows` must be a whole number of at least 1"),
+        ({"fitIntercept": "no"}, ValueError, "`fitIntercept` must be True, False or 'auto'; got"),
     ],
 )
 def test_what_is_wrong_is_told_before_any_part_is_solved(frame, params, error, message):

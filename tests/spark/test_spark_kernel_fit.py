@@ -21,8 +21,9 @@ from widemargin import (
 from widemargin.engines import LocalEngine
 from widemargin.spark.classifier_stage import FitLog
 from widemargin.spark.kernel.fit import KernelFit
-from widemargin.spark.kernel.params import errors_in_spark_names
+from widemargin.spark.kernel.params import KernelParams
 from widemargin.spark.kernel.rows import facts_of
+from widemargin.spark.param_messages import in_spark_names
 from widemargin.spark.rows.block_summary import Summary, summary_of
 from widemargin.spark.rows.block_tasks import SourceBlock
 from widemargin.spark.rows.blocks import PlacedRows
@@ -148,5 +149,5 @@ def test_parts_that_are_too_large_are_refused_before_any_is_solved():
     X, y = make_moons(400, noise=0.3, random_state=0)
     local = ODMClassifier(strategy=Stratified(levels=1), memory_limit=10**5)
     wanted = r"`memoryLimit` must be at least \d+ bytes for level"
-    with pytest.raises(ValueError, match=wanted), errors_in_spark_names():
+    with pytest.raises(ValueError, match=wanted), in_spark_names(KernelParams._spark_names()):
         fitted(local, placed(X, y))

@@ -260,7 +260,7 @@ def test_ids_tell_of_cores_that_have_no_part(binary, caplog, monkeypatch):
     [
         ([], "the DataFrame has no rows to train on"),
         ([(1.0, [1.0]), (1.0, [2.0])], "column 'label' must hold labels of at least two classes"),
-        ([(1.0, [1.0]), (0.5, [2.0])], "column 'label' must hold labels 0, 1, …; got 0.5"),
+        ([(1.0, [1.0]), (0.5, [2.0])], r"'label' must hold labels 0, 1, … up to .*; got 0\.5"),
         ([(1.0, [1.0]), (0.0, [2.0, 3.0])], "column 'features' must hold vectors of one size"),
         ([(1.0, None), (0.0, [2.0])], "column 'features' must hold finite numbers in every row"),
         ([(1.0, [1.0]), (None, [2.0])], "column 'label' must hold finite numbers in every row"),
@@ -278,17 +278,19 @@ def test_rows_that_cannot_be_trained_on(spark, rows, message):
         ({"featuresCol": "x"}, ValueError, "`featuresCol` must name a column of the DataFrame; got "
          "'x', and the columns are id, label, features"),
         ({"featuresCol": "label"}, TypeError, r"column 'label' \(`featuresCol`\) must hold vectors "
-         "or arrays of float or double; got double. Put features into one vector"),
+         "or arrays of numbers; got double. Put features into one vector"),
         ({"labelCol": "features"}, TypeError, r"column 'features' \(`labelCol`\) must hold "
-         "numbers; got vector. Index text with StringIndexer"),
+         "numbers, or true and false; got vector. Index text with StringIndexer"),
         ({"weightCol": "features"}, TypeError, r"column 'features' \(`weightCol`\)"),
         ({"weightCol": "w"}, ValueError, "`weightCol` must name a column"),
         ({"validationIndicatorCol": "id"}, TypeError, "must hold true and false; got bigint"),
         ({"idCol": "label"}, TypeError, "must hold whole numbers, text, dates or times"),
-        ({"C": -1.0}, ValueError, "The 'C' parameter of SparkLinearODMClassifier must be a float"),
-        ({"maxIter": 0}, ValueError, "The 'maxIter' parameter of SparkLinearODMClassifier"),
-        ({"handleInvalid": "keep"}, ValueError, "The 'handleInvalid' parameter"),
-        ({"solver": "magic"}, ValueError, "The 'solver' parameter"),
+        ({"C": -1.0}, ValueError, r"^`C` must be a number above 0; got -1\.0\.$"),
+        ({"maxIter": 0}, ValueError, "^`maxIter` must be a whole number of at least 1; got 0"),
+        ({"handleInvalid": "keep"}, ValueError, "`handleInvalid` must be 'error' or 'skip'; got "),
+        ({"solver": "magic"}, ValueError, "`solver` must be 'auto', 'csvrg', 'dsvrg', 'dual', "),
+        ({"classWeight": {7: 1.0}}, ValueError, "`classWeight` names none of the classes, "),
+        ({"memoryLimit": "many"}, ValueError, "`memoryLimit` must be a positive number of bytes"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_before_any_work(binary, params, error, message):
@@ -331,10 +333,13 @@ def test_columns_of_a_transformed_frame(model, binary):
     out = model.transform(binary)
     assert out.columns == [*binary.columns, "rawPrediction", "prediction"]
     assert "rawPrediction" not in model.copy({model.rawPredictionCol: ""}).transform(binary).columns
-    with pytest.raises(ValueError, match="already has a column 'prediction'"):
+    with pytest.raises(ValueError, match=r"it already has 'prediction'.* names with `predictionCo"):
         model.transform(out.drop("rawPrediction"))
-    with pytest.raises(Exception, match="must hold vectors of 10 features, as the model was"):
-        model.transform(binary.withColumn("features", F.array(F.lit(1.0)))).collect()
+    with pytest.raises(ValueError, match="has 'prediction' and 'rawPrediction', as a frame that"):
+        model.transform(out)
+    one_name = model.copy({model.predictionCol: "p", model.rawPredictionCol: "P"})
+    with pytest.raises(ValueError, match="different names; got rawPredictionCol='P' and predict"):
+        one_name.transform(binary)
 
 
 def test_predictions_before_pyspark_4_1(model, binary, monkeypatch):

@@ -153,9 +153,9 @@ def test_time_and_iterations_end_a_fit(frame):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"C": 0.0}, r"'C' parameter of SparkMulticlassSVMClassifier must be"),
-        ({"formulation": "crammer"}, r"'formulation' parameter.*must be"),
-        ({"nParts": 0}, r"'nParts' parameter.*must be"),
+        ({"C": 0.0}, r"`C` must be a number above 0; got 0\.0"),
+        ({"formulation": "crammer"}, r"`formulation` must be 'cs', 'llw', 'ovr' or 'ww'; got"),
+        ({"nParts": 0}, r"`nParts` must be a whole number of at least 1; got 0"),
         ({"formulation": "cs", "solver": "tournament"}, r"formulation='ww' allows; got"),
         ({"solver": "dual", "memoryLimit": 100}, r"needs all rows in one task.*tournament"),
         ({"labelCol": "one"}, r"labels of at least two classes"),

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -200,8 +202,23 @@ def train(fit: AnyFit, run: Callable[[], None], keep: Callable[[AnyFit], None]) 
     fit.warn()
 
 
+# What warnings are put through; a front end whose parameters have other names replaces it.
+_wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
+
+
+@contextmanager
+def worded(change: Callable[[str], str]) -> Iterator[None]:
+    """Change the messages of warnings."""
+    before = _wording.set(change)
+    try:
+        yield
+    finally:
+        _wording.reset(before)
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn; report the nearest caller outside this library and the frameworks that call it."""
+    message = _wording.get()(message)
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

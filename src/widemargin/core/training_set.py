@@ -123,7 +123,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Array) -> Ar
     # Extra keys are allowed, as a fold may lack a class; no matching key at all is a mistake.
     if class_weight and not set(class_weight) & set(classes.tolist()):
         raise ValueError(
-            f"`class_weight` names none of the classes in y, {classes.tolist()}; got "
+            f"`class_weight` names none of the classes, {classes.tolist()}; got "
             f"{list(class_weight)}."
         )
     factors = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from . import spark_tasks as tasks
 from .contract import Report, Share
+from .spark_errors import errors_of_tasks, mapped
 from .spark_tasks import partition_keys, require_workers
 
 Value = TypeVar("Value")
@@ -152,9 +153,8 @@ class SparkEngine:
         partitions = self._partitions(n_to, TASKS_PER_CORE)
         order = {number: k for k, number in enumerate(self.numbers(parts))}
         key_of = _KeyOf(partition_keys(partitions), n_to)
-        pieces = parts.frame.mapInArrow(
-            partial(tasks.split_up, parts.read, split, order, key_of), tasks.PIECES_DDL
-        )
+        split_up = partial(tasks.split_up, parts.read, split, order, key_of)
+        pieces = mapped(parts.frame, split_up, tasks.PIECES_DDL)
         placed = pieces.repartition(partitions, "key").sortWithinPartitions(
             "part", "source", "chunk"
         )
@@ -169,8 +169,7 @@ class SparkEngine:
         """Combine a value of every part, within partitions and then over them, in order."""
         self._kept(parts)
         fold_parts = partial(tasks.folded, parts.read, fn, combine)
-        frame = parts.frame.mapInArrow(fold_parts, tasks.RUNS_DDL)
-        answers = self._answers(frame)
+        answers = self._answers(mapped(parts.frame, fold_parts, tasks.RUNS_DDL))
         if parts.numbers is None:
             parts.numbers = [number for numbers, _ in answers for number in numbers]
         if not answers:
@@ -185,7 +184,7 @@ class SparkEngine:
         number = self.numbers(self._kept(parts))[i]
         one = parts.frame.where(parts.frame["part"] == number)
         ask = partial(tasks.folded, parts.read, _Given(fn, value), _only)
-        ((_, result),) = self._answers(one.mapInArrow(ask, tasks.RUNS_DDL))
+        ((_, result),) = self._answers(mapped(one, ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
@@ -193,7 +192,7 @@ class SparkEngine:
         """Run ``fn`` on all parts in one task, without a shuffle."""
         self.numbers(self._kept(parts))  # one task would compute all of them
         ask = partial(tasks.asked_together, parts.read, fn)
-        ((_, result),) = self._answers(parts.frame.coalesce(1).mapInArrow(ask, tasks.RUNS_DDL))
+        ((_, result),) = self._answers(mapped(parts.frame.coalesce(1), ask, tasks.RUNS_DDL))
         made: Value = result
         return made
 
@@ -238,7 +237,7 @@ class SparkEngine:
         if not parts.kept:
             if parts.read is not tasks.parts_of:
                 write = partial(tasks.written, parts.read)
-                parts.frame = parts.frame.mapInArrow(write, tasks.CHUNKS_DDL)
+                parts.frame = mapped(parts.frame, write, tasks.CHUNKS_DDL)
                 parts.read = tasks.parts_of
             parts.frame = parts.frame.persist()
             parts.kept = True
@@ -266,11 +265,15 @@ class SparkEngine:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Cancel the running jobs of this engine if waiting for them is interrupted."""
+        """Cancel the running jobs of this engine if waiting for them is interrupted.
+
+        Errors of its tasks are raised as errors of one line.
+        """
         session = self.session
         session.addTag(self._tag)
         try:
-            yield
+            with errors_of_tasks():
+                yield
         except BaseException:
             session.interruptTag(self._tag)
             raise

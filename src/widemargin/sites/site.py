@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import queue
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from ..core.resources import memory_bytes
 from ..persistence.model_file import save
 from .absence import missing_neighbours
 from .config import ConfigError, SiteConfig, read_config
-from .control import ControlServer
 from .network.descriptors import raise_limit
 from .network.keys import read_public_key, read_secret_key
 from .network.transport import Transport
@@ -29,6 +26,7 @@ from .preparation.feature_sizes import sizes_advice
 from .preparation.kept_preparation import PreparationAnswers, kept_preparation, most_bytes
 from .preparation.prepare_frames import PREPARE, kind_of
 from .preparation.preparing import PreparingSite
+from .questions import Questions
 from .settings import SETTINGS
 from .status import Pace, SiteHistory, status_of
 from .studies.desk_watch import DeskWatch
@@ -127,16 +125,14 @@ class Site:
 
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
         self._listener = listener
-        self._stopping = self._ended = self._disk_failed = False
-        self._asking = threading.Lock()
+        self._stopping = self._disk_failed = False
         self._started = time.monotonic()
         self._wake = threading.Event()
-        self._questions: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = (
-            queue.SimpleQueue()
-        )
         local = LocalSite(config, read_rows(config))
         # First, since two processes must not share a state.
-        self._control = ControlServer(config.folder, self._ask)
+        self._questions = Questions(
+            config.folder, self._answer, self._wake, ended="the site is stopping."
+        )
         try:
             self._taking_part = Participant(local, read_public_key(config.folder), listener)
             kept = kept_preparation(config)
@@ -145,8 +141,7 @@ class Site:
             )
             self._transport = self._connected()
         except BaseException:
-            self._ended = True
-            self._control.close()
+            self._questions.close(answer=False)
             raise
         self._desk = DeskWatch(self._taking_part, self._wake, listener)
         self._pace = Pace(self._taking_part)
@@ -165,17 +160,14 @@ class Site:
             while not self._stopping:
                 self._wake.wait(max(0.0, self._pace.until_next()))
                 self._wake.clear()
-                self._answer()
+                self._questions.answer()
                 self._read()
                 self._follow_study()
                 if self._pace.until_next() <= 0.0:
                     self._round()
-            part.save()
+            part.put_away()
         finally:
-            with self._asking:
-                self._ended = True
-            self._answer()  # to questions that are still waiting
-            self._control.close()
+            self._questions.close()
             self._desk.close()
             self._transport.close()
             self._listener("stopped", steps=int(part.site.steps), rounds=part.rounds)
@@ -310,25 +302,7 @@ class Site:
 
     # --- commands --------------------------------------------------------------------------------
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Pass a question to the loop and wait for the answer; runs in other threads."""
-        future: Future[dict[str, Any]] = Future()
-        with self._asking:
-            if self._ended:
-                raise ValueError("the site is stopping.")
-            self._questions.put((question, future))
-        self._wake.set()
-        return future.result(60.0)
-
-    def _answer(self) -> None:
-        while not self._questions.empty():
-            question, future = self._questions.get()
-            try:
-                future.set_result(self._answer_one(question))
-            except Exception as error:  # reported to whoever asked
-                future.set_exception(ValueError(str(error)))
-
-    def _answer_one(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         command = question.get("command")
         if command == "status":
             return self._status()

@@ -58,8 +58,8 @@ ORDER = (
 )
 # Texts of pyspark's own Params that say more than theirs.
 COLUMNS = {
-    "featuresCol": "column of vectors, dense or sparse, or of arrays of float or double.",
-    "labelCol": "column of labels 0, 1, ….",
+    "featuresCol": "column of vectors, dense or sparse, or of arrays of numbers.",
+    "labelCol": "column of labels 0, 1, …, or false and true.",
     "predictionCol": "column that the model adds: the label.",
     "rawPredictionCol": "column that the model adds: a vector of the decision for each class.",
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,8 +12,11 @@ from pyspark.ml.classification import Classifier
 from pyspark.ml.util import MLReadable, MLWritable
 
 from ..engines.spark import SparkEngine
+from ..engines.spark_errors import errors_of_tasks
 from .accessors import add_accessors, setter
+from .frames import spark_frame
 from .model_stage import ModelStage
+from .param_messages import in_spark_names
 from .params import StageParams
 from .rows.block_summary import check_classes, warn_if_few_dominate
 from .rows.blocks import PlacedRows, place
@@ -65,9 +66,8 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
     """A classifier; subclasses add Params and the training itself."""
 
     _model_class: ClassVar[type[ModelStage]]
-    # Further arguments of `place`, and a context that errors of the fit pass through.
+    # Further arguments of `place`.
     _placement: ClassVar[dict[str, Any]] = {}
-    _errors: Callable[[], AbstractContextManager[None]] = staticmethod(nullcontext)
     _input_kwargs: dict[str, Any]
 
     def __init__(self, **params: Any) -> None:
@@ -99,12 +99,18 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         return StageReader(cls)
 
     def _fit(self, dataset: Any) -> Any:
+        frame, _ = spark_frame(dataset)
+        with in_spark_names(self._spark_names()), errors_of_tasks():
+            return self._fitted_to(frame)
+
+    def _fitted_to(self, frame: Any) -> Any:
+        """Return the model of a DataFrame."""
         local, columns = self._local_estimator(), self._columns()
-        columns.check(dataset.schema)
-        engine = SparkEngine(dataset.sparkSession)
-        with FitLog(dataset.sparkSession, type(self).__name__) as fit_log, self._errors():
+        columns.selected(frame)  # so that the columns are checked before any job runs
+        engine = SparkEngine(frame.sparkSession)
+        with FitLog(frame.sparkSession, type(self).__name__) as fit_log:
             try:
-                rows = self._place(engine, dataset, columns, fit_log)
+                rows = self._place(engine, frame, columns, fit_log)
                 more = self._train(local, rows, fit_log)
             finally:
                 engine.release()

@@ -15,10 +15,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 
 from ..core.arrays import Array
-from .rows.batches import ColumnError, Vectors, vectors_of
-from .rows.columns import column
+from ..engines.spark_errors import mapped
+from .rows.batches import ColumnError, Vectors, invalid_vectors, vectors_of
+from .rows.column_names import column
+from .rows.columns import FeaturesColumn
 
 DECISIONS = pa.list_(pa.float64())
+# What is said about a row: decisions, null if it is skipped, or why there are none.
+SAID = pa.struct([("decisions", DECISIONS), ("problem", pa.string())])
+SAID_DDL = "decisions array<double>, problem string"
 
 
 @dataclass(frozen=True)
@@ -26,23 +31,26 @@ class VectorChecks:
     """Checks of vectors to classify; with ``skip`` an invalid one gets null instead of an error."""
 
     n_features: int
-    name: str
+    features: FeaturesColumn
     skip: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the column in batches."""
+        return self.features.name
 
     def vectors(self, column: pa.Array) -> Vectors:
         """Check the vectors of a batch."""
-        vectors = vectors_of(column, self.name)
+        shown = self.features.shown
+        vectors = vectors_of(column, shown)
         n_valid = int(np.count_nonzero(vectors.valid))
         if n_valid < len(vectors.valid) and not self.skip:
-            raise ColumnError(
-                f"column {self.name!r} must hold finite numbers in every row; got a vector that is "
-                "null or holds null, NaN or infinity. Fill them in, or leave such rows out with "
-                "handleInvalid='skip'."
-            )
+            raise invalid_vectors(shown, column)
         if n_valid and vectors.X.shape[1] != self.n_features:
             raise ColumnError(
-                f"column {self.name!r} must hold vectors of {self.n_features} features, as the "
-                f"model was trained on; got {vectors.X.shape[1]}."
+                f"column {shown!r} must hold vectors of {self.n_features} features, as the model "
+                f"was trained on; got {vectors.X.shape[1]}. Prepare rows as those of the fit, for "
+                "example with one Pipeline."
             )
         return vectors
 
@@ -55,7 +63,15 @@ class Decide:
     checks: VectorChecks
 
     def __call__(self, column: pa.Array) -> pa.Array:
-        """Return one list of decisions for each vector of a batch."""
+        """Return what is said about each vector of a batch."""
+        n_rows = len(column)
+        try:
+            decisions, problem = self._decisions(column), pa.nulls(n_rows, pa.string())
+        except ColumnError as error:
+            decisions, problem = pa.nulls(n_rows, DECISIONS), pa.repeat(str(error), n_rows)
+        return pa.StructArray.from_arrays([decisions, problem], fields=list(SAID))
+
+    def _decisions(self, column: pa.Array) -> pa.Array:
         vectors = self.checks.vectors(column)
         if not vectors.valid.any():
             return pa.nulls(len(vectors.valid), DECISIONS)
@@ -74,15 +90,33 @@ def listed(valid: NDArray[np.bool_], decisions: Array) -> pa.Array:
 def with_decisions(dataset: Any, decide: Decide, name: str) -> Any:
     """Add a column of decisions, an array of one number per binary problem."""
     if hasattr(F, "arrow_udf"):  # pyspark 4.1 and newer
-        udf = F.arrow_udf(_array_function(decide), ArrayType(DoubleType()))
-        return dataset.withColumn(name, udf(column(decide.checks.name)))
-    task = partial(_with_column, decide, name)
-    return dataset.mapInArrow(task, schema_with_decisions(dataset, name))
+        udf = F.arrow_udf(_array_function(decide), SAID_DDL)
+        said = dataset.withColumn(name, udf(column(decide.checks.name)))
+    else:
+        task = partial(_with_column, decide, name)
+        kind = StructType.fromDDL(SAID_DDL)
+        said = mapped(dataset, task, schema_with(dataset, name, kind))
+    own = F.col(name)
+    return said.withColumn(name, unless(own["problem"], own["decisions"]))
+
+
+def unless(problem: Any, value: Any) -> Any:
+    """Return a column of values, whose evaluation fails where there is a problem.
+
+    Spark raises the text of the problem itself, in one line; that of an error raised in Python
+    would stand below traces.
+    """
+    return F.when(problem.isNull(), value).otherwise(F.raise_error(problem))
 
 
 def schema_with_decisions(dataset: Any, name: str) -> StructType:
     """Return the schema of a DataFrame to which a column of decisions is added."""
-    return StructType([*dataset.schema.fields, StructField(name, ArrayType(DoubleType()))])
+    return schema_with(dataset, name, ArrayType(DoubleType()))
+
+
+def schema_with(dataset: Any, name: str, kind: Any) -> StructType:
+    """Return the schema of a DataFrame to which a column is added."""
+    return StructType([*dataset.schema.fields, StructField(name, kind)])
 
 
 def _array_function(decide: Decide) -> Any:

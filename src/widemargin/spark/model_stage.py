@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from .decisions import Decide, VectorChecks, with_decisions
+from .frames import spark_frame
 from .params import StageParams
-from .rows.columns import check_features, refuse_existing
+from .rows.columns import FeaturesColumn, refuse_existing, with_features
 from .storage import ModelReader, ModelWriter
 
 
@@ -109,15 +110,13 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
         return float(np.argmax(self.predictRaw(value).toArray()))
 
     def _transform(self, dataset: Any) -> Any:
-        features, schema = self.getFeaturesCol(), dataset.schema
-        check_features(schema, features)
+        frame, as_given = spark_frame(dataset)
+        frame, features = with_features(frame, self.getFeaturesCol())
         raw, prediction = self._value("rawPredictionCol"), self._value("predictionCol")
-        for param, name in (("rawPredictionCol", raw), ("predictionCol", prediction)):
-            if name is not None:
-                refuse_existing(schema, param, name)
+        refuse_existing(frame, {"rawPredictionCol": raw, "predictionCol": prediction})
         skip = self.getHandleInvalid() == "skip"
         own = f"decisions_{uuid.uuid4().hex}"
-        found = self._with_decisions(dataset, features, skip, own)
+        found = self._with_decisions(frame, features, skip, own)
         if skip:
             found = found.where(F.col(own).isNotNull())
         if self.numClasses == 2:
@@ -130,9 +129,9 @@ class ModelStage(ClassificationModel, StageParams, MLReadable, MLWritable):  # t
             found = found.withColumn(raw, array_to_vector(decisions))
         if prediction is not None:
             found = found.withColumn(prediction, label)
-        return found.drop(own)
+        return as_given(found.drop(own, *([features.name] if features.added else [])))
 
-    def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
+    def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         """Add a column of decisions, null where vectors are skipped."""
         checks = VectorChecks(self.numFeatures, features, skip)
         return with_decisions(dataset, Decide(self._score(), checks), name)

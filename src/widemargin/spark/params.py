@@ -19,11 +19,12 @@ from pyspark.ml.param.shared import (
     HasValidationIndicatorCol,
     HasWeightCol,
 )
-from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import StrOptions
 
 from ..core.fit import warn
 from ..core.parameters import AT_LEAST_ONE
 from .accessors import add_accessors, getter
+from .param_messages import check_values
 
 # Spark's names of the local estimators' parameters, where they differ.
 LOCAL_NAMES = {
@@ -138,6 +139,11 @@ class StageParams(
         names = [name for name in dir(cls) if isinstance(getattr(cls, name), Param)]
         return [name for name in names if LOCAL_NAMES.get(name, name) in known]
 
+    @classmethod
+    def _spark_names(cls) -> dict[str, str]:
+        """Return Spark's names by those of the local estimator, where they differ."""
+        return {local: own for own, local in LOCAL_NAMES.items()}
+
     def _value(self, name: str) -> Any:
         """Return the value of a Param; None if it has none, or is empty."""
         value = self.getOrDefault(name) if self.isDefined(name) else None
@@ -159,12 +165,12 @@ class StageParams(
         """Return the local estimator with these values, unfitted; raise if one is invalid."""
         values = self._local_values()
         constraints = {
-            name: [*self._local_class._parameter_constraints[LOCAL_NAMES.get(name, name)], None]
+            name: self._local_class._parameter_constraints[LOCAL_NAMES.get(name, name)]
             for name in values
         }
         constraints.update(self._own_constraints)
         checked = {**values, **{name: self._value(name) for name in self._own_constraints}}
-        validate_parameter_constraints(constraints, checked, type(self).__name__)
+        check_values(constraints, checked)
         given = {LOCAL_NAMES.get(k, k): v for k, v in values.items() if v is not None}
         estimator = self._local_class(**given)
         estimator._check_parameters()

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,10 @@ from typing import Any
 from ...core.resources import memory_bytes
 from ..absence import missing_neighbours
 from ..config import ConfigError, SiteConfig, read_config
-from ..control import ControlServer
 from ..network.keys import read_public_key, read_secret_key
 from ..network.transport import Transport
 from ..network.wire import FrameError, Kind, decode
+from ..questions import Questions
 from ..studies.desk_watch import DeskWatch
 from ..studies.gathering import founding
 from ..studies.membership import Membership
@@ -49,13 +47,9 @@ class PreparingSite:
     def __init__(self, config: SiteConfig, listener: Listener) -> None:
         assert config.schema is not None
         self.config, self._listener = config, listener
-        self._stopping = self._ended = self._disk_failed = False
-        self._asking = threading.Lock()
+        self._stopping = self._disk_failed = False
         self._wake = threading.Event()
         self._started = self._last = time.monotonic()
-        self._questions: queue.SimpleQueue[tuple[dict[str, Any], Future[dict[str, Any]]]] = (
-            queue.SimpleQueue()
-        )
         self._rounds, self._heard = 0, dict[str, float]()
         self._reported: set[tuple[str, str]] = set()
         table = read_site_table(config, config.schema)
@@ -64,7 +58,9 @@ class PreparingSite:
         self.public_key = read_public_key(config.folder)
         self.membership = Membership(config.study, listener)
         self._versions: dict[str, int | None] = {}
-        self._control = ControlServer(config.folder, self._ask)
+        self._questions = Questions(
+            config.folder, self._answer, self._wake, ended="the site is about to train: ask again."
+        )
         try:
             self._phase = PreparationPhase(
                 table,
@@ -92,8 +88,7 @@ class PreparingSite:
                 folder=Path(config.folder),
             )
         except BaseException:
-            self._ended = True
-            self._control.close()
+            self._questions.close(answer=False)
             raise
         self._desk = DeskWatch(self, self._wake, listener)
         listener("preparing", rows=table.n_rows, neighbours=len(config.neighbours))
@@ -109,7 +104,7 @@ class PreparingSite:
             while not (self._stopping or self._phase.done):
                 self._wake.wait(max(0.0, self._until_next()))
                 self._wake.clear()
-                self._answer()
+                self._questions.answer()
                 self._read()
                 self._follow_study()
                 if self._until_next() <= 0.0:
@@ -121,10 +116,7 @@ class PreparingSite:
                 self._store.path.unlink()
             return self.config.prepared(self._phase.preparation)
         finally:
-            with self._asking:
-                self._ended = True
-            self._answer()
-            self._control.close()
+            self._questions.close()
             self._desk.close()
             self._transport.close()
 
@@ -228,29 +220,14 @@ class PreparingSite:
 
     # --- commands --------------------------------------------------------------------------------
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Pass a question to the loop and wait for the answer; runs in other threads."""
-        future: Future[dict[str, Any]] = Future()
-        with self._asking:
-            if self._ended:
-                raise ValueError("the site is about to train: ask again.")
-            self._questions.put((question, future))
-        self._wake.set()
-        return future.result(60.0)
-
-    def _answer(self) -> None:
-        while not self._questions.empty():
-            question, future = self._questions.get()
-            command = question.get("command")
-            if command == "stop":
-                self._stopping = True
-                future.set_result({})
-            elif command == "status":
-                future.set_result(self._status())
-            else:
-                future.set_exception(
-                    ValueError("the sites still agree on a preparation: try again when they train.")
-                )
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        command = question.get("command")
+        if command == "stop":
+            self._stopping = True
+            return {}
+        if command == "status":
+            return self._status()
+        raise ValueError("the sites still agree on a preparation: try again when they train.")
 
     def _status(self) -> dict[str, Any]:
         now, phase = time.monotonic(), self._phase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,15 @@ class Journeys:
     def left(self) -> float:
         """How far the neighbour may still go now, in the problem where that is least."""
         return min(each.left for each in self._each)
+
+    def saved(self) -> list[dict[str, Any]]:
+        """Return the journeys as a state keeps them."""
+        return [each.saved() for each in self._each]
+
+    def resume(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from where saved journeys were; those of new problems begin."""
+        for each, own in zip(self._each, saved, strict=False):
+            each.resume(own)
 
     def begin_again(self) -> None:
         """Count the next vectors from nothing: the last ones are no longer followed."""

@@ -170,9 +170,16 @@ class Links:
                 "slot": link.slot,
                 "epoch": link.epoch,
                 "their_epoch": link.their_epoch,
+                "journeys": None if link.journeys is None else link.journeys.saved(),
             }
             for key, link in self.by_key.items()
         ]
+
+    def forgive(self) -> None:
+        """Give every neighbour a new allowance of movement."""
+        self._journeys.clear()
+        for key, link in self.by_key.items():
+            link.journeys = self._journeys_of(key)
 
     def restored(self, saved: Sequence[dict[str, Any]], neighbours: Sequence[Neighbour]) -> None:
         """Restore saved links; drop those to neighbours that are no longer listed."""
@@ -187,6 +194,9 @@ class Links:
                 entry["their_epoch"],
                 journeys=self._journeys_of(key),
             )
+            journeys, kept = self.by_key[key].journeys, entry.get("journeys")
+            if journeys is not None and kept is not None:
+                journeys.resume(kept)
         for key in self.by_key.keys() - listed.keys():
             self.drop(key)
 

@@ -268,6 +268,15 @@ class Participant:
         )
         self.saved = time.monotonic()
 
+    def put_away(self) -> None:
+        """Save the state at an orderly stop, by which an operator forgives the neighbours.
+
+        After a crash they go on with what they had left: whoever can crash a site must not gain a
+        new allowance by it.
+        """
+        self.links.forgive()
+        self.save()
+
     def set_neighbours(self, config: SiteConfig) -> dict[str, list[str]]:
         """Change to the neighbours of a configuration; return the names added and removed."""
         self._change_numbers(config)

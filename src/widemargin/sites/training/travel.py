@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import secrets
 import time
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +91,22 @@ class Journey:
         """How far the neighbour may still go now."""
         filled = self.most * (time.monotonic() - self._since) / SECONDS_TO_REFILL
         return min(self.most, self._left + filled)
+
+    def saved(self) -> dict[str, Any]:
+        """Return the share of the bucket that is left, and the last vector, for a state in JSON."""
+        last = None if self._vector is None else self._vector.astype("<f4").tobytes()
+        return {
+            "left": self.left / self.most,
+            "vector": None if last is None else b64encode(last).decode(),
+        }
+
+    def resume(self, saved: Mapping[str, Any]) -> None:
+        """Go on from where a saved journey was."""
+        self._left = self.most * min(max(0.0, float(saved["left"])), 1.0)
+        self._since = time.monotonic()
+        if saved["vector"] is not None:
+            last = np.frombuffer(b64decode(saved["vector"], validate=True), dtype="<f4")
+            self._vector = last.astype(np.float64)
 
     def begin_again(self) -> None:
         """Count the next vector from nothing: the last one is no longer followed."""

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as F
 
 from ...core.arrays import Array
+from ...engines.spark_errors import errors_of_tasks, mapped
 from ...engines.spark_tasks import arrow_schema
 from ...kernel.kernels import Kernel
 from ...kernel.model.compression import POINTS
 from ...kernel.model.level_model import LevelModel
 from ...kernel.model.prediction import Expansion, fitted_kernel, router_of, set_expansion
-from ..decisions import VectorChecks, appended, listed, schema_with_decisions
+from ..decisions import VectorChecks, appended, listed, schema_with_decisions, unless
+from ..rows.batches import ColumnError
 from ..rows.block_tasks import checksum
 from . import support
 from .support import SupportBlock, SupportVectors, block_of, gathered, record_of, rows_of
@@ -77,7 +79,8 @@ class DistributedExpansion:
     def decide(self, rule: DecisionRule, X: Any) -> Array:
         """Evaluate the decision function on a few rows, as (problems, rows)."""
         question = partial(_decided, rule, X, rule.groups(X))
-        rows = self.frame.mapInArrow(question, "data binary").collect()
+        with errors_of_tasks():
+            rows = mapped(self.frame, question, "data binary").collect()
         out = np.zeros((rule.n_problems, X.shape[0]))
         for row in rows:
             out += np.frombuffer(bytes(row["data"])).reshape(out.shape)
@@ -103,7 +106,7 @@ class DistributedExpansion:
             for row, own, end in zip(marks, of_blocks, ends, strict=True)
             if own.size
         }
-        return self._gathered(self.frame.mapInArrow(_Taken(wanted), support.DDL), n_problems)
+        return self._gathered(mapped(self.frame, _Taken(wanted), support.DDL), n_problems)
 
     def collected(self, n_problems: int) -> SupportVectors:
         """Bring all support vectors here."""
@@ -116,7 +119,8 @@ class DistributedExpansion:
 
     @staticmethod
     def _gathered(frame: Any, n_problems: int) -> SupportVectors:
-        blocks = [block_of(row) for row in frame.collect()]
+        with errors_of_tasks():
+            blocks = [block_of(row) for row in frame.collect()]
         blocks.sort(key=lambda each: (each.problem, each.part, each.block))
         return gathered(blocks, n_problems)
 
@@ -174,8 +178,9 @@ ROWS_OF_A_BLOCK = 4096
 # A block's rows, or the sums of some support vectors for them; `mark` is their checksum.
 MESSAGES_DDL = "query long, mark long, problem int, part int, block int, message binary"
 MESSAGES = arrow_schema(MESSAGES_DDL)
-# In place of a problem's number: the rows themselves, or rows that go to all parts.
-ROWS, ALL_PARTS = -2, -1
+# In place of a problem's number: what is wrong with the rows, the rows themselves, or rows that go
+# to all parts.
+WRONG, ROWS, ALL_PARTS = -3, -2, -1
 
 
 def with_distributed_decisions(
@@ -184,8 +189,10 @@ def with_distributed_decisions(
     """Add a column of decisions, an array of one number per binary problem."""
     # Where rows are joined with all support vectors, a task's number is not their partition's.
     placed = dataset.withColumn(f"{name}_partition", F.spark_partition_id())
-    packed = placed.mapInArrow(partial(_packed, checks), MESSAGES_DDL)
-    queries = packed.mapInArrow(partial(_queries, rule, checks), MESSAGES_DDL).select(
+    packed = mapped(placed, partial(_packed, checks), MESSAGES_DDL)
+    wrong = F.when(F.col("problem") == WRONG, F.col("message").cast("string"))
+    packed = packed.withColumn("message", unless(wrong, F.col("message")))
+    queries = mapped(packed, partial(_queries, rule, checks), MESSAGES_DDL).select(
         "query", "mark", F.col("problem").alias("to_problem"), F.col("part").alias("to"), "message"
     )
     routed = [k for k, each in enumerate(rule.routing) if each is not None]
@@ -198,11 +205,11 @@ def with_distributed_decisions(
     pairs = nearest if len(routed) == rule.n_problems else of_all_parts
     if 0 < len(routed) < rule.n_problems:
         pairs = of_all_parts.unionByName(nearest)
-    answers = pairs.mapInArrow(partial(_answers, rule), MESSAGES_DDL)
+    answers = mapped(pairs, partial(_answers, rule), MESSAGES_DDL)
     together = packed.unionByName(answers).repartition("query")
     together = together.sortWithinPartitions("query", "problem", "part", "block")
     finish = _Finish(rule.n_problems, checks, name)
-    return together.mapInArrow(finish, schema_with_decisions(dataset, name))
+    return mapped(together, finish, schema_with_decisions(dataset, name))
 
 
 def _packed(checks: VectorChecks, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -216,8 +223,12 @@ def _packed(checks: VectorChecks, batches: Iterable[pa.RecordBatch]) -> Iterator
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, own.schema) as writer:
                 writer.write_batch(own)
-            mark = checksum(checks.vectors(own.column(checks.name)).X)
             number = (partition[0].as_py() << 32) + query
+            try:
+                mark = checksum(checks.vectors(own.column(checks.name)).X)
+            except ColumnError as error:
+                yield record_of(MESSAGES, number, 0, WRONG, 0, 0, str(error).encode())
+                return
             yield record_of(MESSAGES, number, mark, ROWS, 0, 0, sink.getvalue().to_pybytes())
             query += 1
 

@@ -13,6 +13,7 @@ from ...core.budget import Budget, seed_of
 from ...core.history import History
 from ...core.outcome import Solution
 from ...core.training_set import class_factors
+from ...engines.spark_errors import mapped
 from ...kernel.defaults import with_intercept
 from ...kernel.divide.checkpoints import identity_of, shaping_settings
 from ...kernel.divide.driver import LevelFit, resolve_strategy
@@ -177,7 +178,7 @@ class KernelFit(LevelFit):
         if self.n_classes > 2:
             codes = per_row(self.engine, self.rows.parts, self.numbering.classes)
         task = AsTable(k, order, total, codes)
-        frame = level.parts.frame.mapInArrow(task, support.DDL).persist()
+        frame = mapped(level.parts.frame, task, support.DDL).persist()
         frame.count()  # made now, while the parts are there
         return frame
 

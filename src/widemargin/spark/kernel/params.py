@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from pyspark.ml.param import TypeConverters
@@ -14,6 +11,7 @@ from ...core.parameters import AT_LEAST_ONE
 from ...estimators.kernel import ODMClassifier, SVMClassifier
 from ...kernel.divide.strategies import STRATEGIES, Strategy
 from ...kernel.kernels import KERNEL_NAMES
+from ..param_messages import check_values
 from ..params import (
     FormerPartitions,
     ODMKeywords,
@@ -33,26 +31,6 @@ STRATEGY_PARAMS = {
     "nStrata": "n_strata",
     "nSample": "n_sample",
 }
-
-
-# The inverse, with names of the estimators' parameters that occur in errors.
-SPARK_NAMES = {local: own for own, local in STRATEGY_PARAMS.items()} | {
-    "memory_limit": "memoryLimit",
-    "class_weight": "classWeight",
-}
-
-
-@contextmanager
-def errors_in_spark_names() -> Iterator[None]:
-    """Replace names of local parameters in error messages by those of Params."""
-    try:
-        yield
-    except ValueError as error:
-        names = rf"\b({'|'.join(SPARK_NAMES)})\b"
-        message = re.sub(names, lambda found: SPARK_NAMES[found[1]], str(error))
-        if message == str(error):
-            raise
-        raise ValueError(message) from error
 
 
 def to_gamma(value: Any) -> Any:
@@ -181,7 +159,16 @@ class KernelParams(FormerPartitions, StageParams):
                 f"`{wrong}` is for strategy={', '.join(map(repr, sorted(fitting)))}; got "
                 f"strategy={name!r}."
             )
-        return name if kind is None else kind(**{STRATEGY_PARAMS[p]: v for p, v in given.items()})
+        if kind is None:
+            return name
+        allowed = kind._parameter_constraints
+        check_values({p: allowed[STRATEGY_PARAMS[p]] for p in given}, given)
+        return kind(**{STRATEGY_PARAMS[p]: v for p, v in given.items()})
+
+    @classmethod
+    def _spark_names(cls) -> dict[str, str]:
+        strategies = {local: own for own, local in STRATEGY_PARAMS.items()}
+        return super()._spark_names() | strategies
 
     @classmethod
     def _values_of(cls, estimator: Any) -> dict[str, Any]:

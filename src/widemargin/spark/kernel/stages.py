@@ -19,6 +19,7 @@ from ..classifier_stage import ClassifierStage, FitLog
 from ..decisions import VectorChecks
 from ..model_stage import ModelStage
 from ..rows.blocks import PlacedRows
+from ..rows.columns import FeaturesColumn
 from .distributed_model import (
     SAMPLED,
     DecisionRule,
@@ -33,7 +34,6 @@ from .params import (
     KernelSVMKeywords,
     ODMParams,
     SVMParams,
-    errors_in_spark_names,
 )
 from .rows import facts_of
 
@@ -61,7 +61,7 @@ class SparkKernelModel(ModelStage, KernelParams):
         alone.n_jobs = 1  # tasks share the cores
         return partial(_decisions_by_class, alone)
 
-    def _with_decisions(self, dataset: Any, features: str, skip: bool, name: str) -> Any:
+    def _with_decisions(self, dataset: Any, features: FeaturesColumn, skip: bool, name: str) -> Any:
         if self._large is None:
             return super()._with_decisions(dataset, features, skip, name)
         checks = VectorChecks(self.numFeatures, features, skip)
@@ -181,7 +181,6 @@ class KernelClassifier(ClassifierStage, KernelParams):
 
     # Rows in a fixed order, and facts that the choice of the kernel depends on.
     _placement: ClassVar[dict[str, Any]] = {"sorted_rows": True, "facts_of": facts_of}
-    _errors = staticmethod(errors_in_spark_names)
 
     def _train(
         self, local: Any, rows: PlacedRows, log: FitLog

@@ -66,7 +66,8 @@ def vectors_of(column: pa.Array, name: str) -> Vectors:
 def different_sizes(name: str, small: int, large: int) -> ColumnError:
     """Return the error for vectors of different sizes."""
     return ColumnError(
-        f"column {name!r} must hold vectors of one size; got sizes {small} and {large}."
+        f"column {name!r} must hold vectors of one size; got sizes {small} and {large}. Give every "
+        "row the same features, as VectorAssembler does."
     )
 
 
@@ -115,6 +116,7 @@ def _csr(
     return canonical(X)
 
 
+OWN_ID = "Give every row an id of its own, or leave `idCol` unset."
 # Labels are positions in an array of classes; larger ones are taken for a mistake.
 LARGEST_LABEL = 1_000_000
 
@@ -140,6 +142,7 @@ class RowChecks:
     columns: FrameColumns
     skip: bool
     skipped: int = 0
+    weightless: int = 0  # rows left out as their weight is zero
     size: int | None = None
     last_identity: Any = None
 
@@ -155,7 +158,7 @@ class RowChecks:
             weight = batch.column(WEIGHT).to_numpy(zero_copy_only=False)
             valid &= self._present(weight, names.weight)
         if not vectors.valid.all() and not self.skip:
-            raise _invalid(names.features, "a vector that is null or holds null, NaN or infinity")
+            raise invalid_vectors(names.features, batch.column(FEATURES))
         self.skipped += int(np.count_nonzero(~valid))
         kept = valid[vectors.valid]
         found = ValidRows(
@@ -165,7 +168,11 @@ class RowChecks:
             vectors.row_bytes[kept],
         )
         self._check_size(found)
-        return found if found.weight is None else found[found.weight > NO_WEIGHT]
+        if found.weight is None:
+            return found
+        weighs = found.weight > NO_WEIGHT
+        self.weightless += int(np.count_nonzero(~weighs))
+        return found[weighs]
 
     def _present(self, values: Array, name: str) -> NDArray[np.bool_]:
         there = ~np.isnan(values)
@@ -177,8 +184,8 @@ class RowChecks:
         wrong = (label < 0) | (label != np.floor(label)) | (label > LARGEST_LABEL)
         if wrong.any():
             raise ColumnError(
-                f"column {self.columns.label!r} must hold labels 0, 1, …; got "
-                f"{label[wrong][0]:g}. Index labels with StringIndexer."
+                f"column {self.columns.label!r} must hold labels 0, 1, … up to {LARGEST_LABEL:,}; "
+                f"got {label[wrong][0]:g}. Index labels with StringIndexer."
             )
         return label.astype(np.int32)
 
@@ -187,7 +194,7 @@ class RowChecks:
         if wrong.any():
             raise ColumnError(
                 f"column {self.columns.weight!r} must hold weights that are finite and not "
-                f"negative; got {weight[wrong][0]:g}."
+                f"negative; got {weight[wrong][0]:g}. Give rows to leave out the weight 0."
             )
         return weight
 
@@ -205,12 +212,20 @@ class RowChecks:
             return
         ids, name = batch.column(IDENTITY), self.columns.identity
         if ids.null_count:
-            raise ColumnError(f"column {name!r} must tell rows apart; got null.")
+            raise ColumnError(f"column {name!r} must tell rows apart; got null. {OWN_ID}")
         twice = pc.filter(ids[1:], pc.equal(ids[1:], ids[:-1]))
         if len(twice) or ids[0].as_py() == self.last_identity:
             value = (twice[0] if len(twice) else ids[0]).as_py()
-            raise ColumnError(f"column {name!r} must tell rows apart; got {value!r} twice.")
+            raise ColumnError(
+                f"column {name!r} must tell rows apart; got {value!r} twice. {OWN_ID}"
+            )
         self.last_identity = ids[-1].as_py()
+
+
+def invalid_vectors(name: str, vectors: pa.Array) -> ColumnError:
+    """Return the error for vectors of which some are null, or not finite."""
+    null = bool(vectors.null_count)
+    return _invalid(name, "null" if null else "a vector that holds null, NaN or infinity")
 
 
 def _invalid(name: str, found: str) -> ColumnError:

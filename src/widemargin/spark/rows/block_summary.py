@@ -110,6 +110,7 @@ class Summary:
     blocks: tuple[BlockMark, ...]  # in the order of the parts
     spread: Spread | None  # None if there are too many features
     problem: str | None  # error in the first part that cannot be used
+    weightless: int = 0  # rows left out as their weight is zero
 
     def plus(self, other: Summary) -> Summary:
         """Return the summary of these and other rows."""
@@ -126,6 +127,7 @@ class Summary:
             self.blocks + other.blocks,
             joined_spread(self.spread, other.spread),
             self.problem or other.problem,
+            self.weightless + other.weightless,
         )
 
     @property
@@ -151,6 +153,7 @@ def summary_of(block: SourceBlock) -> Summary:
         blocks=(BlockMark(block.number, block.n_rows, block.sign),),
         spread=spread_of(block.X),
         problem=block.problem,
+        weightless=block.weightless,
     )
 
 
@@ -159,15 +162,30 @@ def check_rows(summary: Summary, columns: FrameColumns, use: str = "train on") -
     if summary.problem is not None:
         raise ValueError(summary.problem)
     if summary.rows == 0:
-        weighted = "" if columns.weight is None else f" of positive weight ({columns.weight!r})"
-        raise ValueError(
-            f"the DataFrame has no valid rows{weighted} to {use}; {summary.skipped:,} were "
-            "left out as invalid."
-        )
+        raise ValueError(_no_rows(summary, columns, use))
     if len(summary.sizes) > 1:
         raise different_sizes(columns.features, summary.sizes[0], summary.sizes[-1])
     if summary.sizes[0] == 0:
-        raise ValueError(f"column {columns.features!r} must hold at least one feature; got none.")
+        raise ValueError(
+            f"column {columns.features!r} must hold at least one feature; got vectors of size 0. "
+            "Put the columns to learn from into it, for example with VectorAssembler."
+        )
+
+
+def _no_rows(summary: Summary, columns: FrameColumns, use: str) -> str:
+    """Say why no rows are left."""
+    invalid = f"{summary.skipped:,} were left out as invalid (handleInvalid='skip')"
+    if summary.weightless:
+        also = f", and {invalid}" if summary.skipped else ""
+        return (
+            f"column {columns.weight!r} must hold a weight above 0 in some of the rows to {use}; "
+            f"got 0 in all {summary.weightless:,}{also}. Rows of weight 0 are left out: give "
+            "others to those that count, or leave `weightCol` unset."
+        )
+    return (
+        f"the DataFrame has no valid rows to {use}; {invalid}. Fill in null, NaN and infinity in "
+        "the columns of features, labels and weights."
+    )
 
 
 def check_classes(summary: Summary, columns: FrameColumns) -> None:
@@ -177,7 +195,8 @@ def check_classes(summary: Summary, columns: FrameColumns) -> None:
     if np.count_nonzero(counts) < 2:
         raise ValueError(
             f"column {columns.label!r} must hold labels of at least two classes; got only "
-            f"{len(counts) - 1}."
+            f"{len(counts) - 1} in {summary.rows:,} rows{_left_out(summary, columns)}. Look for "
+            "the other classes in what was filtered or sampled before."
         )
     if len(missing) and len(counts) > MOST_CLASSES_WITH_GAPS:
         raise ValueError(
@@ -191,6 +210,19 @@ def check_classes(summary: Summary, columns: FrameColumns) -> None:
             columns.label,
             ", ".join(map(str, missing)),
         )
+
+
+def _left_out(summary: Summary, columns: FrameColumns) -> str:
+    """Say which rows do not count."""
+    left = [
+        f"{number:,} {why}"
+        for number, why in (
+            (summary.weightless, f"of weight 0 in {columns.weight!r}"),
+            (summary.skipped, "that are invalid"),
+        )
+        if number
+    ]
+    return f" (without {' and '.join(left)})" if left else ""
 
 
 def _added(a: Any, b: Any) -> Any:

@@ -35,6 +35,7 @@ class SourceBlock(RowBlock):
     skipped: int = 0  # rows left out as invalid, in the last block of a partition
     problem: str | None = None  # error in the partition, which has no blocks after this one
     sign: int = 0  # checksum of the rows
+    weightless: int = 0  # rows left out as their weight is zero, in the last block of a partition
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ class BlocksOfPartition:
             yield self._block(_Pile(0, 0).taken(), streams[0].number, problem=str(error))
             return
         for stream in streams:
-            if stream.pile.rows or stream.checks.skipped:
-                yield self._block(stream.pile.taken(), stream.number, stream.checks.skipped)
+            left_out = (stream.checks.skipped, stream.checks.weightless)
+            if stream.pile.rows or any(left_out):
+                yield self._block(stream.pile.taken(), stream.number, *left_out)
 
     def _kinds(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Separate the rows to train on from those to validate on."""
@@ -90,7 +92,12 @@ class BlocksOfPartition:
         return [batch.filter(pc.invert(held_out)), batch.filter(held_out)]
 
     def _block(
-        self, rows: ValidRows, number: int, skipped: int = 0, problem: str | None = None
+        self,
+        rows: ValidRows,
+        number: int,
+        skipped: int = 0,
+        weightless: int = 0,
+        problem: str | None = None,
     ) -> SourceBlock:
         # A partition that is computed again may have its rows in another order. A checksum in the
         # name keeps processes from using what they remember of the earlier block.
@@ -99,7 +106,7 @@ class BlocksOfPartition:
         if weight is not None and np.all(weight == 1.0):
             weight = None
         name = f"{self.fit}-{number:x}-{sign:08x}"
-        return SourceBlock(name, X, codes, weight, number, skipped, problem, sign)
+        return SourceBlock(name, X, codes, weight, number, skipped, problem, sign, weightless)
 
 
 def checksum(X: Any, *more: NDArray[Any]) -> int:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from ...core.blocks import RowBlock
 from ...engines import spark_tasks
 from ...engines.spark import SparkEngine, SparkParts
+from ...engines.spark_errors import mapped
 from .block_summary import Summary, check_rows, summary_of
 from .block_tasks import HELD_OUT, BlocksOfPartition, SourceBlock
 from .columns import IDENTITY, PARTITION, FrameColumns
@@ -80,7 +81,7 @@ def place(
     chosen = chosen.withColumn(PARTITION, F.spark_partition_id())
     task = BlocksOfPartition(uuid.uuid4().hex, columns, skip, partial(_noted, facts_of))
     # Read once: a random source would give other rows each time.
-    made, notes = engine.keep_noted(chosen.mapInArrow(task, spark_tasks.CHUNKS_DDL))
+    made, notes = engine.keep_noted(mapped(chosen, task, spark_tasks.CHUNKS_DDL))
     rows, moved = _checked(engine, made, notes, columns, held_out=False)
     if columns.validation is not None:
         validation, also = _checked(engine, made, notes, columns, held_out=True)
@@ -109,7 +110,9 @@ def _checked(
         parts = made.only(mark != 0 if held_out else mark == 0, own)
     if not own:
         where = f" in which {columns.validation!r} is true" if held_out else ""
-        raise ValueError(f"the DataFrame has no rows to {use}{where}.")
+        raise ValueError(
+            f"the DataFrame has no rows to {use}{where}. Check the filters and joins that made it."
+        )
     summary = fold(Summary.plus, [notes[number].summary for number in own])
     check_rows(summary, columns, use)
     if summary.skipped:
