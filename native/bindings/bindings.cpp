@@ -63,6 +63,23 @@ auto py_kernel_block(const RowSet<T>& a, const RowSet<T>& b, const KernelSpec& s
     return new_array(values, left.count, right.count);
 }
 
+// Into memory of the caller's, which knows about large pages.
+template <class T>
+void py_kernel_matrix(const RowSet<T>& rows, const KernelSpec& spec, RowNumbers order,
+                      Matrix<T> out, int threads) {
+    require(spec.kind != KernelKind::precomputed, "a precomputed kernel has its matrix.");
+    const Rows<T> all = picked(rows, spec.kind, order, rows.count());
+    require(std::int64_t(out.shape(0)) == all.count && std::int64_t(out.shape(1)) == all.count,
+            "the matrix needs a line and a column for every row.");
+    PendingSignal signal;
+    {
+        nb::gil_scoped_release release;
+        Interrupt interrupt([&] { return signal.poll(); });
+        kernel_matrix(all, spec, out.data(), threads, interrupt);
+    }
+    signal.raise_if_any();
+}
+
 template <class T>
 auto py_kernel_product(const RowSet<T>& queries, const RowSet<T>& basis, const KernelSpec& spec,
                        Matrix<const double> coef, RowNumbers basis_rows, int threads,
@@ -167,6 +184,8 @@ void bind_precision(nb::module_& m, const char* name) {
         .def_prop_ro("sparse", &RowSet<T>::sparse);
     m.def("kernel_block", &py_kernel_block<T>, "a"_a, "b"_a, "spec"_a,
           "a_rows"_a.none() = nb::none(), "b_rows"_a.none() = nb::none(), "threads"_a = 1);
+    m.def("kernel_matrix", &py_kernel_matrix<T>, "rows"_a, "spec"_a, "order"_a.none(),
+          "out"_a.noconvert(), "threads"_a = 1);
     m.def("kernel_product", &py_kernel_product<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
           "basis_rows"_a.none() = nb::none(), "threads"_a = 1, "query_rows"_a.none() = nb::none());
     m.def("nearest_group", &py_nearest_group<T>, "queries"_a, "basis"_a, "spec"_a, "coef"_a,
@@ -217,11 +236,12 @@ NB_MODULE(_native, m) {
     bind_precision<double>(m, "Rows64");
     bind_row_scan<float>(m);
     bind_row_scan<double>(m);
-    m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert(), "diagonal"_a,
-          "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
-          "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(), "relative_gap"_a,
-          "last_digits"_a, "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a,
-          "stop"_a);
+    m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert().none(),
+          "diagonal"_a, "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a,
+          "bound"_a, "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(),
+          "relative_gap"_a, "last_digits"_a, "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a,
+          "seed"_a, "stop"_a, "points"_a.none() = nb::none(), "spec"_a.none() = nb::none(),
+          "order"_a.none() = nb::none());
     m.def("decide_small_folds", &py_decide_small_folds, "kernel"_a.noconvert(), "diagonal"_a,
           "code"_a, "out"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
           "positive"_a, "negative"_a, "coef"_a, nb::kw_only(), "relative_gap"_a, "sets"_a,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bindings/python_arrays.hpp"
@@ -12,18 +13,17 @@
 namespace widemargin {
 
 // Checks what all problems share, and returns them; the losses' rows are to be filled in.
-inline SmallProblems small_problems(const Matrix<const double>& kernel,
+inline SmallProblems small_problems(std::size_t n, std::size_t columns, const double* kernel,
                                     const Vector<const double>& diagonal,
                                     const Vector<const std::int64_t>& code, const Loss& loss,
                                     const Vector<const std::int64_t>& positive,
                                     const Vector<const std::int64_t>& negative) {
-    const std::size_t n = kernel.shape(0), count = positive.shape(0);
-    require(kernel.shape(1) == n, "the kernel matrix must be square.");
+    const std::size_t count = positive.shape(0);
+    require(columns == n, "the kernel matrix must be square.");
     require(diagonal.shape(0) == n && code.shape(0) == n, "every array needs one entry per row.");
     require(negative.shape(0) == count, "one negative class per positive one.");
-    return {std::int64_t(n), kernel.data(), diagonal.data(), code.data(),         loss,
-            nullptr,         nullptr,       nullptr,         std::int64_t(count), positive.data(),
-            negative.data()};
+    return {std::int64_t(n), kernel,  diagonal.data(),     code.data(),     loss,           nullptr,
+            nullptr,         nullptr, std::int64_t(count), positive.data(), negative.data()};
 }
 
 // Calls `work(interrupt)` without the interpreter's lock. `stop` is asked now and then; true ends
@@ -49,17 +49,34 @@ void run_stoppable(const std::function<bool()>& stop, const Work& work) {
 }
 
 // Returns primal, dual, working sets, rows and success of every problem; `coef` is improved in
-// place.
+// place. `kernel` is the matrix of all rows; without it, problems are pairs of classes, and the
+// kernel of `points` is evaluated, whose rows come class by class.
 inline nb::tuple py_solve_small_problems(
-    Matrix<const double> kernel, Vector<const double> diagonal, Vector<const std::int64_t> code,
-    double lower_margin, double upper_margin, Vector<const double> below,
-    Vector<const double> above, Vector<const double> bound, Vector<const std::int64_t> positive,
-    Vector<const std::int64_t> negative, Matrix<double> coef, double relative_gap, bool last_digits,
-    std::int64_t sets, std::int64_t working_set, std::int64_t whole_set, int threads,
-    std::uint64_t seed, const std::function<bool()>& stop) {
-    const std::size_t n = kernel.shape(0), count = positive.shape(0);
+    std::optional<Matrix<const double>> kernel, Vector<const double> diagonal,
+    Vector<const std::int64_t> code, double lower_margin, double upper_margin,
+    Vector<const double> below, Vector<const double> above, Vector<const double> bound,
+    Vector<const std::int64_t> positive, Vector<const std::int64_t> negative, Matrix<double> coef,
+    double relative_gap, bool last_digits, std::int64_t sets, std::int64_t working_set,
+    std::int64_t whole_set, int threads, std::uint64_t seed, const std::function<bool()>& stop,
+    const RowSet<double>* points, const KernelSpec* spec, RowNumbers order) {
+    const std::size_t n = diagonal.shape(0), count = positive.shape(0);
     SmallProblems problems =
-        small_problems(kernel, diagonal, code, {lower_margin, upper_margin}, positive, negative);
+        small_problems(kernel ? kernel->shape(0) : n, kernel ? kernel->shape(1) : n,
+                       kernel ? kernel->data() : nullptr, diagonal, code,
+                       {lower_margin, upper_margin}, positive, negative);
+    Rows<double> all;
+    if (!kernel) {
+        require(points && spec, "without a kernel matrix, `points` and `spec` must be given.");
+        require(spec->kind != KernelKind::precomputed, "a precomputed kernel has its matrix.");
+        all = picked(*points, spec->kind, order, points->count());
+        require(std::size_t(all.count) == n, "every array needs one entry per row.");
+        for (std::size_t i = 1; i < n; ++i)
+            require(code.data()[i - 1] <= code.data()[i], "rows must come class by class.");
+        for (std::size_t p = 0; p < count; ++p)
+            require(negative.data()[p] != SmallProblems::rest, "problems must be pairs.");
+        problems.points = &all;
+        problems.spec = spec;
+    }
     for (std::size_t length : {below.shape(0), above.shape(0), bound.shape(0)})
         require(length == n, "every array needs one entry per row.");
     require(coef.shape(0) == count && coef.shape(1) == n, "`coef` must be problems by rows.");
@@ -97,8 +114,8 @@ inline nb::tuple py_decide_small_folds(
     Matrix<const double> coef, double relative_gap, std::int64_t sets, std::int64_t working_set,
     std::int64_t whole_set, int threads, std::uint64_t seed, const std::function<bool()>& stop) {
     const std::size_t n = kernel.shape(0), count = positive.shape(0), folds = below.shape(0);
-    const SmallProblems problems =
-        small_problems(kernel, diagonal, code, {lower_margin, upper_margin}, positive, negative);
+    const SmallProblems problems = small_problems(n, kernel.shape(1), kernel.data(), diagonal, code,
+                                                  {lower_margin, upper_margin}, positive, negative);
     require(out.shape(0) == n, "every array needs one entry per row.");
     for (const auto& each : {below, above, bound})
         require(each.shape(0) == folds && each.shape(1) == n, "losses must be folds by rows.");

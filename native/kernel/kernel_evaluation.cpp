@@ -74,15 +74,34 @@ std::int64_t rows_per_task(const BlockTask<T>& task) {
     return std::clamp((task.packed.count / 4 + least - 1) / least * least, least, most);
 }
 
+// With `symmetric`, streamed and packed rows are the same, and meet rows that do not come after
+// them.
 template <class T>
-void run_tasks(BlockTask<T> task, int threads, Interrupt& interrupt) {
+void run_tasks(BlockTask<T> task, int threads, Interrupt& interrupt, bool symmetric = false) {
     const std::int64_t step = rows_per_task(task), rows = task.packed.count;
+    const std::int64_t tasks = (rows + step - 1) / step;
     task.interrupt = &interrupt;
-    parallel_for((rows + step - 1) / step, threads, interrupt, [&](std::int64_t t) {
+    parallel_for(tasks, threads, interrupt, [&](std::int64_t t) {
         BlockTask<T> part = task;
-        part.first = t * step;
+        part.first = (symmetric ? tasks - 1 - t : t) * step;  // the longest first
         part.last = std::min(rows, part.first + step);
+        if (symmetric) part.streamed.count = part.last;
         run_block(part);
+    });
+}
+
+// Copies the upper triangle of a matrix to the lower one.
+template <class T>
+void mirror(T* values, std::int64_t size, int threads, Interrupt& interrupt) {
+    constexpr std::int64_t chunk = 64;  // squares whose lines stay in cache
+    parallel_for((size + chunk - 1) / chunk, threads, interrupt, [&](std::int64_t task) {
+        const std::int64_t begin = task * chunk, end = std::min(size, begin + chunk);
+        for (std::int64_t first = 0; first <= begin; first += chunk)
+            for (std::int64_t j = begin; j < end; ++j) {
+                const std::int64_t last = std::min(first + chunk, j);
+                for (std::int64_t i = first; i < last; ++i)
+                    values[j * size + i] = values[i * size + j];
+            }
     });
 }
 
@@ -191,6 +210,20 @@ void kernel_block(const Rows<T>& a, const Rows<T>& b, const KernelSpec& spec, T*
     task.spec = spec;
     task.out = out;
     run_tasks(task, threads, interrupt);
+}
+
+template <class T>
+void kernel_matrix(const Rows<T>& rows, const KernelSpec& spec, T* out, int threads,
+                   Interrupt& interrupt) {
+    std::vector<T*> lines(static_cast<std::size_t>(rows.count));
+    for (std::int64_t i = 0; i < rows.count; ++i) lines[std::size_t(i)] = out + i * rows.count;
+    BlockTask<T> task;
+    task.streamed = rows;
+    task.packed = rows;
+    task.spec = spec;
+    task.out = lines.data();
+    run_tasks(task, threads, interrupt, true);
+    mirror(out, rows.count, threads, interrupt);
 }
 
 template <class T>
@@ -349,6 +382,7 @@ void add_scaled_rows(const T* const* rows, const double* coef, std::int64_t coun
     template void kernel_diagonal<T>(const Rows<T>&, const KernelSpec&, double*);                  \
     template void kernel_block<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, T* const*,    \
                                   int, Interrupt&);                                                \
+    template void kernel_matrix<T>(const Rows<T>&, const KernelSpec&, T*, int, Interrupt&);        \
     template void kernel_product<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&, const T*,   \
                                     std::int64_t, double*, int, Interrupt&);                       \
     template void nearest_group<T>(const Rows<T>&, const Rows<T>&, const KernelSpec&,              \

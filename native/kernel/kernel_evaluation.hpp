@@ -31,6 +31,12 @@ template <class T>
 void kernel_block(const Rows<T>& a, const Rows<T>& b, const KernelSpec& spec, T* const* out,
                   int threads, Interrupt& interrupt);
 
+// out[i * rows.count + j] = k(row i, row j): each value is evaluated once, and written twice. Not
+// for `precomputed`.
+template <class T>
+void kernel_matrix(const Rows<T>& rows, const KernelSpec& spec, T* out, int threads,
+                   Interrupt& interrupt);
+
 // sums[o][j] += sum over i of coef[i][o] k(basis_i, query_j); nothing of the matrix is kept.
 template <class T>
 void kernel_product(const Rows<T>& queries, const Rows<T>& basis, const KernelSpec& spec,

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <memory>
 #include <random>
 #include <vector>
 
 #include "core/coordinate.hpp"
+#include "core/large_block.hpp"
 #include "core/parallel.hpp"
 #include "kernel/block_solver.hpp"
 #include "kernel/kernel_evaluation.hpp"
@@ -29,13 +29,49 @@ constexpr Index inner_steps = 10;
 // A margin this close to where it should be, relative to the largest, is off by rounding only.
 constexpr double rounding = 1e-13;
 
+// Kernel matrices of the rows of single classes, which all pairs of a class share.
+class ClassMatrices {
+public:
+    ClassMatrices(const SmallProblems& problems, int threads, Interrupt& interrupt) {
+        if (problems.kernel) return;
+        Index total = 0;
+        for (Index i = 0; i < problems.rows; ++i)
+            if (i == 0 || problems.code[i] != problems.code[i - 1]) first_.push_back(i);
+        std::vector<Index> place;
+        for (std::size_t k = 0; k < first_.size(); ++k) {
+            const Index end = k + 1 < first_.size() ? first_[k + 1] : problems.rows;
+            place.push_back(total);
+            total += (end - first_[k]) * (end - first_[k]);
+        }
+        values_ = large_block<double>(std::size_t(total));
+        for (Index at : place) matrices_.push_back(values_.get() + at);
+        parallel_for(Index(first_.size()), threads, interrupt, [&](Index k) {
+            const Index end = k + 1 < Index(first_.size()) ? first_[k + 1] : problems.rows;
+            kernel_matrix(problems.points->slice(first_[k], end), *problems.spec, matrices_[k], 1,
+                          interrupt);
+        });
+    }
+
+    // Of the class whose rows begin with this one.
+    const double* beginning_with(Index row) const {
+        const auto place = std::lower_bound(first_.begin(), first_.end(), row);
+        return matrices_[std::size_t(place - first_.begin())];
+    }
+
+private:
+    std::vector<Index> first_;  // row of each class
+    std::vector<double*> matrices_;
+    Block<double> values_;
+};
+
 // Solves problem after problem, with the same memory.
 class SmallSolver {
 public:
-    SmallSolver(const SmallProblems& problems, const SmallLimits& limits,
-                const std::vector<std::uint32_t>& tie_breaker, Interrupt& interrupt)
-        : problems_(problems), loss_(problems.loss), limits_(limits), tie_breaker_(tie_breaker),
-          interrupt_(interrupt) {}
+    SmallSolver(const SmallProblems& problems, const ClassMatrices& of_classes,
+                const SmallLimits& limits, const std::vector<std::uint32_t>& tie_breaker,
+                Interrupt& interrupt)
+        : problems_(problems), of_classes_(of_classes), loss_(problems.loss), limits_(limits),
+          tie_breaker_(tie_breaker), interrupt_(interrupt) {}
 
     SmallResult solve(Index problem, double* coef) {
         choose_rows(problem);
@@ -66,7 +102,8 @@ private:
         const double *below, *above, *bound;  // per row of the training set
     };
 
-    // Rows that follow each other in the training set and in the problem.
+    // Rows that follow each other in the training set and in the problem; of one class, where there
+    // is no matrix of all rows.
     struct Run {
         Index place, row, length;  // the first in the problem and in the training set
     };
@@ -83,8 +120,9 @@ private:
             if (!up && negative != SmallProblems::rest && all.code[i] != negative) continue;
             const double label = up ? 1.0 : -1.0;
             const Index place = Index(labels_.size());
-            if (runs_.empty() || runs_.back().row + runs_.back().length != i)
-                runs_.push_back({place, i, 0});
+            const bool follows = !runs_.empty() && runs_.back().row + runs_.back().length == i;
+            const bool apart = !all.kernel && i > 0 && all.code[i] != all.code[i - 1];
+            if (!follows || apart) runs_.push_back({place, i, 0});
             ++runs_.back().length;
             labels_.push_back(label);
             block_.push_back({0.0, 0.0, all.diagonal[i], label, {}, i});
@@ -94,9 +132,10 @@ private:
     bool whole() const { return Index(block_.size()) <= limits_.whole_set; }
 
     void take_matrix() {
+        if (!problems_.kernel) evaluate_pair();
         if (whole())
             copy_set();
-        else
+        else if (problems_.kernel)
             find_lines();
     }
 
@@ -126,11 +165,13 @@ private:
         set_.resize(n);
         for (Index i = 0; i < n; ++i) {
             const Coordinate& c = block_[i];
-            const double* line = shared_line(c);
+            const double* line = problems_.kernel ? shared_line(c) : lines_[std::size_t(i)];
             double* q = &set_.block[i * set_.padded];
-            for (const Run& run : runs_)
+            for (const Run& run : runs_) {
+                const double* values = line + (problems_.kernel ? run.row : run.place);
                 for (Index j = 0; j < run.length; ++j)
-                    q[run.place + j] = c.label * labels_[run.place + j] * line[run.row + j];
+                    q[run.place + j] = c.label * labels_[run.place + j] * values[j];
+            }
             q[i] = c.diagonal;
         }
     }
@@ -196,15 +237,47 @@ private:
         }
     }
 
+    void reserve(std::size_t values) {
+        if (capacity_ >= values) return;
+        values_.reset();
+        values_ = large_block<double>(values);
+        capacity_ = values;
+    }
+
+    // The matrix of two classes, from those of each.
+    void evaluate_pair() {
+        const Index n = Index(block_.size());
+        reserve(std::size_t(n * n));
+        lines_.resize(std::size_t(n));
+        std::vector<double*> beside;
+        for (Index i = 0; i < n; ++i) lines_[std::size_t(i)] = &values_[i * n];
+        for (const Run& run : runs_) {
+            const double* own = of_classes_.beginning_with(run.row);
+            for (Index i = 0; i < run.length; ++i)
+                std::copy_n(own + i * run.length, run.length,
+                            &values_[(run.place + i) * n + run.place]);
+        }
+        if (runs_.size() < 2) return;
+        const Run &first = runs_[0], &second = runs_[1];
+        for (Index i = 0; i < first.length; ++i) beside.push_back(&values_[i * n + second.place]);
+        kernel_block(problems_.points->slice(first.row, first.row + first.length),
+                     problems_.points->slice(second.row, second.row + second.length),
+                     *problems_.spec, beside.data(), 1, interrupt_);
+        constexpr Index chunk = 64;  // squares whose lines stay in cache
+        for (Index i0 = 0; i0 < first.length; i0 += chunk)
+            for (Index j = 0; j < second.length; ++j) {
+                double* out = &values_[(second.place + j) * n];
+                for (Index i = i0; i < std::min(i0 + chunk, first.length); ++i)
+                    out[i] = beside[std::size_t(i)][j];
+            }
+    }
+
     // Where the kernel values of the problem's rows are: in the shared matrix, or copied out of it.
     void find_lines() {
         const std::size_t n = block_.size();
         const bool all = Index(n) == problems_.rows;
         lines_.resize(n);
-        if (!all && capacity_ < n * n) {
-            values_.reset(new double[n * n]);
-            capacity_ = n * n;
-        }
+        if (!all) reserve(n * n);
         for (std::size_t i = 0; i < n; ++i) {
             lines_[i] = shared_line(block_[i]);
             if (all) continue;
@@ -255,6 +328,7 @@ private:
     }
 
     const SmallProblems& problems_;
+    const ClassMatrices& of_classes_;
     const Loss& loss_;
     const SmallLimits& limits_;
     const std::vector<std::uint32_t>& tie_breaker_;  // by row
@@ -267,7 +341,7 @@ private:
     WorkingSet set_{0};                 // all of the block, if that is small
     std::vector<const double*> lines_;  // of the problem's kernel matrix
     std::vector<double> coef_;
-    std::unique_ptr<double[]> values_;  // what was copied of it
+    Block<double> values_;  // what was copied of it
     std::size_t capacity_ = 0;
 };
 
@@ -280,11 +354,12 @@ static void for_each_problem(const SmallProblems& problems, const SmallLimits& l
     std::mt19937_64 random(limits.seed);
     std::vector<std::uint32_t> tie_breaker(static_cast<std::size_t>(problems.rows));
     for (auto& t : tie_breaker) t = std::uint32_t(random());
+    const ClassMatrices of_classes(problems, limits.threads, interrupt);
     std::atomic<Index> next{0};
     // As many tasks as threads, so that each keeps its memory from problem to problem.
     const Index workers = std::min<Index>(limits.threads, problems.count);
     parallel_for(workers, limits.threads, interrupt, [&](Index) {
-        SmallSolver solver(problems, limits, tie_breaker, interrupt);
+        SmallSolver solver(problems, of_classes, limits, tie_breaker, interrupt);
         for (Index p; (p = next.fetch_add(1)) < problems.count && !interrupt.stop();)
             work(solver, p);
     });

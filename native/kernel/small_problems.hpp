@@ -8,7 +8,8 @@
 //
 //  1. Every kernel value is computed once, by the caller. A problem on some of the rows copies its
 //     own matrix out of the shared one, so that its lines are contiguous. That is faster if the
-//     rows of a class follow each other.
+//     rows of a class follow each other. Pairs of classes of more rows have no shared matrix: those
+//     of single classes are kept, and a pair evaluates what is between its two classes, once.
 //  2. A descent aims at the gap that is asked for, relative to the primal of the moment. That falls
 //     on the way, so the descent is repeated until the gap is small relative to the last primal.
 //  3. Kernel values, duals and margins are float64 throughout: the margins that the descent keeps
@@ -25,6 +26,8 @@
 
 #include "core/interrupt.hpp"
 #include "core/loss_terms.hpp"
+#include "core/rows.hpp"
+#include "kernel/kernel_spec.hpp"
 
 namespace widemargin {
 
@@ -32,7 +35,7 @@ struct SmallProblems {
     static constexpr std::int64_t rest = -1;  // as a negative class: all rows that are not positive
 
     std::int64_t rows;         // of the training set
-    const double* kernel;      // rows x rows
+    const double* kernel;      // rows x rows, or null: then see `points`
     const double* diagonal;    // of the kernel matrix
     const std::int64_t* code;  // class of each row
     Loss loss;
@@ -42,6 +45,10 @@ struct SmallProblems {
     std::int64_t count;            // problems
     const std::int64_t* positive;  // per problem: the class of label +1, and that of label -1
     const std::int64_t* negative;
+    // Where there is no matrix: what it would be of. The rows of a class follow each other, and
+    // every problem is a pair of classes.
+    const Rows<double>* points = nullptr;
+    const KernelSpec* spec = nullptr;
 };
 
 struct SmallLimits {

@@ -74,6 +74,9 @@ def kernel_block(
     b_rows: _Integers | None = None,
     threads: int = 1,
 ) -> NDArray[Any]: ...
+def kernel_matrix(
+    rows: _AnyRows, spec: KernelSpec, order: _Integers | None, out: NDArray[Any], threads: int = 1
+) -> None: ...
 def kernel_product(
     queries: _AnyRows,
     basis: _AnyRows,
@@ -171,7 +174,7 @@ def solve_block(
     seed: int,
 ) -> int: ...
 def solve_small_problems(
-    kernel: _Floats,
+    kernel: _Floats | None,
     diagonal: _Floats,
     code: NDArray[np.int64],
     lower_margin: float,
@@ -191,6 +194,9 @@ def solve_small_problems(
     threads: int,
     seed: int,
     stop: Callable[[], bool],
+    points: Rows64 | None = None,
+    spec: KernelSpec | None = None,
+    order: _Integers | None = None,
 ) -> tuple[_Floats, _Floats, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]: ...
 def decide_small_folds(
     kernel: _Floats,

@@ -94,6 +94,9 @@ CASES = {
         32, lambda: dense(12, 5), ODM, {"gamma": 0.1, "multi_class": "ovr"}, fills=True
     ),
     "SVM, pairs": Case(32, lambda: dense(12, 3), SVM, {"gamma": 0.1, "multi_class": "ovo"}),
+    "ODM, many pairs": Case(
+        128, lambda: dense(15, 15), ODM, {"gamma": 0.1, "multi_class": "ovo"}, fills=True
+    ),
     "ODM, Newton": Case(32, lambda: dense(12), ODM, {"gamma": 0.1, "solver": "newton"}, fills=True),
     "ODM, coordinates": Case(
         32, lambda: dense(12), ODM, {"gamma": 0.1, "solver": "coordinate"}, fills=True

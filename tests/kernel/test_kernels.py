@@ -38,6 +38,23 @@ def test_kernels_mean_what_they_mean_in_scikit_learn(name: str, X: np.ndarray) -
     np.testing.assert_allclose(kernel.block(as_rows(X), as_rows(X[:7])), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["linear", "poly", "rbf", "laplacian", "sigmoid"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_matrix_has_the_values_of_a_block(name: str, form: Callable, threads: int) -> None:
+    random = np.random.default_rng(1)
+    X = form(random.normal(size=(700, 5)) * (random.random((700, 5)) < 0.5))
+    kernel, order = Kernel(name, gamma=0.3, coef0=0.4, degree=2), random.permutation(700)[:600]
+    for dtype in (np.float32, np.float64):
+        rows = as_rows(X, dtype)
+        for chosen in (None, order):
+            values = kernel.matrix(rows, chosen, threads)
+            assert values.dtype == dtype
+            np.testing.assert_array_equal(values, values.T)
+            expected = kernel.block(rows, rows, chosen, chosen)
+            np.testing.assert_allclose(values, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+
+
 def test_precision_follows_the_data(X: np.ndarray) -> None:
     assert isinstance(as_rows(X), _native.Rows64)
     assert isinstance(as_rows(X.astype(np.float32)), _native.Rows32)

@@ -115,7 +115,9 @@ def _decisions_of_small(
     budget: Budget,
 ) -> tuple[Array, Array]:
     """Return decisions and gaps of all problems on one kernel matrix; a NaN if it is too large."""
-    if not splits or not is_small(problems, "auto", replace(budget, tol=wanted), MOST_SHARED_ROWS):
+    if not splits or not is_small(
+        problems, "auto", replace(budget, tol=wanted), MOST_SHARED_ROWS, one_matrix=True
+    ):
         return np.empty(0), np.array([np.nan])
     n, order = problems.n_rows, problems.tasks.by_class
     left_out = np.full(n, -1)

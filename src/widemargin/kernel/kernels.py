@@ -78,6 +78,16 @@ class Kernel:
         """Evaluate κ between (selected) rows of ``a`` and ``b`` as a dense matrix."""
         return _native.kernel_block(a, b, self.spec, a_rows, b_rows, threads)
 
+    def matrix(
+        self, rows: Rows, order: NDArray[np.int64] | None = None, threads: int = 1
+    ) -> NDArray[Any]:
+        """Evaluate κ between all (or selected) rows, each value once; not for 'precomputed'."""
+        size = rows.count if order is None else len(order)
+        kind = np.float32 if isinstance(rows, _native.Rows32) else np.float64
+        values = np.empty((size, size), dtype=kind)
+        _native.kernel_matrix(rows, self.spec, order, values, threads)
+        return values
+
     def product(
         self,
         queries: Rows,

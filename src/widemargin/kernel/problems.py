@@ -23,10 +23,14 @@ from .kernels import Kernel
 from .problem import Duals, KernelProblem
 from .samples import Samples
 from .solvers.binary import choose, solve_binary
+from .solvers.block_descent import EXPENSIVE_ROW, stored_per_row
 
 # Several problems of up to this many rows are solved at the same time, each on one thread, which
 # wastes less than one after another on all threads.
 LARGEST_AT_ONCE = 50_000
+# The kernel matrix of up to so many rows is evaluated as a whole, that of more by half. Of 16
+# features, in processor milliseconds: 2,000 rows 3.3 and 3.9, 6,000 rows 163 and 49.
+FEW_ROWS = 2500
 # In place of a class: all rows that are not of the other one.
 REST = -1
 
@@ -63,14 +67,19 @@ class BinaryTasks:
     @property
     def by_class(self) -> NDArray[np.int64]:
         """The rows, those of a class side by side if problems have rows of some classes only."""
-        if (self.negative == REST).any():
+        if not self.pairs:
             return np.arange(len(self.codes))
         return np.argsort(self.codes, kind="stable")
 
     @property
+    def pairs(self) -> bool:
+        """Whether every problem has the rows of two classes alone."""
+        return bool((self.negative != REST).all())
+
+    @property
     def most_rows(self) -> int:
         """Number of rows of the largest problem."""
-        if (self.negative == REST).any():
+        if not self.pairs:
             return len(self.codes)
         of_class = np.bincount(self.codes)
         return int((of_class[self.positive] + of_class[self.negative]).max())
@@ -123,7 +132,12 @@ class KernelProblems:
         """Return the kernel matrix of all rows in float64, the rows of a class side by side."""
         if not self._matrix:
             rows, order = as_rows(self.rows, np.float64), self.tasks.by_class
-            self._matrix.append(self.kernel.block(rows, rows, order, order, threads))
+            # Of few rows with few features, values are evaluated as fast as they are copied.
+            many = self.n_rows > FEW_ROWS or stored_per_row(self.rows) >= EXPENSIVE_ROW
+            if many and self.kernel.name != "precomputed":
+                self._matrix.append(self.kernel.matrix(rows, order, threads))
+            else:
+                self._matrix.append(self.kernel.block(rows, rows, order, order, threads))
         return self._matrix[0]
 
     def samples(self, k: int) -> Samples:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _native
 from ..core.arrays import Array
 from ..core.budget import Budget
 from ..core.history import History
@@ -15,8 +16,10 @@ from ..core.outcome import Solution
 from ..core.rows import as_rows
 from .problem import Duals, KernelProblem
 from .problems import ExactFit, KernelProblems
+from .solvers.block_descent import EXPENSIVE_ROW, stored_per_row
 from .solvers.small_problems import (
     LEAST_GAP,
+    MOST_COSTLY_ROWS,
     MOST_ROWS,
     MOST_SHARED_ROWS,
     SmallProblems,
@@ -26,22 +29,40 @@ from .solvers.small_problems import (
 
 
 def is_small(
-    problems: KernelProblems, solver: str, budget: Budget, most_rows: int = MOST_ROWS
+    problems: KernelProblems,
+    solver: str,
+    budget: Budget,
+    most_rows: int = MOST_ROWS,
+    *,
+    one_matrix: bool = False,
 ) -> bool:
     """Whether :class:`SmallFit` is for these problems.
 
-    None may have more than ``most_rows`` rows, their kernel must be positive semi-definite, its
-    matrix fit into memory, and ``tol`` be larger than rounding.
+    None may have more than ``most_rows`` rows (pairs of classes more where kernel values are
+    costly), their kernel must be positive semi-definite, its matrices fit into memory, and ``tol``
+    be larger than rounding. With ``one_matrix``, all rows must share one.
     """
-    if solver != "auto" or problems.n_rows > MOST_SHARED_ROWS:
+    tasks = problems.tasks
+    if _has_one_matrix(problems):
+        kept = problems.n_rows**2
+    elif one_matrix or not tasks.pairs:
         return False
-    largest = problems.tasks.most_rows
+    else:
+        kept = int(np.sum(np.bincount(tasks.codes) ** 2))
+    if tasks.pairs and stored_per_row(problems.rows) >= EXPENSIVE_ROW:
+        most_rows = max(most_rows, MOST_COSTLY_ROWS)
     return (
-        largest <= most_rows
+        solver == "auto"
+        and tasks.most_rows <= most_rows
         and problems.kernel.positive_semidefinite
         and budget.tol >= LEAST_GAP
-        and least_memory(problems.n_rows, largest, budget.threads) <= budget.memory
+        and least_memory(kept, tasks.most_rows, budget.threads) <= budget.memory
     )
+
+
+def _has_one_matrix(problems: KernelProblems) -> bool:
+    """Whether a kernel matrix of all rows is computed."""
+    return problems.n_rows <= MOST_SHARED_ROWS
 
 
 class SmallFit(ExactFit):
@@ -73,8 +94,13 @@ class SmallFit(ExactFit):
     def run_all(self) -> None:
         """Solve all problems."""
         problems, threads = self.problems, threads_for(self.problems.n_rows, self.budget)
-        diagonal = problems.kernel.diagonal(as_rows(problems.rows, np.float64))
-        self.small.solve(problems.matrix(threads), diagonal, self.budget)
+        rows = as_rows(problems.rows, np.float64)
+        diagonal = problems.kernel.diagonal(rows)
+        if _has_one_matrix(problems):
+            self.small.solve(problems.matrix(threads), diagonal, self.budget)
+        else:
+            assert isinstance(rows, _native.Rows64)
+            self.small.solve(None, diagonal, self.budget, rows, problems.kernel.spec)
         self._finished = bool(self.small.finished.all())
         if self._finished:
             self._record()

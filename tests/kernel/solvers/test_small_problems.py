@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -12,12 +14,14 @@ from widemargin.core.budget import Budget
 from widemargin.core.history import History
 from widemargin.core.losses import Hinge, Loss, MarginDistribution, SquaredHinge
 from widemargin.core.rows import as_rows
+from widemargin.kernel import small_fit
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.problem import COLUMNS, Duals
 from widemargin.kernel.problems import KernelProblems, binary_tasks
 from widemargin.kernel.small_fit import SmallFit, is_small
 from widemargin.kernel.solvers import small_problems
 from widemargin.kernel.solvers.binary import solve_binary
+from widemargin.kernel.solvers.block_descent import EXPENSIVE_ROW
 from widemargin.kernel.solvers.small_problems import EXACT_ROWS, MOST_ROWS
 
 LOSSES = {
@@ -194,7 +198,37 @@ def test_which_sets_are_small() -> None:
     assert not is_small(problems_of(MOST_ROWS + 1, Hinge(), "ovr"), "auto", budget)
     # Pairs have rows of two classes each.
     assert is_small(problems_of(MOST_ROWS + 1, Hinge(), "ovo"), "auto", budget)
-    assert not is_small(problems_of(3 * MOST_ROWS, Hinge(), "ovo"), "auto", budget)
+    many = problems_of(3 * MOST_ROWS + 1, Hinge(), "ovo")
+    assert many.tasks.most_rows > MOST_ROWS
+    assert not is_small(many, "auto", budget)
+    # More where kernel values are costly, and without a matrix of all rows.
+    wide = np.tile(many.rows, (1, EXPENSIVE_ROW // 8))
+    assert is_small(replace(many, rows=wide), "auto", budget)
+    assert is_small(replace(many, rows=wide), "auto", replace(budget, memory=8 * many.n_rows**2))
+    assert not is_small(replace(many, rows=wide), "auto", replace(budget, memory=10**8))
+    assert not is_small(replace(many, rows=wide), "auto", budget, one_matrix=True)
+    rest = problems_of(MOST_ROWS + 1, Hinge(), "ovr")
+    assert not is_small(replace(rest, rows=wide[: rest.n_rows]), "auto", budget)
+
+
+@losses
+@pytest.mark.parametrize("n_rows", [150, 1500])
+def test_pairs_without_a_matrix_of_all_rows(
+    loss: Loss, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same solutions; rows of a class are not side by side, and one pair is of few rows."""
+    shared = fit_of(problems_of(n_rows, loss, "ovo"), tol=1e-8)
+    shared.run_all()
+    monkeypatch.setattr(small_fit, "MOST_SHARED_ROWS", n_rows - 1)
+    found = []
+    for threads in (1, 3):
+        apart = fit_of(problems_of(n_rows, loss, "ovo"), tol=1e-8, threads=threads)
+        apart.run_all()
+        assert apart.small.finished.all()
+        assert apart.small.relative_gap.max() <= 1e-8
+        np.testing.assert_allclose(apart.small.primal, shared.small.primal, rtol=1e-7)
+        found.append(apart.coefficients())
+    np.testing.assert_array_equal(*found)
 
 
 @classes

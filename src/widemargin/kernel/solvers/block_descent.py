@@ -221,7 +221,7 @@ def _sizes(problem: KernelProblem, memory: int, keep_rows: bool = False) -> _Siz
     largest = _largest_block(memory, item)
     block = min(BLOCK_OF_KEPT_ROWS, largest, n)
     for_rows = memory - item * block**2
-    worth_it = _stored_per_row(problem.X) >= EXPENSIVE_ROW
+    worth_it = stored_per_row(problem.X) >= EXPENSIVE_ROW
     if keep_rows or (worth_it and for_rows >= item * n * min(n, FEWEST_CACHED_ROWS)):
         return _Sizes(block, _working_set(n, block), for_rows)
     few = n <= BLOCK and not problem.terms.smooth
@@ -240,8 +240,8 @@ def _working_set(n_rows: int, block: int) -> int:
     return min(WORKING_SET_OF_FEW_ROWS if n_rows <= BLOCK else WORKING_SET, block)
 
 
-def _stored_per_row(X: Any) -> float:
-    """Count the values that a kernel evaluation reads of a row."""
+def stored_per_row(X: Any) -> float:
+    """Count the values that a kernel evaluation reads of a row, on average."""
     return float(X.nnz / X.shape[0] if scipy.sparse.issparse(X) else X.shape[1])
 
 

@@ -11,9 +11,12 @@ duals and margins are float64, and margins are kept up to date by adding the cha
 rounding of about 1e-14. Problems whose gap is still larger after ``SETS`` working sets (a large
 ``C``, an ill-conditioned kernel) are for the solvers of single problems to finish.
 
-Memory is :math:`8 M^2` bytes, and for each thread the same of a problem's rows where problems have
-rows of their own. For :math:`M = 1000` rows of 20 features the matrix takes 0.9 ms, a problem on
-all rows 0.9 (hinge) to 1.1 ms (ODM).
+Pairs of classes of a larger set have no matrix of all rows. That of each class is kept, a pair
+evaluates the values between its two classes, and so each value is still computed once.
+
+Memory is :math:`8 M^2` bytes (of pairs of a larger set, that of single classes), and for each
+thread the same of a problem's rows where problems have rows of their own. For :math:`M = 1000` rows
+of 20 features the matrix takes 0.9 ms, a problem on all rows 0.9 (hinge) to 1.1 ms (ODM).
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ from .block_descent import WORKING_SET_OF_FEW_ROWS
 MOST_ROWS = 2048
 # Pairs of classes need the values between all rows of different classes, each once.
 MOST_SHARED_ROWS = 6144
+# Rows of a pair where a kernel value is costly, as `EXPENSIVE_ROW` says: each is evaluated once, in
+# float64, where the descent on a pair evaluates most of its values, and those within a class anew.
+MOST_COSTLY_ROWS = 4096
 # Training sets of at most this many rows are solved to rounding, so that equal problems written
 # differently (a weight of two, or the row twice) give equal models. That takes four to five times
 # as long as a gap of 1e-3: nothing beside the rest of a fit of so few rows.
@@ -54,12 +60,13 @@ TIE_BREAKS = 0
 FEWEST_ROWS_FOR_THREADS = 1000
 
 
-def least_memory(n_rows: int, largest: int, threads: int) -> int:
+def least_memory(kept: int, largest: int, threads: int) -> int:
     """Return the bytes that kernel matrices take at most.
 
-    These are that of all rows, and one per thread of as many rows as the largest problem.
+    These are ``kept`` values (of all rows, or within single classes), and for each thread a matrix
+    of as many rows as the largest problem.
     """
-    return 8 * (n_rows**2 + threads * largest**2)
+    return 8 * (kept + threads * largest**2)
 
 
 def threads_for(n_rows: int, budget: Budget) -> int:
@@ -148,10 +155,19 @@ class SmallProblems:
         self.sets = self.sizes = np.zeros(count, dtype=np.int64)
         self.finished = np.zeros(count, dtype=np.bool_)
 
-    def solve(self, matrix: Array, diagonal: Array, budget: Budget) -> None:
+    def solve(
+        self,
+        matrix: Array | None,
+        diagonal: Array,
+        budget: Budget,
+        points: _native.Rows64 | None = None,
+        spec: _native.KernelSpec | None = None,
+    ) -> None:
         """Solve all problems; an interrupt leaves in ``coef`` what was found by then.
 
-        ``matrix`` has the rows in ``order``, ``diagonal`` in their own order.
+        ``matrix`` has the rows in ``order``, ``diagonal`` in their own order. Pairs of classes
+        need no matrix: ``points`` are the rows in their own order, and ``spec`` the kernel that is
+        evaluated.
         """
         order = self.order
         terms = self.terms.at(order)
@@ -177,6 +193,9 @@ class SmallProblems:
                 threads=threads_for(len(self.codes), budget),
                 seed=TIE_BREAKS,
                 stop=lambda: budget.out_of_time,
+                points=points,
+                spec=spec,
+                order=None if points is None else order,
             )
         finally:
             self.coef[:, order] = coef
