@@ -1,6 +1,5 @@
 """The same over Spark Connect, in a process of its own: a process has one kind of session."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,6 @@ def test_fit_predict_save_and_load_over_connect(spark, tmp_path):
     ran = subprocess.run(
         [sys.executable, "-m", "spark.over_connect", str(tmp_path)],
         cwd=tests,
-        env={**os.environ, "SPARK_TESTING": "1"},  # the server takes a free port
         capture_output=True,
         text=True,
         timeout=550,
