@@ -14,6 +14,7 @@ from sklearn.datasets import make_classification
 pytest.importorskip("pyspark")
 
 from spark.frames import array_frame
+from widemargin.engines import spark as spark_engine
 from widemargin.engines import spark_copies
 from widemargin.engines.part_files import FOLDER
 from widemargin.engines.spark import SparkEngine
@@ -103,8 +104,10 @@ def test_what_is_stored_is_made_of_rows_and_not_of_copies(engine):
     assert engine.together(parts, lambda every: [part.sum() for part in every]) == EXPECTED
 
 
+@pytest.mark.parametrize("most", [0, 200])
 @pytest.mark.parametrize("lost", ["all", "one"])
-def test_rows_are_sent_again_where_files_are_lost(lost, engine, spark):
+def test_rows_are_sent_again_where_files_are_lost(lost, most, engine, spark, monkeypatch):
+    monkeypatch.setattr(spark_engine, "MOST_SPANS", most)
     where, parts = folder(engine), engine.scatter(BLOCKS)
     sums(engine, parts)
     before = jobs(spark)
@@ -117,6 +120,15 @@ def test_rows_are_sent_again_where_files_are_lost(lost, engine, spark):
     before = jobs(spark)
     assert sums(engine, parts) == EXPECTED
     assert jobs(spark) - before == usual
+
+
+def test_visits_before_a_whole_pass_are_one_job_each(engine, spark):
+    parts = engine.scatter(BLOCKS)
+    engine.visit(parts, 0, lambda part, _: part.sum(), None)  # stores all parts, in several jobs
+    before = jobs(spark)
+    for k in (1, 2, 3):
+        assert engine.visit(parts, k, lambda part, _: part.sum(), None) == EXPECTED[k]
+    assert jobs(spark) - before == 3
 
 
 def test_a_killed_worker_is_not_missed(engine):

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from . import spark_tasks as tasks
 from .contract import Cheap, Report, Share
-from .spark_copies import LOCAL_COPIES, FitCopies, PartCopies, limit_of, within
+from .spark_copies import LOCAL_COPIES, MOST_SPANS, FitCopies, PartCopies, limit_of, within
 from .spark_errors import errors_of_tasks, mapped
 from .spark_placement import partition_keys
 from .spark_workers import require_workers
@@ -193,6 +193,8 @@ class SparkEngine:
     ) -> Value:
         """Combine a value of every part, within partitions and then over them, in order."""
         answers = self._asked(self._kept(parts), parts.frame, fn, combine)
+        if parts.copies is not None:
+            parts.copies.expected = True
         if parts.numbers is None:
             parts.numbers = [number for numbers, _ in answers for number in numbers]
         if not answers:
@@ -304,13 +306,14 @@ class SparkEngine:
         fold_parts = partial(tasks.folded, self._copies.files(copies), parts.read, fn, combine)
         sent = frame if copies is None else copies.spared(frame)
         answers, lost = self._answers(mapped(sent, fold_parts, tasks.RUNS_DDL))
-        if copies is None:
-            return answers
-        copies.expected = True
-        if lost:
-            for first, last, for_good in lost:
-                copies.lost((first, last), for_good)
-            again = frame.where(within([(first, last) for first, last, _ in lost]))
+        if copies is not None and lost:
+            spans = [(first, last) for first, last, _ in lost]
+            for span, (_, _, for_good) in zip(spans, lost, strict=True):
+                copies.lost(span, for_good)
+            if len(spans) > MOST_SPANS:
+                answers, again = [], frame
+            else:
+                again = frame.where(within(spans))
             more, _ = self._answers(mapped(again, fold_parts, tasks.RUNS_DDL))
             answers = sorted([*answers, *more], key=lambda answer: answer[0][0])
         return answers

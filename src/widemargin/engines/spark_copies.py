@@ -37,7 +37,7 @@ class PartCopies:
     """What the driver knows of the copies of some parts."""
 
     files: PartFiles
-    expected: bool = False  # whether workers have seen the parts
+    expected: bool = False  # whether workers have seen all parts
     losses: dict[Span, int] = field(default_factory=dict)
 
     def lost(self, span: Span, for_good: bool) -> None:
