@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,12 +26,15 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def grown() -> Iterator[dict[str, float]]:
+def grown() -> dict[str, float]:
     """Measure every case in a process of its own, copied from one that has only imported."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["memory_of_fits"])
     with context.Pool(1, maxtasksperchild=1) as workers:
-        yield dict(zip(CASES, workers.map(growth, CASES, chunksize=1), strict=True))
+        found = workers.map(growth, CASES, chunksize=1)
+        workers.close()
+        workers.join()  # nothing of it is left for other tests
+    return dict(zip(CASES, found, strict=True))
 
 
 @pytest.mark.parametrize("name", CASES)
