@@ -84,7 +84,7 @@ def probabilities_and_summaries(frame: Any, X: Any, y: Any) -> None:
         assert abs(area - summary.areaUnderROC) < 1e-3
     assert model.summary.jobs > 1
     divided = SparkODMClassifier(
-        strategy="sodm", levels=1, stopLevel=1, calibrate="sigmoid", maxModelRows=50
+        strategy="sodm", levels=1, stopLevel=1, calibrate="sigmoid", maxModelRows=50, compressTo=0
     ).fit(frame)
     assert divided.distributed
     assert divided.evaluate(frame).logLoss < 0.2

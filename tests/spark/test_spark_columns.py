@@ -200,7 +200,7 @@ def test_the_same_of_a_model_on_the_cluster(spark, frame):
     classifier = SparkODMClassifier(
         featuresCol="s.in.`x.y`", labelCol="s.label", strategy="sodm", levels=1, fanIn=2
     )
-    large = classifier.setMaxModelRows(5).fit(given)
+    large = classifier.setMaxModelRows(5).setCompressTo(0).fit(given)
     assert large.distributed
     scored = large.transform(given)
     assert scored.columns == ["id", "s", "rawPrediction", "prediction"]

@@ -138,7 +138,7 @@ def test_a_divided_fit_is_calibrated_by_rows_left_out(binary):
     assert model.numSupportVectors == plain.numSupportVectors
 
     # It makes no difference where support vectors are.
-    large = classifier.copy().setMaxModelRows(50).fit(binary)
+    large = classifier.copy().setMaxModelRows(50).setCompressTo(0).fit(binary)
     assert large.distributed
     others = said(large.transform(binary))
     np.testing.assert_allclose(others[0], probability, atol=1e-9)
