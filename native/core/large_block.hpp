@@ -23,13 +23,15 @@ struct FreeMemory {
 template <class T>
 using Block = std::unique_ptr<T[], FreeMemory>;
 
-// Values are not set, and pages not touched.
+constexpr std::size_t large_page = std::size_t(1) << 21;
+
+// Values are not set, and pages not touched. Blocks of less than `from` bytes are on small pages.
 template <class T>
-Block<T> large_block(std::size_t count) {
-    constexpr std::size_t page = std::size_t(1) << 21;
+Block<T> large_block(std::size_t count, std::size_t from = 2 * large_page) {
+    constexpr std::size_t page = large_page;
     const std::size_t bytes = (count * sizeof(T) + page - 1) / page * page;
     void* memory = nullptr;
-    if (bytes < 2 * page) {
+    if (bytes < from) {
         memory = std::malloc(std::max<std::size_t>(count, 1) * sizeof(T));
         if (!memory) throw std::bad_alloc();
         return Block<T>(static_cast<T*>(memory));

@@ -19,7 +19,7 @@ public:
         : values_(std::max<std::int64_t>(
               std::min<std::int64_t>(bytes / std::int64_t(sizeof(T)), rows * length), length)),
           length_(length), slots_(std::size_t(rows)),
-          memory_(large_block<T>(std::size_t(values_))) {}
+          memory_(large_block<T>(std::size_t(values_), smallest_on_large_pages)) {}
 
     // How many rows of the current length fit.
     std::int64_t capacity() const { return values_ / std::max<std::int64_t>(length_, 1); }
@@ -98,6 +98,9 @@ private:
     };
 
     std::int64_t held() const { return lines_ - std::int64_t(free_.size()); }
+
+    // Many small problems touch a few rows each, of which large pages would hold mostly nothing.
+    static constexpr std::size_t smallest_on_large_pages = 32 * large_page;
 
     std::int64_t values_, length_;  // in all, and of a line
     std::int64_t lines_ = 0;        // lines in use from the beginning of memory, free ones included

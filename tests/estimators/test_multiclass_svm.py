@@ -312,7 +312,7 @@ def test_verbose_prints_the_gap(capsys: pytest.CaptureFixture[str]) -> None:
         ({"C": 0.0}, "'C' parameter"),
         ({"C": -1.0}, "'C' parameter"),
         ({"formulation": "ovo"}, "'formulation' parameter"),
-        ({"solver": "blocks"}, "'solver' parameter"),
+        ({"solver": "parts"}, "'solver' parameter"),
         ({"solver": "printed"}, "formulation='llw'; got formulation='ww'"),
         ({"engine": "cloud"}, "'engine' parameter"),
         ({"memory_limit": "much"}, "`memory_limit` must be"),
