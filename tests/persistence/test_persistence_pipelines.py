@@ -80,17 +80,18 @@ def people(n_rows=48):
     return frame, np.array(["no", "yes"])[y]
 
 
-def assert_same_pipeline(loaded, fitted, X):
-    """Compare transformed rows and decisions, bit for bit, and the parameters."""
+def assert_same_pipeline(loaded, fitted, X, rtol=0.0):
+    """Compare transformed rows and decisions, bit for bit unless ``rtol``, and the parameters."""
     shown = [re.sub("0x[0-9a-f]+", "", repr(model)) for model in (loaded, fitted)]
     assert shown[0] == shown[1]
-    for method in ("decision_function", "predict"):
-        assert getattr(fitted, method)(X).tolist() == getattr(loaded, method)(X).tolist()
+    decisions = [model.decision_function(X) for model in (fitted, loaded)]
+    np.testing.assert_allclose(*decisions, rtol=rtol, atol=rtol)
+    assert fitted.predict(X).tolist() == loaded.predict(X).tolist()
     expected, got = fitted[:-1].transform(X), loaded[:-1].transform(X)
     assert type(got) is type(expected)
     assert got.dtype == expected.dtype
     dense = [rows.toarray() if sparse.issparse(rows) else rows for rows in (expected, got)]
-    np.testing.assert_array_equal(*dense)
+    np.testing.assert_allclose(*dense, rtol=rtol, atol=rtol)
 
 
 NUMERIC_STEPS = {
@@ -134,14 +135,19 @@ NUMERIC_STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", NUMERIC_STEPS.values(), ids=NUMERIC_STEPS)
+# BLAS may add up in another order where the components lie in memory in another order.
+BY_PRODUCTS = ("pca", "union")
+
+
+@pytest.mark.parametrize("name", NUMERIC_STEPS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.filterwarnings("ignore:k=")
-def test_round_trip_of_steps_for_numbers(step, dtype):
+def test_round_trip_of_steps_for_numbers(name, dtype):
     X, y = numbers()
     X = X.astype(dtype)
-    fitted = Pipeline([("step", step), ("model", LinearODMClassifier())]).fit(X, y)
-    assert_same_pipeline(loads(dumps(fitted)), fitted, X)
+    fitted = Pipeline([("step", NUMERIC_STEPS[name]), ("model", LinearODMClassifier())]).fit(X, y)
+    rtol = 100 * np.finfo(dtype).eps if name in BY_PRODUCTS else 0.0
+    assert_same_pipeline(loads(dumps(fitted)), fitted, X, rtol)
 
 
 @pytest.mark.parametrize(

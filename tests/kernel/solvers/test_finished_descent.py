@@ -47,7 +47,7 @@ def test_noise_converges_with_huge_C(loss: Loss, n_features: int, C: float) -> N
     assert np.array_equal(problem.terms.nearest(net_dual), net_dual)
     own = certify(problem.terms, net_dual, problem.margins(net_dual))
     assert own.primal == pytest.approx(solution.certificate.primal, rel=1e-6)
-    assert solution.certificate.dual <= own.primal
+    assert solution.certificate.dual <= own.primal * (1 + 1e-10)  # they are sums of many values
     assert solution.certificate.relative_gap <= 1e-3
 
 
