@@ -199,7 +199,7 @@ def test_fraction_is_validation_on_rows_kept_out(kind: type, form: str) -> None:
     # A dual that is nearly zero may round to it in one of the two.
     assert len(np.setxor1d(by_values.support_, by_name.support_)) <= 2
     np.testing.assert_allclose(
-        by_values.decision_function(data), by_name.decision_function(X), atol=1e-4
+        by_values.decision_function(data), by_name.decision_function(X), atol=5e-4
     )
     np.testing.assert_allclose(
         by_values.history_["validation_score"], by_name.history_["validation_score"], atol=0.021
