@@ -155,6 +155,8 @@ def test_frames_are_learnt_one_after_another(spark):
         ({"lam": 3.0}, None, 2, "`lam` needs to know all rows"),
         ({"validationIndicatorCol": "label"}, None, 2, "`validationIndicatorCol` needs to know"),
         ({"classWeight": "balanced"}, None, 2, "classWeight='balanced' needs to know"),
+        ({"calibrate": "sigmoid"}, None, 2, "`calibrate` needs to know all rows"),
+        ({"localCopies": "many"}, None, 2, "`localCopies` must"),
         ({}, None, 1, "`numClasses` must be a whole number, at least 2; got 1"),
     ],
 )

@@ -120,9 +120,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         local, columns = self._local_estimator(), self._columns()
         self._check_thresholds()
         columns.selected(frame)  # so that the columns are checked before any job runs
-        copies = limit_of(self.getOrDefault("localCopies"), "localCopies")
-        engine = SparkEngine(frame.sparkSession, local_copies=copies)
-        record = TrainingRecord(frame)
+        engine, record = engine_of(self, frame), TrainingRecord(frame)
         with FitLog(frame.sparkSession, type(self).__name__) as fit_log:
             try:
                 with record.step("placing"):
@@ -202,6 +200,12 @@ def _finished(record: TrainingRecord, rows: PlacedRows, columns: FrameColumns) -
         beside_training = find(record.dataset, "validationIndicatorCol", columns.validation).value
         record.dataset = record.dataset.where(~beside_training)
     return record
+
+
+def engine_of(stage: Any, frame: Any) -> SparkEngine:
+    """Return an engine for the rows of a DataFrame, as the Params of a stage set it."""
+    copies = limit_of(stage.getOrDefault("localCopies"), "localCopies")
+    return SparkEngine(frame.sparkSession, local_copies=copies)
 
 
 def columns_of(stage: Any) -> FrameColumns:

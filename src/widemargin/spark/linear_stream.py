@@ -18,12 +18,11 @@ from pyspark.errors import PySparkException
 from ..core.budget import Budget
 from ..core.losses import LossConstants
 from ..core.training_set import class_factors
-from ..engines.spark import SparkEngine
 from ..engines.spark_errors import errors_of_tasks
 from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
 from ..persistence import ModelFileError
-from .classifier_stage import FitLog, columns_of
+from .classifier_stage import FitLog, columns_of, engine_of
 from .frames import spark_frame
 from .param_messages import in_spark_names
 from .rows.blocks import PlacedRows, place
@@ -58,7 +57,7 @@ def learnt(classifier: Any, dataset: Any, before: Any, n_classes: int) -> Any:
     frame, _ = spark_frame(dataset)
     columns = columns_of(classifier)
     columns.selected(frame)  # so that the columns are checked before any job runs
-    engine = SparkEngine(frame.sparkSession)
+    engine = engine_of(classifier, frame)
     names = {**classifier._spark_names(), "partial_fit": "partialFit"}
     with (
         in_spark_names(names),
@@ -95,7 +94,7 @@ def learnt(classifier: Any, dataset: Any, before: Any, n_classes: int) -> Any:
 
 def _refuse_settings(classifier: Any, local: Any) -> None:
     """Raise where a Param needs all rows at once."""
-    for name in ("lam", "validationIndicatorCol"):
+    for name in ("lam", "validationIndicatorCol", "calibrate"):
         value = classifier._value(name) if classifier.hasParam(name) else None
         if value is not None:
             raise ValueError(

@@ -9,11 +9,10 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.budget import seed_of
-from ...engines.spark import SparkEngine
 from ...engines.spark_errors import errors_of_tasks
 from ...kernel.model.compressed_model import compressed
 from ...kernel.model.prediction import fitted_kernel
-from ..classifier_stage import FitLog, columns_of
+from ..classifier_stage import FitLog, columns_of, engine_of
 from ..frames import spark_frame
 from ..model_stage import ModelStage
 from ..param_messages import in_spark_names
@@ -117,7 +116,7 @@ class CompressibleModel(ModelStage, KernelParams):
         frame, _ = spark_frame(dataset)
         columns = columns_of(self)
         columns.selected(frame)  # so that the columns are checked before any job runs
-        engine = SparkEngine(frame.sparkSession)
+        engine = engine_of(self, frame)
         with (
             in_spark_names(self._spark_names()),
             errors_of_tasks(),
