@@ -14,7 +14,7 @@ import pytest
 from site_folders import Folders, generated_rows
 from sklearn.datasets import load_wine
 
-from widemargin.sites.control import ask
+from widemargin.sites.control import ControlClosed, ControlServer, ask
 from widemargin.sites.site import run_site
 from widemargin.sites.status import MOST_POINTS, SiteHistory
 from widemargin.sites.training import participant
@@ -123,3 +123,29 @@ def test_history_stays_short(tmp_path: Path) -> None:
     assert history.accuracy is not None
     assert 0.5 < history.accuracy <= 1.0
     assert not history.due
+
+
+def test_a_site_that_listens_anew_is_waited_for(tmp_path: Path) -> None:
+    """Between two of its phases a site has no socket, or one that takes no more questions."""
+    (tmp_path / "site.toml").touch()
+    asked: list[str] = []
+
+    def late(question: dict[str, Any]) -> dict[str, Any]:
+        raise ControlClosed("the site is about to train: ask again.")
+
+    def listens(question: dict[str, Any]) -> dict[str, Any]:
+        asked.append(question["command"])
+        return {}
+
+    first = ControlServer(tmp_path, late)
+    answers: list[dict[str, Any]] = []
+    asking = threading.Thread(target=lambda: answers.append(ask(tmp_path, "status")))
+    asking.start()
+    time.sleep(0.15)
+    first.close()
+    time.sleep(0.15)
+    second = ControlServer(tmp_path, listens)
+    asking.join(10)
+    second.close()
+    assert asked == ["status"]
+    assert answers[0]["ok"]

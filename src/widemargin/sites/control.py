@@ -13,21 +13,35 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ControlError", "ControlServer", "ask", "check_not_running", "socket_path"]
+__all__ = [
+    "ControlClosed",
+    "ControlError",
+    "ControlServer",
+    "ask",
+    "check_not_running",
+    "socket_path",
+]
 
-# Longest question in bytes.
 LOCK_NAME = "site.lock"
+# Longest question in bytes.
 _LONGEST_QUESTION = 65536
 _MOST_CLIENTS = 16
 _IDLE_SECONDS = 30.0
-# Seconds until the next attempt to accept a client.
+# Seconds until the next attempt to accept a client, or to reach a site.
 _PAUSE = 0.1
+# A site listens anew when it passes from gathering to preparing, and from there to training: one
+# that cannot be reached for so many seconds does not run.
+_UNREACHABLE_SECONDS = 2.0
 
 Answer = dict[str, Any]
 
 
 class ControlError(ValueError):
     """A site that does not answer, or a command that failed."""
+
+
+class ControlClosed(ControlError):
+    """A question that came too late to be looked at; whoever asked may ask again."""
 
 
 def socket_path(folder: str | os.PathLike[str]) -> Path:
@@ -62,33 +76,47 @@ def ask(
         If no site runs there, it does not answer in time, or the command fails.
     """
     question = json.dumps({"command": command, **fields}).encode() + b"\n"
+    last = time.monotonic() + min(timeout, _UNREACHABLE_SECONDS)
+    while True:
+        try:
+            answer = _answered(folder, question, timeout)
+        except (FileNotFoundError, ConnectionError):
+            if time.monotonic() > last or not (Path(folder) / "site.toml").exists():
+                raise _nobody_there(folder) from None
+        else:
+            if not answer.get("closed") or time.monotonic() > last:
+                break
+        time.sleep(_PAUSE)
+    if not answer.get("ok"):
+        raise ControlError(str(answer.get("error", "no reason given")))
+    return answer
+
+
+def _answered(folder: str | os.PathLike[str], question: bytes, timeout: float) -> Answer:
     try:
         with _connected(folder, timeout) as link:
             link.sendall(question)
             with link.makefile("rb") as lines:
-                line = lines.readline()
-    except (FileNotFoundError, ConnectionError):
-        if not (Path(folder) / "site.toml").exists():
-            raise ControlError(
-                f"{Path(folder).resolve()} holds no site: it has no site.toml. Name a site's "
-                "folder with --folder, or make one with `widemargin site init`."
-            ) from None
-        raise ControlError(
-            f"No site runs in {Path(folder).resolve()}. Start it with `widemargin site run "
-            f"--config {Path(folder) / 'site.toml'}`, or name its folder with --folder."
-        ) from None
+                return dict(json.loads(lines.readline()))
     except TimeoutError:
         raise ControlError(
             f"The site in {folder} did not answer within {timeout:g} seconds. It may be in a long "
             "step over its rows: try again."
         ) from None
-    try:
-        answer = json.loads(line)
     except ValueError:
         raise ControlError(f"The site in {folder} ended before it answered.") from None
-    if not answer.get("ok"):
-        raise ControlError(str(answer.get("error", "no reason given")))
-    return dict(answer)
+
+
+def _nobody_there(folder: str | os.PathLike[str]) -> ControlError:
+    if not (Path(folder) / "site.toml").exists():
+        return ControlError(
+            f"{Path(folder).resolve()} holds no site: it has no site.toml. Name a site's "
+            "folder with --folder, or make one with `widemargin site init`."
+        )
+    return ControlError(
+        f"No site runs in {Path(folder).resolve()}. Start it with `widemargin site run "
+        f"--config {Path(folder) / 'site.toml'}`, or name its folder with --folder."
+    )
 
 
 def check_not_running(folder: str | os.PathLike[str]) -> None:
@@ -182,7 +210,8 @@ class ControlServer:
                 raise ValueError("a question must be a JSON object with a `command`.")
             return {"ok": True, **self._answer(question)}
         except (ValueError, OSError, RecursionError) as error:
-            return {"ok": False, "error": str(error)}
+            closed = isinstance(error, ControlClosed)
+            return {"ok": False, "error": str(error), "closed": closed}
 
 
 def _locked(folder: Path) -> int:

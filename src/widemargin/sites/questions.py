@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from .control import Answer, ControlServer
+from .control import Answer, ControlClosed, ControlServer
 
 __all__ = ["Questions"]
 
@@ -66,7 +66,7 @@ class Questions:
         future: Future[Answer] = Future()
         with self._asking:
             if self._ended:
-                raise ValueError(self._last_words)
+                raise ControlClosed(self._last_words)
             self._waiting.put((question, future))
         self._wake.set()
         return future.result(LONGEST_WAIT)
