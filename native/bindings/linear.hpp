@@ -25,7 +25,7 @@ class LinearSet {
 public:
     LinearSet(nb::object rows, Vector<const std::int8_t> label, OptionalDoubles weight,
               OptionalDoubles multiplier, double lower_margin, double upper_margin, double below,
-              double above, double bound, double constant)
+              double above, double bound, double floor, double constant)
         : rows_(rows), label_(label), weight_(weight), multiplier_(multiplier) {
         problem_.rows = nb::cast<const RowSet<T>&>(rows).view(KernelKind::linear);
         const std::size_t n = std::size_t(problem_.rows.count);
@@ -37,7 +37,7 @@ public:
         problem_.weight = weight ? weight->data() : nullptr;
         problem_.multiplier = multiplier ? multiplier->data() : nullptr;
         problem_.loss = {lower_margin, upper_margin};
-        problem_.unit = {below, above, bound};
+        problem_.unit = {below, above, bound, floor};
     }
 
     const LinearProblem<T>& problem() const { return problem_; }
@@ -235,9 +235,10 @@ void bind_linear(nb::module_& m, const char* name) {
     using namespace nb::literals;
     nb::class_<LinearSet<T>>(m, name)
         .def(nb::init<nb::object, Vector<const std::int8_t>, OptionalDoubles, OptionalDoubles,
-                      double, double, double, double, double, double>(),
+                      double, double, double, double, double, double, double>(),
              "rows"_a, "label"_a, "weight"_a.none(), "multiplier"_a.none(), nb::kw_only(),
-             "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "constant"_a)
+             "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "floor"_a,
+             "constant"_a)
         .def_prop_ro("size", &LinearSet<T>::size)
         .def_prop_ro("count", &LinearSet<T>::count)
         .def("evaluate", &py_evaluate<T>, "w"_a, "dual"_a.noconvert().none() = nb::none(),

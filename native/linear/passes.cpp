@@ -54,11 +54,14 @@ WM_INLINE void evaluate_piece(PassTask<T>& task) {
             else
                 g = row.bound;
         } else if (m > loss.b) {
-            g = (loss.b - m) / row.above;
-            piece = Piece::above;
+            g = row.above > 0.0 ? (loss.b - m) / row.above : row.floor;
+            if (g > row.floor)
+                piece = Piece::above;
+            else
+                g = row.floor;
         }
         result.loss += loss.primal(row, m);
-        const LossRow proper = shifted ? LossRow{0.0, row.above, row.bound} : row;
+        const LossRow proper = shifted ? LossRow{0.0, row.above, row.bound, row.floor} : row;
         if (shifted) result.plain += problem.loss.primal(proper, m);
         result.phi += problem.loss.phi(proper, g);
         result.curved += piece != Piece::flat;

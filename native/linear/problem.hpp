@@ -4,8 +4,8 @@
 //
 // Rows may have one more feature, the same constant for all: its weight is the intercept. The loss
 // of a row of weight v has the constants of loss_terms.hpp with p = below / v, n = above / v and
-// bound * v. `multiplier` moves the lower margin of single rows by multiplier * p (the hinge's
-// augmented Lagrangian).
+// bound * v, floor * v. `multiplier` moves the lower margin of single rows by multiplier * p (the
+// hinge's augmented Lagrangian).
 //
 // Weights and sums are double whatever the type of the rows.
 #pragma once
@@ -34,7 +34,7 @@ struct LinearProblem {
     LossRow row(std::int64_t i) const {
         if (!weight) return unit;
         const double v = weight[i];
-        return {unit.below / v, unit.above / v, unit.bound * v};
+        return {unit.below / v, unit.above / v, unit.bound * v, unit.floor * v};
     }
     Loss loss_of(std::int64_t i) const {
         return {loss.a + (multiplier ? multiplier[i] * unit.below / weight_of(i) : 0.0), loss.b};

@@ -130,6 +130,7 @@ class LinearProblem:
             below=c.below,
             above=c.above,
             bound=c.bound,
+            floor=c.floor,
             constant=self.constant,
         )
 
