@@ -241,6 +241,7 @@ class _LinearProblem:
         bound: float,
         floor: float,
         constant: float,
+        target: _Floats | None = None,
     ) -> None: ...
     size: Final[int]
     count: Final[int]
