@@ -4,6 +4,11 @@ from .auto import AutoClassifier
 from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .linear import LinearODMClassifier, LinearSVMClassifier
+from .linear_regression import (
+    LinearODMRegressor,
+    LinearQuantileSVMRegressor,
+    LinearSVMRegressor,
+)
 from .multiclass_svm import MulticlassSVMClassifier
 from .random_features import RandomFeatures
 from .search import (
@@ -18,8 +23,11 @@ __all__ = [
     "GossipClassifier",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
+    "LinearODMRegressor",
+    "LinearQuantileSVMRegressor",
     "LinearSVMClassifier",
     "LinearSVMClassifierCV",
+    "LinearSVMRegressor",
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",
