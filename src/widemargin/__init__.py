@@ -1,4 +1,4 @@
-"""Margin classifiers at any scale: kernel ODM and SVM with a certified duality gap."""
+"""Margin classifiers and regressors at any scale, kernel and linear, with certified gaps."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ _PUBLIC = {
     "MulticlassSVMClassifier": "estimators",
     "ODMClassifier": "estimators",
     "ODMClassifierCV": "estimators",
+    "ODMRegressor": "estimators",
+    "QuantileSVMRegressor": "estimators",
     "RandomFeatures": "estimators",
     "SVMClassifier": "estimators",
     "SVMClassifierCV": "estimators",
+    "SVMRegressor": "estimators",
     "Cascade": "kernel.divide.strategies",
     "Clustered": "kernel.divide.strategies",
     "Preserving": "kernel.divide.strategies",
@@ -64,12 +67,15 @@ __all__ = [
     "NetworkDisplay",
     "ODMClassifier",
     "ODMClassifierCV",
+    "ODMRegressor",
     "PartitionDisplay",
     "PerformanceProfileDisplay",
     "Preserving",
+    "QuantileSVMRegressor",
     "RandomFeatures",
     "SVMClassifier",
     "SVMClassifierCV",
+    "SVMRegressor",
     "SearchDisplay",
     "Stratified",
     "TablePreprocessor",
@@ -95,9 +101,12 @@ if TYPE_CHECKING:
         MulticlassSVMClassifier,
         ODMClassifier,
         ODMClassifierCV,
+        ODMRegressor,
+        QuantileSVMRegressor,
         RandomFeatures,
         SVMClassifier,
         SVMClassifierCV,
+        SVMRegressor,
     )
     from .export import to_onnx
     from .inspection import (

@@ -12,13 +12,13 @@ of which at most one is non-zero). The losses differ in constants only:
           - a_i\,\gamma_+ + b_i\,\gamma_-, \qquad
           \text{floor}_i \le \gamma \le \text{bound}_i
 
-==============  =========  =========  =================  =========================  ==========  =========
-loss            :math:`a`  :math:`b`  :math:`p_i`        :math:`n_i`                floor       bound
-==============  =========  =========  =================  =========================  ==========  =========
-hinge           1          ∞          0                  –                          0           :math:`Cw_i`
-squared hinge   1          ∞          :math:`1/(2Cw_i)`  –                          0           ∞
-ODM             1 − θ      1 + θ      :math:`1/(Cw_i)`   :math:`1/(\upsilon Cw_i)`  −∞          ∞
-==============  =========  =========  =================  =========================  ==========  =========
+=============  =====  =====  =================  ==========================  =====  ============
+loss           a      b      :math:`p_i`        :math:`n_i`                 floor  bound
+=============  =====  =====  =================  ==========================  =====  ============
+hinge          1      ∞      0                  –                           0      :math:`Cw_i`
+squared hinge  1      ∞      :math:`1/(2Cw_i)`  –                           0      ∞
+ODM            1 − θ  1 + θ  :math:`1/(Cw_i)`   :math:`1/(\upsilon C w_i)`  −∞     ∞
+=============  =====  =====  =================  ==========================  =====  ============
 
 ``a`` and ``b`` are the margins below and above which a row is penalised. In a regression, labels
 are +1 and both are moved by the row's target, :math:`a_i = a + t_i` and :math:`b_i = b + t_i`: the

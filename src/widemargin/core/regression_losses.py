@@ -4,14 +4,14 @@ Labels are +1 and a row's target :math:`t_i` moves its margins: with the residua
 :math:`r_i = f(x_i) - t_i`, a loss penalises :math:`r_i < a` and :math:`r_i > b`. Weights are
 :math:`C w_i`.
 
-====================  ==========  =========  =================  =======================  ==============  =======
-loss                  :math:`a`   :math:`b`  :math:`p_i`        :math:`n_i`              floor           bound
-====================  ==========  =========  =================  =======================  ==============  =======
-ε-insensitive         −ε          ε          0                  0                        :math:`-Cw_i`   :math:`Cw_i`
-its square            −ε          ε          :math:`1/(2Cw_i)`  :math:`1/(2Cw_i)`        −∞              ∞
-pinball               0           0          0                  0                        :math:`-(1-q)Cw_i`  :math:`qCw_i`
-deviation band        −θ          θ          :math:`1/(Cw_i)`   :math:`1/(\upsilon Cw_i)`  −∞            ∞
-====================  ==========  =========  =================  =======================  ==============  =======
+==========  ==  =  =================  =========================  =================  =============
+loss        a   b  :math:`p_i`        :math:`n_i`                floor              bound
+==========  ==  =  =================  =========================  =================  =============
+absolute    −ε  ε  0                  0                          :math:`-Cw_i`      :math:`Cw_i`
+its square  −ε  ε  :math:`1/(2Cw_i)`  :math:`1/(2Cw_i)`          −∞                 ∞
+pinball     0   0  0                  0                          :math:`(q-1)Cw_i`  :math:`qCw_i`
+ODM         −θ  θ  :math:`1/(Cw_i)`   :math:`1/(\upsilon Cw_i)`  −∞                 ∞
+==========  ==  =  =================  =========================  =================  =============
 """
 
 from __future__ import annotations

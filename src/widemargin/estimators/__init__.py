@@ -3,6 +3,7 @@
 from .auto import AutoClassifier
 from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
+from .kernel_regression import ODMRegressor, QuantileSVMRegressor, SVMRegressor
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .linear_regression import (
     LinearODMRegressor,
@@ -31,7 +32,10 @@ __all__ = [
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",
+    "ODMRegressor",
+    "QuantileSVMRegressor",
     "RandomFeatures",
     "SVMClassifier",
     "SVMClassifierCV",
+    "SVMRegressor",
 ]

@@ -1,4 +1,4 @@
-r"""Equal rows with equal labels and targets, merged into one row that weighs as much as all of them.
+r"""Equal rows with equal labels and targets, merged into one that weighs as much as all of them.
 
 Copies have equal margins, so a problem and its merged form have the same optimum: with the sum of
 the copies' weights, the primal is the same function of the decision; and a merged dual, shared out

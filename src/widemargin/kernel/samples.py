@@ -58,8 +58,8 @@ class Samples:
     # the same form and keeps those alone: `only` narrows it and `joined` puts sources together.
 
     def labels(self, rows: NDArray[np.int64]) -> Array:
-        """Return the labels of some rows."""
-        return self.label[rows]
+        """Return what parts should have equal shares of: labels, or the signs of targets."""
+        return self.label[rows] if self.target is None else np.sign(self.target[rows])
 
     def weights(self, rows: NDArray[np.int64]) -> Array:
         """Return the weights of some rows."""
@@ -118,8 +118,8 @@ class OwnedRows:
         return self.samples.take(self._positions(rows))
 
     def labels(self, rows: NDArray[np.int64]) -> Array:
-        """Return the labels of some rows."""
-        return self.samples.label[self._positions(rows)]
+        """Return what parts should have equal shares of: labels, or the signs of targets."""
+        return self.samples.labels(self._positions(rows))
 
     def weights(self, rows: NDArray[np.int64]) -> Array:
         """Return the weights of some rows."""

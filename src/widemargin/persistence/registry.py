@@ -17,7 +17,7 @@ from .checks import (
     is_integer,
     required,
 )
-from .kernel_machine import check_kernel_machine
+from .kernel_machine import check_kernel_machine, check_kernel_regressor
 from .random_features import check_random_features
 from .tables import check_automatic, check_preprocessor
 
@@ -88,6 +88,9 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "ODMClassifierCV": _check_kernel_search,
     "SVMClassifier": check_kernel_machine,
     "SVMClassifierCV": _check_kernel_search,
+    "ODMRegressor": check_kernel_regressor,
+    "QuantileSVMRegressor": check_kernel_regressor,
+    "SVMRegressor": check_kernel_regressor,
     "LinearODMClassifier": check_linear_machine,
     "LinearODMClassifierCV": _check_linear_search,
     "LinearSVMClassifier": check_linear_machine,

@@ -4,14 +4,16 @@ Where coordinate descent gave up on the hinge, an interior-point method comes fi
 loss without curvature, Newton's method in proximal rounds.
 
 The net dual of a row lies on its positive side, from 0 to the bound, or on its negative one, from
-the floor to 0; one-sided losses have no negative one. Rows strictly inside their side are *free*; on them optimality is linear,
-:math:`Q_{FF}\,\delta = -g_F` with the gradient :math:`g = m + \varphi'(\gamma)`. Each step solves
-that system, moves as far as the sides allow, and exchanges the rows that hit an end or want to
-leave it. At the end the solution is exact to rounding, so that equal problems written differently (a
-weight of two, or the row twice) give equal models.
+the floor to 0; one-sided losses have no negative one. Rows strictly inside their side are *free*;
+on them optimality is linear, :math:`Q_{FF}\,\delta = -g_F` with the gradient
+:math:`g = m + \varphi'(\gamma)`. Each step solves that system, moves as far as the sides allow, and
+exchanges the rows that hit an end or want to leave it. At the end the solution is exact to
+rounding, so that equal problems written differently (a weight of two, or the row twice) give equal
+models.
 
 Departure from the textbook: a ridge of 1e-13 of the largest diagonal keeps singular systems
-solvable; along a null direction it makes the step long, and an end of a side ends it, as it should.
+solvable; along a null direction it makes the step long, and an end of a side ends it, as it
+should.
 """
 
 from __future__ import annotations
@@ -96,6 +98,7 @@ class _Sides:
 
     def __init__(self, terms: LossTerms, margin: Array, net_dual: Array) -> None:
         self.terms = terms
+        self.positive = np.ones(len(net_dual), dtype=np.bool_)
         self.turn(margin, net_dual, np.zeros(len(net_dual), dtype=np.bool_))
 
     def turn(self, margin: Array, net_dual: Array, free: NDArray[np.bool_]) -> None:

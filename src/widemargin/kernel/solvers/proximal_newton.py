@@ -10,10 +10,11 @@ whose optimality condition :math:`\gamma = \pi(Q\gamma)`,
 :math:`\pi_i(m) = \operatorname{clip}((a + \sigma_i c_i - m) / (p_i + \sigma_i), 0, u_i)`, is
 piecewise linear. A semi-smooth Newton step keeps every row on its piece. Rows on a sloping one, the
 set A, are found by one Cholesky factor of :math:`Q_{AA} + \operatorname{diag}(p + \sigma)_A`; the
-others sit at 0 or at their bound :math:`u` (or, for two-sided losses, at their floor). An exact search of the line to that point ends the
-step. It always lowers the primal of the round, so a round ends after finitely many steps; it is
-stopped when its own gap is a fraction of the gap of the problem. The next round has the dual as its
-centre and a smaller width, and goes on from the margins of the last.
+others sit at 0, at their bound :math:`u` or, if the loss is two-sided, at their floor. An exact
+search of the line to that point ends the step. It always lowers the primal of the round, so a round
+ends after finitely many steps; it is stopped when its own gap is a fraction of the gap of the
+problem. The next round has the dual as its centre and a smaller width, and goes on from the margins
+of the last.
 
 Stops when :math:`(P - D) / P \le` ``tol``, for the best primal and the best dual among feasible net
 duals, certified in float64. Within a round, net duals may lie outside the box; a round that brings
