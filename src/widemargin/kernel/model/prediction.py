@@ -44,7 +44,8 @@ class Expansion:
     codes: NDArray[Any]  # (n_support,): position of each row's label in ``classes``
     coef: Array  # (n_problems, n_support): coefficients
     n_samples: int  # rows of the data as given
-    scheme: str  # "ovr" or "ovo": how several classes became binary problems
+    # "ovr" or "ovo": how several classes became binary problems; or "ww" or "cs", one problem.
+    scheme: str
 
 
 def set_expansion(

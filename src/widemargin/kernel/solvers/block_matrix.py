@@ -66,9 +66,7 @@ class BlockMatrix:
                 self.rows, self.kernel.spec, self.block, slots, self.values, self.threads
             )
             return
-        lines = self.kernel.block(
-            self.rows, self.rows, self.block[slots], self.block, self.threads
-        )
+        lines = self.kernel.block(self.rows, self.rows, self.block[slots], self.block, self.threads)
         self.values[slots] = lines
         self.values[:, slots] = lines.T
 
