@@ -146,7 +146,8 @@ class AllClassesFit(Fit[ClassFunctions]):
         self.given, self.neighbours = problem, neighbours
         check_memory(problem, budget.memory)
         merged = problem.without_copies()
-        self.problem, self.copies = (problem, None) if merged is None else merged
+        self.problem = problem if merged is None else merged[0]
+        self.copies = None if merged is None else merged[1]
         self.coef = np.zeros((problem.n_classes, self.problem.n_rows))
         self.score = np.zeros_like(self.coef)
 

@@ -103,4 +103,5 @@ class ClassScores:
         for first in range(0, len(rows), PRODUCT_ROWS):
             at = slice(first, first + PRODUCT_ROWS)
             sums[:, at] = weighted_sums(self.X[np.ix_(rows[at], support)], coef)
-        return sums + self.kernel.constant * coef.sum(axis=1)[:, None]
+        sums += self.kernel.constant * coef.sum(axis=1)[:, None]
+        return sums
