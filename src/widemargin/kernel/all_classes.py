@@ -189,7 +189,7 @@ class AllClassesFit(Fit[ClassFunctions]):
             problem.codes,
             problem.weights,
             threads=budget.threads,
-            memory=budget.memory,
+            memory=budget.memory - state_bytes(problem),
             seed=budget.seed,
             shift=shift,
         )
@@ -322,11 +322,15 @@ def convexity(problem: AllClassesProblem, budget: Budget) -> tuple[float, float]
     return (0.0 if lowest > -INDEFINITE * abs(largest) else lowest), shift
 
 
+def state_bytes(problem: AllClassesProblem) -> int:
+    """Return the memory that coefficients, scores and what is computed from them take."""
+    return 8 * ARRAYS * problem.n_classes * problem.n_rows
+
+
 def check_memory(problem: AllClassesProblem, memory: int) -> None:
-    """Refuse a memory limit that holds neither the state of all classes nor a block."""
-    state = 8 * ARRAYS * problem.n_classes * problem.n_rows
-    block = min(problem.n_rows, FEWEST_BLOCK_ROWS)
-    if state > memory or rows_of_block(memory, 8) < block:
+    """Refuse a memory limit that does not hold the state of all classes and a block."""
+    state, block = state_bytes(problem), min(problem.n_rows, FEWEST_BLOCK_ROWS)
+    if state >= memory or rows_of_block(memory - state, 8) < block:
         raise ValueError(
             f"multi_class={problem.formulation!r} keeps {ARRAYS} numbers for every row and class, "
             f"{state} bytes for {problem.n_rows} rows of {problem.n_classes} classes, and the "
