@@ -187,7 +187,8 @@ def read_for(model: Any, path: Path, **options: Any) -> Table:
     names = getattr(model, "feature_names_in_", None)
     options["feature_names"] = None if names is None else [str(name) for name in names]
     # "01" and "1" are one number but two names: read them as the model did.
-    options["text_labels"] = model.classes_.dtype.kind in "UO"
+    classes = getattr(model, "classes_", None)
+    options["text_labels"] = classes is not None and classes.dtype.kind in "UO"
     drop = options.pop("drop", None) or []
     if names is not None and takes_tables(model) and holds_a_table(path, options["format"]):
         return read_table(path, drop=drop, **options)

@@ -54,7 +54,7 @@ def _of_classifier(estimator: Any) -> dict[str, Any]:
         "parameters": _parameters(getattr(estimator, "best_estimator_", estimator)),
         "features": None,  # of the whole, not of the classifier at its end
         "feature_names": None,
-        "classes": estimator.classes_,
+        "classes": getattr(estimator, "classes_", None),
         **_of_kernel_machines(estimator),
         # Decided by a parameter of the class: a file may hold attributes of another class.
         **({"density": estimator.density_} if hasattr(estimator, "formulation") else {}),
@@ -76,10 +76,12 @@ def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
         return {}
     return {
         "gamma": estimator.gamma_,
-        "multi_class": estimator.multi_class_,
-        "fit_intercept": estimator.fit_intercept_,
+        "multi_class": getattr(estimator, "multi_class_", None),
+        "fit_intercept": getattr(estimator, "fit_intercept_", None),
         "support_vectors": len(estimator.support_),
-        "support_vectors_per_class": estimator.n_support_,
+        "support_vectors_per_class": estimator.n_support_
+        if hasattr(estimator, "classes_")
+        else None,
         "strategy": estimator.strategy_,
         **_level(estimator),
     }
@@ -134,10 +136,12 @@ def described_lines(summary: dict[str, Any], *, history: bool = True) -> list[tu
         lines.append(("rows", f"{summary['rows']:,}"))
     if summary["features"] is not None:  # unknown to a pipeline that begins with "passthrough"
         lines.append(("features", f"{summary['features']:,}"))
-    lines.append(("classes", _listed(classes)))
+    if classes is not None:
+        lines.append(("classes", _listed(classes)))
     if "support_vectors" in summary:
-        counts = _per_class(classes, summary["support_vectors_per_class"])
-        lines.append(("support vectors", f"{summary['support_vectors']:,} ({counts})"))
+        counts = summary["support_vectors_per_class"]
+        of_each = "" if counts is None else f" ({_per_class(classes, counts)})"
+        lines.append(("support vectors", f"{summary['support_vectors']:,}{of_each}"))
     if "density" in summary:
         lines.append(("density", f"{100 * summary['density']:.3g} % of the weights are not zero"))
     lines += network_lines(summary)
@@ -177,16 +181,16 @@ def _settings(summary: dict[str, Any]) -> str:
         shown["degree"] = parameters["degree"]
     if kernel in ("poly", "sigmoid"):
         shown["coef0"] = parameters["coef0"]
-    shown["C"] = parameters["C"]
-    if parameters.get("lam") is not None:
-        del shown["C"]
-    for name in ("formulation", "lam", "upsilon", "theta", "loss", "class_weight"):
+    if parameters.get("lam") is None and "C" in parameters:
+        shown["C"] = parameters["C"]
+    of_loss = ("formulation", "lam", "nu", "quantile", "epsilon", "upsilon", "theta", "loss")
+    for name in (*of_loss, "class_weight"):
         if parameters.get(name) is not None:
             shown[name] = parameters[name]
     # What a kernel machine chose, where that was left to it.
-    if summary.get("fit_intercept", parameters["fit_intercept"]):
+    if summary.get("fit_intercept", parameters.get("fit_intercept")):
         shown["fit_intercept"] = True
-    if len(summary["classes"]) > 2 and "multi_class" in summary:
+    if len(summary["classes"] or ()) > 2 and "multi_class" in summary:
         shown["multi_class"] = summary["multi_class"]
     shown["tol"] = parameters["tol"]
     return ", ".join(f"{name}={value}" for name, value in shown.items())

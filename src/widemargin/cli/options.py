@@ -11,7 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from .messages import usage_error
+from .tasks import Task, class_of
 
+# Settings that some estimators have and others do not.
+CHOOSING_SETTINGS = (
+    *("C", "lam", "upsilon", "theta", "loss", "kernel", "gamma", "degree", "coef0"),
+    *("fit_intercept", "strategy", "checkpoint", "solver", "tol", "max_iter"),
+)
 # Settings of strategies that have options.
 OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_strata", "n_sample")
 
@@ -136,8 +142,6 @@ def estimator_with(
     """Build the estimator from the options that were given, refusing those it does not have."""
     import widemargin
 
-    from ..core.resources import memory_bytes, thread_count
-
     classes: dict[tuple[Algorithm, bool], Any] = {
         (Algorithm.odm, False): widemargin.ODMClassifier,
         (Algorithm.svm, False): widemargin.SVMClassifier,
@@ -163,32 +167,43 @@ def estimator_with(
         raise usage_error(f"{option} is no setting of {of}.{advice if known else ''}")
     if "lam" in given and "C" in given:
         raise usage_error("-C and --lam set the same weight on two scales; give one of them.")
-    estimator = cls(**given)
+    return _checked(cls(**given))
+
+
+def _checked(estimator: Any) -> Any:
+    """Check the settings before the data are read: a mistyped one should not cost minutes."""
+    from ..core.resources import memory_bytes, thread_count
+
     try:
-        # Before the data are read: a mistyped setting should not cost minutes.
-        kernel = not linear and multiclass is None
-        check = estimator._validate_params if kernel else estimator._check_parameters
-        check()
+        getattr(estimator, "_check_parameters", estimator._validate_params)()
         memory_bytes(estimator.memory_limit)
         thread_count(estimator.n_jobs)
     except ValueError as error:
         raise usage_error(str(error)) from None
     return estimator
+
+
+def task_estimator_with(
+    task: Task, algorithm: Algorithm | None, given: dict[str, Any], *, linear: bool
+) -> Any:
+    """Build the estimator of a regression or of novelty detection, likewise."""
+    quantile = given.get("quantile") is not None
+    if quantile and algorithm is Algorithm.odm:
+        raise usage_error("--quantile trains an SVM; it has no --algorithm odm.")
+    cls = class_of(task, algorithm or Algorithm.odm, linear, quantile)
+    known = inspect.signature(cls).parameters
+    all_settings = (*CHOOSING_SETTINGS, "epsilon", "quantile", "nu")
+    foreign = [name for name in all_settings if given.get(name) is not None and name not in known]
+    if foreign:
+        raise usage_error(f"{_option_of(foreign[0])} is no setting of {cls.__name__}.")
+    return _checked(cls(**settings_in(given, cls)))
 
 
 def automatic_with(given: dict[str, Any]) -> Any:
     """Build the classifier that chooses by itself, with the options that were given."""
-    from ..core.resources import memory_bytes, thread_count
     from ..estimators import AutoClassifier
 
-    estimator = AutoClassifier(**settings_in(given, AutoClassifier))
-    try:
-        estimator._validate_params()
-        memory_bytes(estimator.memory_limit)
-        thread_count(estimator.n_jobs)
-    except ValueError as error:
-        raise usage_error(str(error)) from None
-    return estimator
+    return _checked(AutoClassifier(**settings_in(given, AutoClassifier)))
 
 
 def settings_in(options: dict[str, Any], *classes: Any) -> dict[str, Any]:

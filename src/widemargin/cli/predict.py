@@ -20,6 +20,8 @@ from .messages import (
     usage_error,
     warnings_shown,
 )
+from .task_measures import measure_task, task_text
+from .tasks import Task, check_options, task_of
 
 
 def predict(
@@ -98,6 +100,8 @@ def predict(
         kept = kept_columns(path, keep, format) if keep else {}
         header = [*kept, "prediction"]
         columns = [*kept.values(), estimator.predict(X)]
+        if decision and not hasattr(estimator, "decision_function"):
+            raise usage_error("--decision: a regressor has predictions only.")
         if decision:
             values = estimator.decision_function(X)
             header += _decision_names(estimator, values)
@@ -114,9 +118,9 @@ def predict(
 
 
 def _decision_names(estimator: Any, values: Any) -> list[str]:
-    classes = [str(label) for label in estimator.classes_.tolist()]
     if values.ndim == 1:
         return ["decision"]
+    classes = [str(label) for label in estimator.classes_.tolist()]
     # Linear models have no such setting; their decisions are one per class.
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     per_class = getattr(last, "decision_function_shape", "ovr") == "ovr"
@@ -144,6 +148,10 @@ def evaluate(
     calibrated models), area under the ROC curve (of several classes, the mean of each against the
     rest), precision, recall and F1 of each class, and the confusion matrix if there are few
     classes. Rows with a label that the model does not know count as errors.
+
+    Of a regressor: R², mean and median absolute error, root mean squared error, and the share of
+    targets below the predictions. Of a novelty detector, whose rows are labelled 1, or -1 where
+    they are novel: accuracy and the area under the ROC curve.
     """
     with faults_reported(), warnings_shown() as warned, input_file(data) as path:
         from ..persistence import load_model
@@ -159,15 +167,21 @@ def evaluate(
             drop=drop,
             zero_based=zero_based,
         )
-        verdict = judge(estimator, table.X, table.y)
+        task, verdict = task_of(estimator), None
+        if task is Task.classification:
+            verdict = judge(estimator, table.X, table.y)
+            measured = measure(verdict)
+        else:
+            check_options(task, {"report": report, "linear": False, "algorithm": None})
+            measured = measure_task(task, estimator, table.X, table.y)
         result = {
             "command": "evaluate",
             "model": str(model),
             "data": str(data),
-            **measure(verdict),
+            **measured,
             "warnings": warned,
         }
-        if report is not None:
+        if report is not None and verdict is not None:
             write_report(
                 report,
                 estimator,
@@ -182,8 +196,9 @@ def evaluate(
         if as_json:
             print_json(result)
         else:
-            typer.echo(measured_text(result))
-    if advice := neglected(estimator, result):
+            shown = measured_text if verdict is not None else task_text
+            typer.echo(shown(result))
+    if verdict is not None and (advice := neglected(estimator, result)):
         say(f"note: {advice}")
     if report is not None:
         say(f"report: {report}")

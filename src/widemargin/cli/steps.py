@@ -9,13 +9,13 @@ Step = dict[str, Any]
 
 
 def classifier_of(estimator: Any) -> Any | None:
-    """Return the classifier of this library that decides in the end; None if there is none."""
+    """Return the model of this library that decides in the end; None if there is none."""
     match type(estimator).__name__:
         case "Pipeline":
             return classifier_of(estimator.steps[-1][1])
         case "AutoClassifier":
             return classifier_of(estimator.model_)
-    return estimator if hasattr(estimator, "classes_") else None
+    return estimator if hasattr(estimator, "relative_gap_") else None
 
 
 def describe_steps(estimator: Any) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from .messages import (
     warnings_shown,
 )
 from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
+from .task_measures import measure_task, task_text
+from .tasks import Task, check_options
 from .training import (
     HOLDOUT,
     Source,
@@ -39,6 +41,7 @@ CHOOSING = frozenset(
         *("algorithm", "linear", "multiclass", "C", "lam", "upsilon", "theta", "loss"),
         *("kernel", "gamma", "degree", "coef0", "fit_intercept", "multi_class", "spool_dir"),
         *("strategy", "checkpoint", "solver", "tol", "max_iter", *options.OF_STRATEGIES),
+        *("epsilon", "quantile", "nu"),
     }
 )
 
@@ -117,6 +120,14 @@ def train(
             default="auto",
         ),
     ] = None,
+    task: Annotated[
+        Task,
+        typer.Option(
+            "--task",
+            help="What to learn: classes, numbers (regression), or what is usual (novelty).",
+            rich_help_panel=DATA,
+        ),
+    ] = Task.classification,
     algorithm: Annotated[
         options.Algorithm | None, option("Kind of classifier.", group=CHOICE, default="odm")
     ] = None,
@@ -150,6 +161,18 @@ def train(
             group=CHOICE,
             default="hinge; squared_hinge with --linear",
         ),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        option("Regression by an SVM: residual that is free.", group=CHOICE, default="0.0"),
+    ] = None,
+    quantile: Annotated[
+        float | None,
+        option("Regression: share of the targets to lie below the predictions.", group=CHOICE),
+    ] = None,
+    nu: Annotated[
+        float | None,
+        option("Novelty: share of the rows that may be outside.", group=CHOICE, default="0.5"),
     ] = None,
     fit_intercept: options.Intercept = None,
     multi_class: Annotated[
@@ -242,6 +265,10 @@ def train(
     temporary binary copy, which the solver reads from disk as often as it needs. --multiclass
     learns a weight vector for every class in one problem, in memory.
 
+    --task regression learns the numbers of the label column, --task novelty what rows usually look
+    like, from all columns but --label. Features are prepared and scaled unless options choose the
+    estimator. Both read the rows into memory.
+
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
     complete; any other file only with --force.
@@ -253,6 +280,7 @@ def train(
         "class_weight": None,  # its labels are those of the file
     }
     with faults_reported(), warnings_shown() as warned, input_file(data) as path:
+        check_options(task, {**given, "class_weight": class_weight})
         estimator = _estimator(given)
         automatic = not _chosen(given)
         _check_settings(given)
@@ -263,7 +291,9 @@ def train(
             _check_checkpoint(checkpoint, strategy)
         source = Source(path, format, label, zero_based, tuple(drop or ()))
         other = None if test is None else Source(test, None, label, zero_based, source.drop)
-        if linear and calibrate is None:  # calibration trains on parts of the rows, in memory
+        if (
+            linear and calibrate is None and task is Task.classification
+        ):  # calibration trains on parts of the rows, in memory
             training = train_linear(
                 estimator, source, class_weight or [], spool_dir=spool_dir, test=other
             )
@@ -276,6 +306,8 @@ def train(
                 holdout=share if holdout is None else holdout,
                 test=other,
                 seed=random_state,
+                task=task,
+                prepared=automatic,
             )
         estimator, interrupted = training.estimator, training.interrupted
         if interrupted and not any(begun(estimator)):
@@ -283,8 +315,13 @@ def train(
             raise typer.Exit(INTERRUPTED)
         measured, verdict = None, None
         if training.split.y_test is not None and not interrupted:
-            verdict = judge(estimator, training.split.X_test, training.split.y_test)
-            measured = measure(verdict)
+            if task is Task.classification:
+                verdict = judge(estimator, training.split.X_test, training.split.y_test)
+                measured = measure(verdict)
+            else:
+                measured = measure_task(
+                    task, estimator, training.split.X_test, training.split.y_test
+                )
             again = trained_on_all(training) if test is None else None
             if again is not None:
                 estimator = again.estimator
@@ -326,8 +363,13 @@ def train(
         where = str(test) if test is not None else "rows held out from training"
         then = "" if again is None else ", before training on all rows"
         with reader_may_leave():
-            typer.echo(f"\nmeasured on {where}{then}:\n{measured_text(measured)}")
-    if measured is not None and (advice := neglected(training.estimator, measured)):
+            shown = measured_text if task is Task.classification else task_text
+            typer.echo(f"\nmeasured on {where}{then}:\n{shown(measured)}")
+    if (
+        verdict is not None
+        and measured is not None
+        and (advice := neglected(training.estimator, measured))
+    ):
         say(f"note: {advice}")
     if report is not None and measured is not None:
         say(f"report: {report}")
@@ -343,7 +385,11 @@ def _chosen(given: dict[str, Any]) -> bool:
 
 def _estimator(given: dict[str, Any]) -> Any:
     """Build the estimator that the options describe, or end with a usage error."""
-    linear, multiclass = given["linear"], given["multiclass"]
+    linear, multiclass, task = given["linear"], given["multiclass"], given["task"]
+    if task is not Task.classification:
+        undivided = "--linear" if linear else None
+        given["strategy"] = options.strategy_with(given["strategy"], given, undivided=undivided)
+        return options.task_estimator_with(task, given["algorithm"], given, linear=linear)
     if not _chosen(given):
         return options.automatic_with(given)
     undivided = "--linear" if linear else None if multiclass is None else "--multiclass"
@@ -367,7 +413,7 @@ def _check_settings(given: dict[str, Any]) -> None:
         raise usage_error(f"--holdout must be at least 0 and below 1; got {holdout}.")
     if holdout and given["test"] is not None:
         raise usage_error("--holdout and --test both say what to measure on; give one of them.")
-    if holdout and given["linear"]:
+    if holdout and given["linear"] and given["task"] is Task.classification:
         raise usage_error("--linear does not keep the rows in memory: use --test, not --holdout.")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import options
 from .files import holds_a_table, read_file, read_table, spool_file
 from .messages import say, usage_error
+from .tasks import Task, targets
 
 if TYPE_CHECKING:
     from ..data import Table
@@ -90,7 +91,9 @@ class Training:
     notes: tuple[str, ...] = ()
 
 
-def held_out(table: Table, share: float, seed: int | None) -> HeldOutSplit:
+def held_out(
+    table: Table, share: float, seed: int | None, task: Task = Task.classification
+) -> HeldOutSplit:
     """Divide the rows by lot, with the same share of every class held out.
 
     Of a class with few rows, as many are held out as fit into the share, maybe none.
@@ -98,12 +101,13 @@ def held_out(table: Table, share: float, seed: int | None) -> HeldOutSplit:
     import numpy as np
 
     X, y = table.X, table.y
-    assert y is not None  # labels are read for training
-    if share == 0.0:
+    if share == 0.0 or y is None:  # rows without labels cannot be measured on
         return HeldOutSplit(X, y)
     rng = np.random.default_rng(0 if seed is None else seed)
     chosen = np.zeros(len(y), dtype=np.bool_)
-    for label in np.unique(y):
+    if task is not Task.classification:
+        chosen[rng.permutation(len(y))[: int(share * len(y))]] = True
+    for label in np.unique(y) if task is Task.classification else ():
         rows = rng.permutation(np.flatnonzero(y == label))
         chosen[rows[: int(share * len(rows))]] = True
     if not chosen.any():
@@ -125,25 +129,36 @@ def train_in_memory(
     holdout: float,
     test: Source | None,
     seed: int | None,
+    task: Task = Task.classification,
+    prepared: bool = False,
 ) -> Training:
-    """Fit on a file that is read whole."""
-    from ..estimators import AutoClassifier
+    """Fit on a file that is read whole.
 
-    automatic = isinstance(estimator, AutoClassifier)
-    table = source.read(as_table=automatic)
+    Features are `prepared` where the estimator is not one of the user's choice.
+    """
+    labelled = task is not Task.novelty
+    table = source.read(as_table=prepared, **({} if labelled else {"labelled": False}))
+    if task is Task.regression:
+        table = replace(table, y=targets(table.y))
     if test is not None:
         other = test.read_like(table)
-        split = HeldOutSplit(table.X, table.y, other.X, other.y)
+        actual = targets(other.y) if task is Task.regression else other.y
+        split = HeldOutSplit(table.X, table.y, other.X, actual)
     else:
-        split = held_out(table, holdout, seed)
-    estimator.class_weight = options.parse_class_weight(class_weight, table.y)
-    if hasattr(table.X, "columns") and not automatic:
-        estimator = with_preprocessor(estimator)
+        split = held_out(table, holdout, seed, task)
+    if task is Task.classification:
+        estimator.class_weight = options.parse_class_weight(class_weight, table.y)
+        prepares = hasattr(table.X, "columns") and not prepared
+    else:
+        prepares = prepared or hasattr(table.X, "columns")
+    if prepares:
+        estimator = with_preprocessor(estimator, task)
     seconds, interrupted = timed(lambda: estimator.fit(split.X, split.y))
     if not hasattr(table.X, "columns"):
         set_feature_names(estimator, table.feature_names)
     set_index_base(estimator, table.zero_based)
-    return Training(estimator, split, len(split.y), seconds, interrupted, table, table.notes)
+    n_rows = split.X.shape[0]
+    return Training(estimator, split, n_rows, seconds, interrupted, table, table.notes)
 
 
 def trained_on_all(training: Training) -> Training | None:
@@ -228,13 +243,21 @@ class _Shape:
         self.shape = (0, n_features)
 
 
-def with_preprocessor(estimator: Any) -> Any:
-    """Put the preprocessing of tables before a classifier."""
+# Name of the last step of a pipeline.
+LAST_STEP = {
+    Task.classification: "classifier",
+    Task.regression: "regressor",
+    Task.novelty: "detector",
+}
+
+
+def with_preprocessor(estimator: Any, task: Task = Task.classification) -> Any:
+    """Put the preprocessing of tables before an estimator."""
     from sklearn.pipeline import Pipeline
 
     from ..tables import TablePreprocessor
 
-    return Pipeline([("preprocessor", TablePreprocessor()), ("classifier", estimator)])
+    return Pipeline([("preprocessor", TablePreprocessor()), (LAST_STEP[task], estimator)])
 
 
 def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
@@ -249,11 +272,14 @@ def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
 
 def begun(estimator: Any) -> list[bool]:
     """Return which binary problems have a solution, even an unfinished one."""
+    import numpy as np
+
     estimator = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     estimator = getattr(estimator, "model_", estimator)
     for name in ("coef_", "dual_coef_"):
         if hasattr(estimator, name):
-            return [bool(abs(weights).sum() > 0) for weights in getattr(estimator, name)]
+            weights = np.atleast_2d(getattr(estimator, name))
+            return [bool(abs(each).sum() > 0) for each in weights]
     return [False]
 
 

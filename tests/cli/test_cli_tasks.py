@@ -1,0 +1,96 @@
+"""Regression and novelty detection from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from typer.testing import CliRunner
+
+from widemargin import LinearSVMRegressor, ODMRegressor
+from widemargin.cli import app
+from widemargin.persistence import load_model
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tasks") / "diabetes.csv"
+    load_diabetes(as_frame=True).frame.to_csv(path, index=False)
+    return path
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exit_code != 0
+    return " ".join(done.output.split())
+
+
+def test_numbers_are_learnt_measured_and_predicted(numbers: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.wm"
+    summary = json.loads(run("train", numbers, "--task", "regression", "-m", model, "--json"))
+    assert 0.3 < summary["held_out"]["r2"] < 0.7
+    assert summary["rows"] == 442
+    assert summary["relative_gap"] <= 1e-3
+    measured = json.loads(run("evaluate", model, numbers, "--json"))
+    assert measured["r2"] > 0.5
+    lines = run("predict", model, numbers).splitlines()
+    assert lines[0] == "prediction"
+    frame = load_diabetes(as_frame=True)
+    expected = load_model(model).predict(frame.data)
+    assert np.allclose([float(each) for each in lines[1:]], expected)
+    assert "ODMRegressor" in run("info", model)
+
+
+def test_a_regressor_of_ones_choice_is_that_of_python(numbers: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.wm"
+    options = ["--linear", "--algorithm", "svm", "--epsilon", 5, "-C", 10, "-m", model]
+    run("train", numbers, "--task", "regression", *options)
+    X, y = load_diabetes(return_X_y=True)
+    direct = LinearSVMRegressor(epsilon=5.0, C=10.0).fit(X, y)
+    assert np.allclose(load_model(model).coef_, direct.coef_, rtol=1e-6)
+    options = ["--kernel", "poly", "--degree", 2, "-m", model]
+    run("train", numbers, "--task", "regression", *options)
+    direct = ODMRegressor(kernel="poly", degree=2).fit(X, y)
+    assert np.allclose(load_model(model).predict(X), direct.predict(X), rtol=1e-6)
+
+
+def test_quantiles(numbers: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.wm"
+    run("train", numbers, "--task", "regression", "--quantile", 0.9, "-C", 100, "-m", model)
+    measured = json.loads(run("evaluate", model, numbers, "--json"))
+    assert 0.8 < measured["share_below"] < 0.97
+
+
+def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": ["1", "two", "3"]})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    said = refused("train", tmp_path / "data.csv", "--task", "regression")
+    assert "must hold numbers; row 2 holds 'two'" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--epsilon", 1], "--epsilon is for --task regression"),
+        (["--nu", 0.1], "--nu is for --task novelty"),
+        (["--task", "regression", "--nu", 0.1], "--nu is for --task novelty"),
+        (["--task", "regression", "--class-weight", "balanced"], "--class-weight is for classif"),
+        (["--task", "regression", "--calibrate", "sigmoid"], "--calibrate is for classifiers"),
+        (["--task", "regression", "--linear", "--gamma", 1], "--gamma is no setting of LinearODM"),
+        (["--task", "regression", "--quantile", 2], "quantile"),
+        (["--task", "novelty", "--linear"], "--task novelty has kernels only"),
+        (["--task", "novelty", "--epsilon", 1], "are for --task regression"),
+    ],
+)
+def test_options_of_other_tasks(numbers: Path, options: list[object], message: str) -> None:
+    assert message in refused("train", numbers, *options)
