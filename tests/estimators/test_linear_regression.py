@@ -24,6 +24,9 @@ from widemargin import (
     LinearODMRegressor,
     LinearQuantileSVMRegressor,
     LinearSVMRegressor,
+    ODMRegressor,
+    QuantileSVMRegressor,
+    SVMRegressor,
     load_model,
 )
 from widemargin.engines import LocalEngine
@@ -148,6 +151,25 @@ def test_without_penalty_it_is_scikit_learns_quantile_regression(quantile: float
 
     assert pinball(ours.predict(X)) == pytest.approx(pinball(theirs.predict(X)), rel=1e-5)
     assert np.mean(y <= ours.predict(X) + 1e-6) == pytest.approx(quantile, abs=0.03)
+
+
+@losses
+def test_the_kernel_machine_with_a_linear_kernel_is_the_same(loss: str) -> None:
+    X, y = noisy_targets()
+    y = 10 * y + 200
+    kinds = {"pinball": QuantileSVMRegressor, "odm": ODMRegressor}
+    model = clone(LOSSES[loss])
+    own = {
+        name: getattr(model, name)
+        for name in ("loss", "epsilon", "quantile", "upsilon", "theta")
+        if hasattr(model, name)
+    }
+    kernel = kinds.get(loss, SVMRegressor)("linear", C=0.1, tol=1e-7, **own).fit(X, y)
+    # Its intercept is the weight of a constant feature, too, whose square is added to the kernel.
+    scaling = float(np.sqrt(kernel.kernel_constant_))
+    model.set_params(C=0.1, tol=1e-7, intercept_scaling=scaling).fit(X, y)
+    assert kernel.converged_
+    np.testing.assert_allclose(model.predict(X), kernel.predict(X), atol=0.02)
 
 
 @losses
