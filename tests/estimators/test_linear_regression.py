@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
-from sklearn.datasets import make_regression
+from sklearn.datasets import dump_svmlight_file, make_regression
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import GridSearchCV
@@ -24,6 +24,9 @@ from widemargin import (
     LinearODMRegressor,
     LinearQuantileSVMRegressor,
     LinearSVMRegressor,
+    ODMRegressor,
+    QuantileSVMRegressor,
+    SVMRegressor,
     load_model,
 )
 from widemargin.engines import LocalEngine
@@ -151,6 +154,25 @@ def test_without_penalty_it_is_scikit_learns_quantile_regression(quantile: float
 
 
 @losses
+def test_the_kernel_machine_with_a_linear_kernel_is_the_same(loss: str) -> None:
+    X, y = noisy_targets()
+    y = 10 * y + 200
+    kinds = {"pinball": QuantileSVMRegressor, "odm": ODMRegressor}
+    model = clone(LOSSES[loss])
+    own = {
+        name: getattr(model, name)
+        for name in ("loss", "epsilon", "quantile", "upsilon", "theta")
+        if hasattr(model, name)
+    }
+    kernel = kinds.get(loss, SVMRegressor)("linear", C=0.1, tol=1e-7, **own).fit(X, y)
+    # Its intercept is the weight of a constant feature, too, whose square is added to the kernel.
+    scaling = float(np.sqrt(kernel.kernel_constant_))
+    model.set_params(C=0.1, tol=1e-7, intercept_scaling=scaling).fit(X, y)
+    assert kernel.converged_
+    np.testing.assert_allclose(model.predict(X), kernel.predict(X), atol=0.02)
+
+
+@losses
 @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (-3e4, 1e-5), (5.0, 1e7)])
 def test_targets_of_any_origin_and_unit(loss: str, shift: float, scale: float) -> None:
     X, y = noisy_targets()
@@ -254,6 +276,37 @@ def test_learning_from_batches_comes_near_the_fit(loss: str) -> None:
     assert distance < 0.05 * np.abs(whole.predict(X) - y).mean()
     with pytest.raises(ValueError, match="`fit_intercept` has changed"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
+
+
+@losses
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_stream_gives_the_model_of_memory(loss: str, form: str, tmp_path: Path) -> None:
+    X, y = noisy_targets(900)
+    y = 30 * y - 500
+    rows = X.astype(np.float32) if form == "dense" else sp.csr_matrix(X * (np.abs(X) > 0.5))
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    model = clone(LOSSES[loss]).set_params(tol=1e-6)
+    expected = clone(model).fit(rows, y, weights)
+    parts = np.array_split(np.arange(len(y)), 7)
+    model.fit_stream(((rows[k], y[k], weights[k]) for k in parts), spool_dir=tmp_path)
+    np.testing.assert_allclose(model.predict(rows), expected.predict(rows), atol=0.1)
+    assert model.relative_gap_ <= 1e-6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_of_a_file(tmp_path: Path) -> None:
+    X, y = noisy_targets(200)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(target=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    expected = LinearODMRegressor().fit(X, y).predict(X)
+    for name in ("rows.svm", "rows.csv"):
+        model = LinearODMRegressor().fit_stream(tmp_path / name)
+        np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6)
+    assert list(model.feature_names_in_) == list("abcdef")
+    for wrong in (np.array(["low"] * 200), y > 0):
+        with pytest.raises(ValueError, match=r"expected finite numbers as targets .* got"):
+            LinearODMRegressor().fit_stream([(X, wrong)])
 
 
 def test_copies_and_files_predict_the_same(tmp_path: Path) -> None:

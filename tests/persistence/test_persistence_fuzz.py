@@ -26,6 +26,7 @@ import pandas as pd
 import pytest
 import safetensors.numpy
 from scipy import sparse
+from sklearn.base import is_regressor
 
 from widemargin import load_model
 from widemargin.cli.info import describe, described_lines
@@ -310,7 +311,7 @@ def outcome(data, samples):
             continue  # refused with a TypeError, rightly
         try:
             labels = model.predict(X)
-            scores = model.decision_function(X)
+            scores = labels if is_regressor(model) else model.decision_function(X)
             calibrated = getattr(model, "predict_proba", None)
             probabilities = None if calibrated is None else calibrated(X)
         except ValueError:

@@ -21,6 +21,8 @@ class LabelBook:
     occurrence, and `finish` returns how to renumber them.
     """
 
+    dtype = CODE_TYPE
+
     def __init__(self, classes: ArrayLike | None) -> None:
         self._given = None if classes is None else _checked_classes(classes)
         known = [] if self._given is None else self._given.tolist()

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ..core.losses import NO_WEIGHT
 from .disk_array import DiskArray
 from .formats.blocks import Block, BlockSource
-from .label_book import CODE_TYPE, LabelBook
+from .label_book import LabelBook
 from .spooled_rows import DenseRowFile, RowFiles, SparseRowFiles, SpooledRows
+from .target_book import TargetBook
 
 
 class SpoolWriter:
@@ -25,7 +28,7 @@ class SpoolWriter:
     def __init__(
         self,
         directory: TemporaryDirectory[str],
-        book: LabelBook,
+        book: LabelBook | TargetBook,
         source: BlockSource,
         *,
         n_features: int | None,
@@ -42,7 +45,8 @@ class SpoolWriter:
         self._rows: RowFiles | None = None
         self._weighted: bool | None = None
         self._names = source.feature_names
-        self._codes = DiskArray(self.directory / "label_codes", CODE_TYPE)
+        # Codes of labels, or the targets of a regression.
+        self._codes = DiskArray(self.directory / "label_codes", book.dtype)
         self._weights = DiskArray(self.directory / "weights", np.float64)
         self._totals = np.zeros(0)
 
@@ -56,7 +60,8 @@ class SpoolWriter:
         self._check_weights(block)
         self._check_width(block)
         self._check_names(block)
-        codes, weights = self._book.encode(block), block.weights
+        codes: NDArray[Any] = self._book.encode(block)
+        weights = block.weights
         if weights is not None and not np.all(weights > NO_WEIGHT):
             kept = weights > NO_WEIGHT
             block = replace(block, X=block.X[kept])
@@ -66,16 +71,25 @@ class SpoolWriter:
         self._codes.append(codes)
         if weights is not None:
             self._weights.append(weights)
+        self.n_rows += len(codes)
+        if isinstance(self._book, TargetBook):
+            return
         totals = np.bincount(codes, weights)
         self._totals = np.pad(self._totals, (0, max(len(totals) - len(self._totals), 0)))
         self._totals[: len(totals)] += totals
-        self.n_rows += len(codes)
 
     def finish(self) -> SpooledRows:
         """Sort the classes and map the arrays."""
         if not self.n_rows:
             raise ValueError("At least one `sample_weight` must be positive; got all zero.")
-        classes, positions = self._book.finish()
+        if isinstance(self._book, TargetBook):
+            return self._mapped(np.zeros(0), np.zeros(0))
+        classes, totals = self._sorted_classes(self._book)
+        return self._mapped(classes, totals)
+
+    def _sorted_classes(self, book: LabelBook) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Renumber the classes in their order; return them with the weight of each."""
+        classes, positions = book.finish()
         totals = np.zeros(len(classes))
         if positions is None:
             totals[: len(self._totals)] = self._totals
@@ -90,6 +104,9 @@ class SpoolWriter:
                 f"Rows of at least two classes{weighted} are needed; got only one class, "
                 f"{present.tolist()[0]!r}, in {self.n_rows:,} rows."
             )
+        return classes, totals
+
+    def _mapped(self, classes: NDArray[Any], totals: NDArray[np.float64]) -> SpooledRows:
         X = self._source.X
         if self._rows is not None:
             X = self._rows.mapped(self.n_rows, self._n_features)

@@ -94,9 +94,9 @@ class SpooledRows:
         dense in C order or in canonical CSR format with int32 indices and int64 row starts. Arrays
         that needed no spool are the caller's own.
     codes : ndarray of shape (n_rows,)
-        Position of each row's label in ``classes``, int16.
+        Position of each row's label in ``classes``, int16; of a regression, the targets, float64.
     classes : ndarray of shape (n_classes,)
-        Sorted labels.
+        Sorted labels; none of a regression.
     class_totals : ndarray of shape (n_classes,)
         Total weight of the rows of each class; without weights, their number.
     weights : ndarray of shape (n_rows,) or None
@@ -112,7 +112,7 @@ class SpooledRows:
     """
 
     X: Any
-    codes: NDArray[np.int16]
+    codes: NDArray[Any]
     classes: NDArray[Any]
     class_totals: NDArray[np.float64]
     weights: NDArray[np.float64] | None

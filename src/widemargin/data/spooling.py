@@ -18,6 +18,7 @@ from .formats.reading import checked_dtype, file_source
 from .label_book import LabelBook
 from .spool_writer import SpoolWriter
 from .spooled_rows import SpooledRows
+from .target_book import TargetBook
 
 BLOCK_BYTES = 1 << 25
 
@@ -34,6 +35,7 @@ def spool(
     label: str | int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     text_labels: bool = False,
+    regression: bool = False,
     report: Callable[[int, int | None, int], None] | None = None,
 ) -> SpooledRows:
     """Copy rows from files, arrays or batches to disk, where a solver can read them many times.
@@ -62,6 +64,8 @@ def spool(
         Type to store features in. None keeps float32 and float64; text and integers give float64.
     format, label, zero_based, text_labels
         For files, as in :func:`widemargin.data.read`.
+    regression : bool, default=False
+        Whether labels are targets, finite numbers, and not classes.
     report : callable, default=None
         Called after every block as ``report(done_bytes, total_bytes, rows)``: bytes of the source
         read so far, its size (None if not known), and rows. For batches, the bytes are those
@@ -89,7 +93,9 @@ def spool(
         raise FileNotFoundError(
             f"`spool_dir` must be a folder that exists; got {str(spool_dir)!r}."
         )
-    book = LabelBook(classes)
+    if regression and classes is not None:
+        raise ValueError("`classes` are those of a classification; got them with regression=True.")
+    book = TargetBook() if regression else LabelBook(classes)
     options: dict[str, Any] = {"format": format, "label": label}
     options |= {"zero_based": zero_based, "text_labels": text_labels}
     directory = TemporaryDirectory(

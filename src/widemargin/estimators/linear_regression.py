@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..core.resources import thread_count
 from ..core.training_set import earlier_fit_kept
 from ..linear.model import decisions_of
 from .linear_model import LinearFitParameters
-from .linear_regression_fit import fit, fit_path, inside, partial_fit
+from .linear_regression_fit import fit, fit_path, fit_stream, inside, partial_fit
 from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, QuantileLoss, Regressor
 
 
@@ -107,6 +108,42 @@ class LinearRegressor(Regressor, LinearRegressorParameters):
         self._refuse_engine("fit_path")
         models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
         return models
+
+    def fit_stream(
+        self,
+        batches: Any,
+        *,
+        n_features: int | None = None,
+        spool_dir: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Train on rows that do not fit into memory.
+
+        The rows are written to a temporary folder once, block by block, and the solver reads them
+        from there as often as it needs. It is the same problem, and the same certified gap, as
+        that of :meth:`fit`; memory is needed for a few numbers per row only.
+
+        Parameters
+        ----------
+        batches : iterable, path-like, tuple or callable
+            Tuples ``(X, y)`` or ``(X, y, sample_weight)``, gone through once; or the path of a
+            LIBSVM, CSV, TSV, Parquet or NPZ file; or one such tuple of arrays, mapped ones not
+            being copied. See :func:`widemargin.data.spool`.
+        n_features : int, optional
+            Number of features required; None takes what there is.
+        spool_dir : path-like, optional
+            Folder for the temporary one; None is the system's. As much space is needed as the rows
+            take in memory.
+
+        Returns
+        -------
+        self : object
+            The fitted regressor.
+        """
+        self._refuse_engine("fit_stream")
+        self._check_parameters()
+        with earlier_fit_kept(self):
+            fit_stream(self, batches, n_features=n_features, spool_dir=spool_dir)
+        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Go on learning from some rows, which are not kept.

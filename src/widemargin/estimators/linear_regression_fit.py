@@ -23,6 +23,7 @@ from ..engines import LocalEngine
 from ..linear.online_model import learnt, refuse_other_constant
 from ..linear.problems import LinearProblems
 from .linear_fit import LEARNT, budget_of, placed, train_linear
+from .linear_streaming import set_names, spooled
 from .path import Path
 
 # Objectives among the columns of the history: they have the square of the targets' unit.
@@ -79,6 +80,28 @@ def fit_path(estimator: Any, X: Any, y: Any, Cs: Any, sample_weight: Any) -> lis
             keep_duals=True,
         )
     return path.models
+
+
+def fit_stream(estimator: Any, batches: Any, **options: Any) -> None:
+    """Write batches to disk, and train on what is mapped from there."""
+    with spooled(estimator, batches, regression=True, **options) as rows:
+        warn_if_few_features_dominate(rows.X, UNEVEN_PENALTY)
+        estimator.n_features_in_ = rows.n_features
+        set_names(estimator, rows.feature_names)
+        weights = np.ones(rows.n_rows) if rows.weights is None else np.asarray(rows.weights)
+        training = RegressionSet(rows.X, np.asarray(rows.codes), weights, None, rows.n_rows)
+        units, seed = units_of(estimator, training), estimator._seed()
+        problems = LinearProblems.of_blocks(
+            LocalEngine(thread_count(estimator.n_jobs)),
+            [block_of(training, units)],
+            1,
+            loss_of(estimator, units),
+            estimator._constant,
+            on_disk=True,
+        )
+        start = estimator._previous_weights(units) if estimator.warm_start else None
+        keep = partial(set_fitted, estimator, units)
+        train_linear(estimator, problems, keep, budget_of(estimator, problems, seed), start=start)
 
 
 def _posed(

@@ -66,7 +66,7 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
         on_disk=True,
     )
     estimator.n_features_in_ = rows.n_features
-    _set_names(estimator, rows.feature_names)
+    set_names(estimator, rows.feature_names)
     start = estimator._previous_weights(rows.classes) if estimator.warm_start else None
     budget = budget_of(estimator, problems, estimator._seed())
     train_linear(
@@ -93,7 +93,8 @@ def _refuse_validation(estimator: Any) -> None:
         )
 
 
-def _set_names(estimator: Any, names: tuple[str, ...] | None) -> None:
+def set_names(estimator: Any, names: tuple[str, ...] | None) -> None:
+    """Set the names of the features, or forget those of an earlier fit."""
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):

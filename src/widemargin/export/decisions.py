@@ -1,6 +1,6 @@
-"""Decisions and labels of a fitted classifier, as operators of a graph.
+"""Decisions and labels of a fitted model, as operators of a graph.
 
-They are the sums that the classifiers evaluate themselves, in float64 where kernel values are
+They are the sums that the models evaluate themselves, in float64 where kernel values are
 float32, and labels follow from these sums by the same rules, ties included.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
+from ..estimators.kernel_expansion import KernelExpansion
 from ..estimators.kernel_model import KernelPredictor
 from ..kernel.kernels import is_precomputed
 from ..kernel.model.prediction import fitted_kernel, level_model
@@ -28,12 +29,12 @@ def decide(graph: Graph, model: Any, x: str, *, single: bool) -> str:
 
     ``single`` allows float32 kernel values where they change no digit that matters.
     """
-    if not isinstance(model, KernelPredictor):
+    if not isinstance(model, KernelExpansion):
         map = getattr(model, "random_features_", None)
         if map is not None:
             x = map_to_features(graph, map, Columns(x, int(map.n_features_in_))).name
         weights = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
-        return graph.affine(x, weights.T, model.intercept_)
+        return graph.affine(x, np.atleast_2d(weights).T, np.atleast_1d(model.intercept_))
     fitted: Any = model  # attributes are set by the fit
     if is_precomputed(fitted):
         raise ValueError(

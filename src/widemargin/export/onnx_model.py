@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.prediction import Predictor
+from ..estimators.regression import Regressor
 from ..persistence.atomic_write import write_atomically
 from .columns import Columns, add_inputs
 from .decisions import by_pairs, decide, exported_labels, votes, winner
@@ -19,7 +20,7 @@ from .preprocessing import column_kinds, is_identity, preprocess
 from .probabilities import agreeing, class_probabilities
 from .scaling import SingleFeatures
 
-OUTPUTS = ("label", "decision", "probabilities")
+OUTPUTS = ("label", "decision", "probabilities", "prediction")
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
@@ -29,7 +30,7 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     Parameters
     ----------
     model : estimator or Pipeline
-        A fitted classifier of this library, alone, as the last step of a
+        A fitted classifier or regressor of this library, alone, as the last step of a
         :class:`sklearn.pipeline.Pipeline`, as the ``best_estimator_`` of a search, or with a
         ``preprocessor_`` (AutoClassifier). Steps before it may be TablePreprocessor,
         StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, OneHotEncoder,
@@ -47,9 +48,9 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
         The graph. Its input is ``X`` of shape (rows, features); or, where some columns hold text or
         dates, one input of shape (rows, 1) per column that is used, named like the column. Outputs
         are ``label``, of shape (rows,); ``decision``, as ``decision_function`` returns it; and, if
-        ``calibrate`` is set, ``probabilities``, as ``predict_proba`` returns them. Properties of
-        the model name the class (``estimator``), the labels (``classes``) and the columns
-        (``feature_names``), as JSON.
+        ``calibrate`` is set, ``probabilities``, as ``predict_proba`` returns them. Of a regressor,
+        the one output is ``prediction``, of shape (rows,). Properties of the model name the class
+        (``estimator``), the labels (``classes``) and the columns (``feature_names``), as JSON.
 
     Raises
     ------
@@ -77,26 +78,31 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     """
     if dtype not in DTYPES:
         raise ValueError(f"`dtype` must be 'float32' or 'float64'; got {dtype!r}.")
-    steps, classifier = _taken_apart(model)
+    steps, final = _taken_apart(model)
     graph = Graph(set(OUTPUTS))
-    first = steps[0] if steps else classifier
+    first = steps[0] if steps else final
     names = getattr(first, "feature_names_in_", None)
     columns = None if names is None else [str(name) for name in names]
     kinds = column_kinds(first, first.n_features_in_)
     table, inputs = add_inputs(graph, kinds, columns, DTYPES[dtype])
     for step in steps:
         table = preprocess(graph, step, table)
-    _classify(graph, classifier, table.whole(), DTYPES[dtype])
-    proto = _finished(graph, classifier, columns if inputs == ["X"] else inputs)
+    rows = table.whole()
+    _check_width(final, rows)
+    if isinstance(final, Regressor):
+        _regress(graph, final, rows, DTYPES[dtype])
+    else:
+        _classify(graph, final, rows, DTYPES[dtype])
+    proto = _finished(graph, final, columns if inputs == ["X"] else inputs)
     if path is not None:
         write_atomically(path, proto.SerializeToString(deterministic=True))
     return proto
 
 
 def _taken_apart(model: Any) -> tuple[list[Any], Any]:
-    """Return the preprocessing steps of a fitted model, and its classifier."""
+    """Return the preprocessing steps of a fitted model, and its classifier or regressor."""
     check_is_fitted(model)
-    if isinstance(model, Predictor):
+    if isinstance(model, Predictor | Regressor):
         return [], model
     if type(model) is Pipeline:
         steps, classifier = _taken_apart(model.steps[-1][1])
@@ -109,18 +115,29 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
     if hasattr(model, "best_estimator_"):
         return _taken_apart(model.best_estimator_)
     raise ValueError(
-        "A fitted classifier of widemargin, or a Pipeline that ends with one, can be exported; got "
-        f"{type(model).__name__}."
+        "A fitted classifier or regressor of widemargin, or a Pipeline that ends with one, can be "
+        f"exported; got {type(model).__name__}."
     )
+
+
+def _check_width(model: Any, rows: Columns) -> None:
+    if rows.text or rows.width != model.n_features_in_:
+        kind = "regressor" if isinstance(model, Regressor) else "classifier"
+        raise ValueError(
+            f"The {kind} takes {model.n_features_in_} numbers per row; the steps before it "
+            f"give {rows.width} {'texts' if rows.text else 'numbers'}. Encode text first."
+        )
+
+
+def _regress(graph: Graph, model: Any, rows: Columns, dtype: Any) -> None:
+    """Add the output of a regressor."""
+    predicted = decide(graph, model, rows.name, single=dtype == np.float32)
+    flat = graph.op("Squeeze", predicted, graph.constant(np.array([1])))
+    graph.output("prediction", flat, dtype, None)
 
 
 def _classify(graph: Graph, model: Any, rows: Columns, dtype: Any) -> None:
     """Add the outputs of a classifier."""
-    if rows.text or rows.width != model.n_features_in_:
-        raise ValueError(
-            f"The classifier takes {model.n_features_in_} numbers per row; the steps before it "
-            f"give {rows.width} {'texts' if rows.text else 'numbers'}. Encode text first."
-        )
     n_classes = len(model.classes_)
     calibration = _calibration(model)
     # Steps of an isotonic calibration may be steep, and would multiply the rounding of float32.
@@ -164,9 +181,12 @@ def _finished(graph: Graph, model: Any, columns: list[str] | None) -> Any:
     from .. import __version__
 
     name = type(model).__name__
-    labels = ", ".join(str(label) for label in model.classes_[:20])
-    about = f"{name} of widemargin {__version__}, {len(model.classes_)} classes: {labels}"
-    known = {"estimator": name, "classes": exported_labels(model.classes_).tolist()}
+    about = f"{name} of widemargin {__version__}"
+    known: dict[str, Any] = {"estimator": name}
+    if not isinstance(model, Regressor):
+        labels = ", ".join(str(label) for label in model.classes_[:20])
+        about += f", {len(model.classes_)} classes: {labels}"
+        known["classes"] = exported_labels(model.classes_).tolist()
     if columns is not None:
         known["feature_names"] = columns
     properties = {key: json.dumps(value, ensure_ascii=False) for key, value in known.items()}

@@ -36,7 +36,10 @@ from widemargin import (
     GossipClassifier,
     LinearODMClassifier,
     LinearODMClassifierCV,
+    LinearODMRegressor,
+    LinearQuantileSVMRegressor,
     LinearSVMClassifier,
+    LinearSVMRegressor,
     MulticlassSVMClassifier,
     ODMClassifier,
     ODMClassifierCV,
@@ -133,7 +136,21 @@ def golden_models():
     settings = {"stopping": "never", "max_iter": 5, "random_state": 0, "tol": 100.0}
     model = GossipClassifier(4, links, solver=Gadget(batch_size=2), exchanges=2, **settings)
     yield "gossip_classes", model.fit(sparse.csr_matrix(single), words[y]), single
+    yield from golden_regressors()
     yield from golden_pipelines()
+
+
+def golden_regressors():
+    """Yield the same of regressors."""
+    X, y = data()
+    targets = 100.0 * X[:, 0] - 30.0 * y + 5000.0
+    frame = pd.DataFrame(X, columns=["length", "größe", "x.y"])
+    yield "linear_svm_regressor", LinearSVMRegressor(C=2.0, epsilon=5.0).fit(frame, targets), frame
+    rows = sparse.csr_matrix(X.astype(np.float32))
+    model = LinearQuantileSVMRegressor(quantile=0.75, intercept_scaling=10.0).fit(rows, targets)
+    yield "linear_quantile_regressor", model, rows
+    model = LinearODMRegressor(upsilon=0.5, theta=5.0).partial_fit(X[:9], targets[:9])
+    yield "linear_odm_regressor_online", model.partial_fit(X[9:], targets[9:]), X
 
 
 def golden_pipelines():
@@ -223,10 +240,10 @@ def main() -> None:
             "columns": list(getattr(rows, "columns", [])),
             "X": cells,
             "predict": model.predict(rows).tolist(),
-            "decision_function": model.decision_function(rows).tolist(),
         }
-        if hasattr(model, "predict_proba"):
-            expected["predict_proba"] = model.predict_proba(rows).tolist()
+        for method in ("decision_function", "predict_proba"):
+            if hasattr(model, method):
+                expected[method] = getattr(model, method)(rows).tolist()
         if expected["strategy"] is None:
             del expected["strategy"]
         save(model, path)
