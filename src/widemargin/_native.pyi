@@ -173,6 +173,16 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
+def descend_pairs(
+    kernel: NDArray[Any],
+    diagonal: _Floats,
+    upper: _Floats,
+    net_dual: _Floats,
+    margin: _Floats,
+    *,
+    violation: float,
+    steps: int,
+) -> int: ...
 def solve_small_problems(
     kernel: _Floats | None,
     diagonal: _Floats,

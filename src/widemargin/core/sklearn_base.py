@@ -35,7 +35,15 @@ if TYPE_CHECKING:
 
         def __sklearn_tags__(self) -> Tags: ...
 
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    class OutlierMixin:
+        """What all detectors of outliers share."""
 
-__all__ = ["BaseEstimator", "ClassifierMixin"]
+        def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Any:
+            """Fit, and label the training rows."""
+
+        def __sklearn_tags__(self) -> Tags: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "OutlierMixin"]

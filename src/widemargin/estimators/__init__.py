@@ -5,6 +5,7 @@ from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .multiclass_svm import MulticlassSVMClassifier
+from .one_class import OneClassSVM
 from .random_features import RandomFeatures
 from .search import (
     LinearODMClassifierCV,
@@ -23,6 +24,7 @@ __all__ = [
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",
+    "OneClassSVM",
     "RandomFeatures",
     "SVMClassifier",
     "SVMClassifierCV",

@@ -15,15 +15,13 @@ from ..core.budget import Budget, seed_of
 from ..core.fit import train, warn
 from ..core.history import History
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes
-from ..core.rows import as_rows, canonical, drop_unused_columns, sparse_if_faster
+from ..core.rows import as_rows, canonical
 from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
     training_set,
 )
-from ..core.uneven_scales import warn_if_few_features_dominate
 from ..engines import resolve as resolve_engine
 from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
@@ -31,14 +29,7 @@ from ..kernel.divide.driver import LevelFit, resolve_strategy
 from ..kernel.divide.levels import Level
 from ..kernel.divide.placing import PlacedProblems
 from ..kernel.divide.strategies import Strategy
-from ..kernel.kernels import (
-    FLOAT32_ROUNDING,
-    Kernel,
-    check_symmetric,
-    evaluate_callable,
-    resolve_gamma,
-    rounding_of_distances,
-)
+from ..kernel.kernels import Kernel
 from ..kernel.model.basis_refit import RowsToFit
 from ..kernel.model.prediction import (
     Expansion,
@@ -56,6 +47,7 @@ from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
+from .resolved_kernel import resolved_kernel
 from .validation import ValidationSet, validation_rows
 
 
@@ -339,29 +331,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
 
     def _kernel_and_rows(self, training: TrainingSet) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
-        X, weights = training.X, training.weights
-        if callable(self.kernel):
-            needed = 8 * X.shape[0] ** 2
-            if needed > memory_bytes(self.memory_limit):
-                raise ValueError(
-                    f"A callable kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
-                    f"{X.shape[0]} rows; `memory_limit` is {self.memory_limit!r}. Raise it, use "
-                    "fewer rows, or a kernel by name."
-                )
-            gram = evaluate_callable(self.kernel, X, X)
-            check_symmetric(gram)
-            return self._with_intercept(Kernel("precomputed"), gram, training), gram
-        if self._pairwise:
-            check_symmetric(X)
-            return self._with_intercept(Kernel("precomputed"), X, training), X
-        gamma = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
-        names = getattr(self, "feature_names_in_", None)
-        hidden = f"the {self.kernel} kernel sees almost nothing else"
-        warn_if_few_features_dominate(X, hidden, names)
-        precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        (rows,) = drop_unused_columns(sparse_if_faster(X))
-        rows = rows.astype(np.float64) if precise else rows
+        kernel, rows = resolved_kernel(self, training.X, training.weights)
         return self._with_intercept(kernel, rows, training), rows
 
     def _with_intercept(self, kernel: Kernel, rows: Any, training: TrainingSet) -> Kernel:

@@ -170,7 +170,7 @@ def _kernel_decisions(model: Any, X: Any) -> Array:
         found = near_decisions(fitted_kernel(model), rows, points, coef, threads)
         if found is not None:
             return found
-    if model.multi_class_ == "ovo" and len(coef) > 1 and hasattr(model, "support_class_"):
+    if len(coef) > 1 and model.multi_class_ == "ovo" and hasattr(model, "support_class_"):
         # Neighbours of one class take part in the same few problems: the others are skipped.
         # Model files of the first format do not know the classes.
         by_class = np.argsort(model.support_class_, kind="stable")
