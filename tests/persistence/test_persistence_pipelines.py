@@ -360,7 +360,7 @@ def test_pipelines_in_no_state_to_be_saved():
     with pytest.raises(ValueError, match=r"in no state to be saved.*Fit it again"):
         dumps(unfitted)
     narrow = Pipeline([("scale", StandardScaler().fit(X[:, :2])), ("model", fitted[-1])])
-    with pytest.raises(ValueError, match="the classifier takes 5 features and gets 2"):
+    with pytest.raises(ValueError, match="the last takes 5 features and gets 2"):
         dumps(narrow)
 
 

@@ -81,7 +81,8 @@ class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
     dual_coef_ : array of shape (1, n_support)
         Coefficients, at most the row's weight each; their sum is ``nu`` times that of the weights.
     offset_ : float
-        ρ, so that ``decision_function`` is ``score_samples`` minus it.
+        ρ, so that ``decision_function`` is ``score_samples`` minus it; lowered by as much as
+        rounding may change scores, so that rows on the border are inliers.
     intercept_ : array of shape (1,)
         Minus the offset.
     gamma_ : float or None

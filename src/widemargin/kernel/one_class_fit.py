@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..core.arrays import Array
 from ..core.budget import Budget
@@ -13,6 +14,9 @@ from .one_class import OneClassProblem
 from .problem import Duals
 from .problems import warn_if_indefinite
 from .solvers.pair_blocks import solve
+
+# Distance of the offset from the border's rows, relative to the largest margin that could be.
+BORDER = 1e-10
 
 
 class OneClassFit(Fit[Duals]):
@@ -40,11 +44,21 @@ class OneClassFit(Fit[Duals]):
         return solve(self.problem, budget, history)
 
     def model(self) -> tuple[Array, float]:
-        """Return duals and offset; of where an interrupt left them, if one did."""
+        """Return duals and offset; of where an interrupt left them, if one did.
+
+        The offset is a little below the best one, so that rows on the border are inliers by more
+        than rounding.
+        """
         duals = self.iterate(0)
         assert duals is not None
         margin = self.problem.margins(duals.net_dual) if duals.margin is None else duals.margin
-        return duals.net_dual, self.problem.offset(margin)
+        below = BORDER * self.problem.largest_margin
+        return duals.net_dual, self.problem.offset(margin) - below
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that describe how the fit went; the start is an iteration."""
+        attributes = super().attributes()
+        return attributes | {"n_iter_": max(1, attributes["n_iter_"])}
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
         """Warn if the problem is not solved to the tolerance, or has no certificate."""

@@ -64,7 +64,11 @@ def required(estimator: Any, name: str) -> Any:
 
 def check_classifier(estimator: Any) -> tuple[int, int]:
     """Check what all classifiers have, and return the numbers of classes and features."""
-    n_classes = _check_classes(required(estimator, "classes_"))
+    return _check_classes(required(estimator, "classes_")), check_trained_model(estimator)
+
+
+def check_trained_model(estimator: Any) -> int:
+    """Check what all models have, and return the number of features."""
     n_features = required(estimator, "n_features_in_")
     demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
     check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)
@@ -72,7 +76,7 @@ def check_classifier(estimator: Any) -> tuple[int, int]:
     n_jobs = estimator.n_jobs
     demand(n_jobs is None or -(2**31) < n_jobs < 2**31, "n_jobs", "None or a 32-bit integer")
     _check_report(estimator)
-    return n_classes, int(n_features)
+    return int(n_features)
 
 
 def _check_classes(classes: Any) -> int:

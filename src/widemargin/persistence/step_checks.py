@@ -169,12 +169,12 @@ def try_a_row(step: Any) -> None:
 def _run_through(pipeline: Any, row: Any) -> None:
     steps = inner_steps(pipeline)
     for position, step in enumerate(steps):
-        if hasattr(step, "classes_") and position == len(steps) - 1:
+        if hasattr(step, "predict") and position == len(steps) - 1:
             width = row.shape[1]
             demand(
                 width == width_of(step),
                 "steps",
-                f"steps that fit together; the classifier takes {width_of(step)} features and "
+                f"steps that fit together; the last takes {width_of(step)} features and "
                 f"gets {width}",
             )
         else:
