@@ -17,7 +17,7 @@ from widemargin.kernel.solvers.pair_blocks import solve
 KERNELS = {
     "rbf": Kernel("rbf", gamma=0.3),
     "laplacian": Kernel("laplacian", gamma=0.3),
-    "poly": Kernel("poly", gamma=0.5, coef0=1.0, degree=3),
+    "poly": Kernel("poly", gamma=0.05, coef0=1.0, degree=3),
     "linear": Kernel("linear"),
 }
 
