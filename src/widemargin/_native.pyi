@@ -117,11 +117,13 @@ def descend(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     net_dual: _Floats,
     margin: _Floats,
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
     near: NearGroups | None = None,
+    offset: _Floats | None = None,
 ) -> str: ...
 def fill_block(
     rows: _AnyRows,
@@ -164,6 +166,7 @@ def solve_block(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     net_dual: _Floats,
     margin: _Floats,
     *,
@@ -183,6 +186,31 @@ def descend_pairs(
     violation: float,
     steps: int,
 ) -> int: ...
+def measure_class_rows(
+    formulation: str,
+    code: _Integers,
+    bound: _Floats,
+    diagonal: _Floats,
+    coef: _Floats,
+    score: _Floats,
+    error: float = 0.0,
+    threads: int = 1,
+) -> _Floats: ...
+def solve_class_block(
+    kernel: NDArray[Any],
+    formulation: str,
+    code: _Integers,
+    bound: _Floats,
+    diagonal: _Floats,
+    coef: _Floats,
+    score: _Floats,
+    *,
+    gap: float,
+    sets: int,
+    working_set: int,
+    threads: int,
+    seed: int,
+) -> int: ...
 def solve_small_problems(
     kernel: _Floats | None,
     diagonal: _Floats,
@@ -192,6 +220,7 @@ def solve_small_problems(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     positive: NDArray[np.int64],
     negative: NDArray[np.int64],
     coef: _Floats,
@@ -218,6 +247,7 @@ def decide_small_folds(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     positive: NDArray[np.int64],
     negative: NDArray[np.int64],
     coef: _Floats,
@@ -244,7 +274,9 @@ class _LinearProblem:
         below: float,
         above: float,
         bound: float,
+        floor: float,
         constant: float,
+        target: _Floats | None = None,
     ) -> None: ...
     size: Final[int]
     count: Final[int]

@@ -43,7 +43,15 @@ if TYPE_CHECKING:
 
         def __sklearn_tags__(self) -> Tags: ...
 
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
+    class RegressorMixin:
+        """What all regressors share."""
 
-__all__ = ["BaseEstimator", "ClassifierMixin", "OutlierMixin"]
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """Return the coefficient of determination of the predictions."""
+
+        def __sklearn_tags__(self) -> Tags: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "OutlierMixin", "RegressorMixin"]

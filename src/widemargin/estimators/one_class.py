@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,23 +14,22 @@ from ..core.arrays import Array
 from ..core.budget import Budget, seed_of
 from ..core.fit import train
 from ..core.history import History
-from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
+from ..core.parameters import POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.rows import canonical
 from ..core.sklearn_base import OutlierMixin
 from ..core.training_set import TrainingSet, earlier_fit_kept, unlabelled_set
-from ..kernel.kernels import KERNEL_NAMES, Kernel, is_precomputed
+from ..kernel.kernels import Kernel
 from ..kernel.model.prediction import decisions
 from ..kernel.one_class import one_class_problem
 from ..kernel.one_class_fit import OneClassFit
 from ..kernel.problem import COLUMNS
-from .parameters import FitLimits
-from .prediction import TrainedModel
+from .kernel_expansion import KernelChoice, KernelExpansion
 from .resolved_kernel import resolved_kernel
 
 
 @with_parameters
-class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
+class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
     r"""One-class support vector machine, solved to a certified duality gap.
 
     Learns where most rows lie: a function that is large there, and an offset below which the share
@@ -48,16 +47,9 @@ class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
     nu : float in (0, 1], default=0.5
         ν: share of the training rows, by weight, that may be outliers; at least this share are
         support vectors.
-    kernel : str or callable, default='rbf'
-        'rbf', 'laplacian', 'poly', 'linear', 'sigmoid' or 'precomputed'; or a function of
-        ``(X, Y)`` that returns the kernel values between their rows.
     gamma : {'scale', 'auto'} or float, default='scale'
         Width of 'rbf', 'laplacian', 'poly' and 'sigmoid'. 'scale' is 1 / (n_features · X.var()),
         'auto' is 1 / n_features.
-    degree : int, default=3
-        Degree of 'poly'.
-    coef0 : float, default=0.0
-        Constant of 'poly' and 'sigmoid'.
     tol : float, default=1e-5
         Relative duality gap at which the fit ends. Scores on either side of the offset differ by
         little, so that it is smaller than that of classifiers.
@@ -67,8 +59,6 @@ class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
     random_state : int, RandomState instance or None, default=None
         Draws the sample that sets of more than 4,096 rows begin with, and breaks ties; solutions
         differ within ``tol`` only. None is a fixed seed.
-    memory_limit : int or str, default='1GiB'
-        Bytes for kernel values, or a size such as '500MB'.
 
     Attributes
     ----------
@@ -125,28 +115,14 @@ class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
     array([-1,  1,  1,  1, -1])
     """
 
-    _fitted = "dual_coef_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
-        "degree": [Interval(Integral, 1, 64, closed="both")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "max_iter": [None, AT_LEAST_ONE],
-    }
-    # Parameters of scikit-learn's OneClassSVM.
-    _elsewhere: ClassVar[dict[str, str]] = {
-        "cache_size": "pass memory_limit='500MB' instead, for example.",
-        "shrinking": "leave it out; blocks of the rows that matter are always chosen anew.",
     }
 
-    kernel: Any = "rbf"
     nu: float = 0.5
     gamma: float | str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
     tol: float = 1e-5
-    max_iter: int | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on rows.
@@ -170,11 +146,7 @@ class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
         name = type(self).__name__
         with earlier_fit_kept(self):
             X = canonical(validate_data(self, X, **self._accepted()))
-            if self._pairwise and X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    "A precomputed kernel must be a square matrix of shape (n_samples, n_samples); "
-                    f"got {X.shape}."
-                )
+            self._check_square(X)
             training = unlabelled_set(X, sample_weight, pairwise=self._pairwise)
             kernel, rows = resolved_kernel(self, training.X, training.weights)
             budget = Budget.of(self, seed_of(self.random_state))
@@ -231,12 +203,12 @@ class OneClassSVM(OutlierMixin, TrainedModel, FitLimits):
         return np.where(self.decision_function(X) < 0, -1, 1).astype(np.intp)
 
     @property
-    def _pairwise(self) -> bool:
-        return is_precomputed(self)
-
-    @property
-    def _sparse(self) -> bool:
-        return isinstance(self.kernel, str) and not self._pairwise
+    def coef_(self) -> Any:
+        """Weights of the features, which kernel models do not have."""
+        raise AttributeError(
+            "OneClassSVM has no `coef_`. With a linear kernel, compute `dual_coef_ @ "
+            "support_vectors_`."
+        )
 
     def _set(self, training: TrainingSet, kernel: Kernel, fit: OneClassFit) -> None:
         net_dual, offset = fit.model()

@@ -38,12 +38,12 @@ class FitLimits:
 
     # The order of all estimators' parameters in signatures and documentation.
     _parameter_order: ClassVar[str] = (
-        "kernel n_sites topology formulation loss C Cs holdout lam gammas upsilon theta upsilons "
-        "thetas nu gamma degree coef0 n_components fit_intercept intercept_scaling strategy solver "
-        "multi_class decision_function_shape calibrate n_parts batch_size partners exchanges "
-        "weights asynchronous faults stopping epsilon quiet cv scoring refit tol max_iter max_time "
-        "class_weight random_state n_jobs memory_limit engine checkpoint warm_start "
-        "validation_fraction verbose"
+        "kernel n_sites topology formulation loss quantile nu C Cs holdout lam gammas upsilon "
+        "theta upsilons thetas gamma degree coef0 n_components fit_intercept intercept_scaling "
+        "strategy solver multi_class decision_function_shape calibrate n_parts batch_size "
+        "partners exchanges weights asynchronous faults stopping epsilon quiet cv scoring refit "
+        "tol max_iter max_time class_weight random_state n_jobs memory_limit engine checkpoint "
+        "warm_start validation_fraction verbose"
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "tol": [POSITIVE],
@@ -210,6 +210,26 @@ class HingeLoss(MarginLoss):
 
     def _loss(self) -> Loss:
         return Hinge() if self.loss == "hinge" else SquaredHinge()
+
+
+@with_parameters
+class KernelHingeLoss(HingeLoss):
+    """Loss of the kernel SVM, which can be that of all classes at once.
+
+    Parameters
+    ----------
+    multi_class : {'auto', 'ovr', 'ovo', 'ww', 'cs'}, default='auto'
+        One binary problem per class, or one per pair of classes (as SVC does); or one problem with
+        a function for every class, in the formulation of Weston and Watkins or of Crammer and
+        Singer (:class:`MulticlassSVMClassifier`), which need the hinge loss and are solved as a
+        whole. 'auto' takes pairs of up to 50 classes.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "multi_class": [StrOptions({"auto", "ovr", "ovo", "ww", "cs"})]
+    }
+
+    multi_class: str = "auto"
 
 
 @with_parameters

@@ -12,7 +12,7 @@ from ..core.history import History
 from ..core.outcome import Solution
 from .one_class import OneClassProblem
 from .problem import Duals
-from .problems import warn_if_indefinite
+from .problems import warn_of_indefinite
 from .solvers.pair_blocks import solve
 
 # Distance of the offset from the border's rows, relative to the largest margin that could be.
@@ -62,5 +62,5 @@ class OneClassFit(Fit[Duals]):
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
         """Warn if the problem is not solved to the tolerance, or has no certificate."""
-        warn_if_indefinite(min(each.iterate.lowest_eigenvalue for each in self.solved))
+        warn_of_indefinite(min(each.iterate.lowest_eigenvalue for each in self.solved))
         super().warn(left_out)
