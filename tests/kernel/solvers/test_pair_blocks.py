@@ -68,7 +68,7 @@ def test_same_optimum_as_clarabel_by_blocks(small_blocks, kernel, nu):
     weights = np.random.default_rng(1).uniform(0.2, 3.0, size=300)
     problem = posed(rows(300), kernel, nu, weights)
     solution = solve(problem, *limits(tol=1e-8))
-    assert solution.iterations > 1
+    assert solution.iterations > 0
     assert_optimal(problem, solution)
 
 

@@ -258,15 +258,18 @@ class PairBlocks:
         """Descend one block and update the margins of all rows; false if nothing moved."""
         problem = self.problem
         posed = SharedProblem(problem.label, problem.terms_at(offset))
-        self._hold(
-            self.next_block.choose(
-                self.block, [posed], [at.net_dual], [at.margin], np.zeros(1, dtype=np.int64)
-            )
+        rows = self.next_block.choose(
+            self.block, [posed], [at.net_dual], [at.margin], np.zeros(1, dtype=np.int64)
         )
+        # Rows are chosen by their distance from the offset; the worst pair may lie on one side.
+        worst = worst_pair(at.net_dual, at.margin, problem.weights)
+        rows = np.concatenate([worst, rows[~np.isin(rows, worst)]])
+        self._hold(rows[: self.next_block.largest])
         block = self.block
         net_dual, margin, upper = at.net_dual[block], at.margin[block], problem.weights[block]
+        largest = largest_violation(net_dual, margin, upper)
         enough = ENOUGH * self.budget.tol * abs(offset)
-        violation = max(REDUCTION * largest_violation(net_dual, margin, upper), enough)
+        violation = max(REDUCTION * largest, min(enough, 0.5 * largest))
         steps = PAIRS_PER_ROW * len(block)
         if self.exact:
             violation = max(EXACT * abs(offset), ROUNDING * problem.largest_margin)
@@ -312,6 +315,13 @@ class PairBlocks:
 
 def _block_matrix(problem: OneClassProblem, largest: int) -> BlockMatrix:
     return BlockMatrix(problem.rows, problem.kernel, problem.X.dtype, largest, problem.threads)
+
+
+def worst_pair(net_dual: Array, margin: Array, upper: Array) -> NDArray[np.int64]:
+    """Return the row of the lowest margin that may rise and that of the highest that may fall."""
+    rise = int(np.argmin(np.where(net_dual < upper, margin, np.inf)))
+    fall = int(np.argmax(np.where(net_dual > 0, margin, -np.inf)))
+    return np.unique([rise, fall])
 
 
 def largest_violation(net_dual: Array, margin: Array, upper: Array) -> float:
