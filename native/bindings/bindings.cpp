@@ -19,6 +19,7 @@
 #include "bindings/linear.hpp"
 #include "bindings/multiclass.hpp"
 #include "bindings/near.hpp"
+#include "bindings/pairs.hpp"
 #include "bindings/python_arrays.hpp"
 #include "bindings/row_scan.hpp"
 #include "bindings/site.hpp"
@@ -209,6 +210,9 @@ void bind_precision(nb::module_& m, const char* name) {
           "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "floor"_a,
           "net_dual"_a.noconvert(), "margin"_a.noconvert(), nb::kw_only(), "gap"_a, "sets"_a,
           "working_set"_a, "threads"_a, "seed"_a);
+    m.def("descend_pairs", &py_descend_pairs<T>, "kernel"_a.noconvert(), "diagonal"_a, "upper"_a,
+          "net_dual"_a.noconvert(), "margin"_a.noconvert(), nb::kw_only(), "violation"_a,
+          "steps"_a);
 }
 
 }  // namespace

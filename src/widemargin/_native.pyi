@@ -176,6 +176,16 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
+def descend_pairs(
+    kernel: NDArray[Any],
+    diagonal: _Floats,
+    upper: _Floats,
+    net_dual: _Floats,
+    margin: _Floats,
+    *,
+    violation: float,
+    steps: int,
+) -> int: ...
 def measure_class_rows(
     formulation: str,
     code: _Integers,

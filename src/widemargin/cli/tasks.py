@@ -82,8 +82,9 @@ def targets(y: Any, *, of: str = "the label column") -> Any:
                 float(value)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"--task regression: {of} must hold numbers; row {row + 1:,} holds {str(value)!r}. "
-                    "Name another column with --label, or leave out --task to train a classifier."
+                    f"--task regression: {of} must hold numbers; row {row + 1:,} holds "
+                    f"{str(value)!r}. Name another column with --label, or leave out --task to train a "
+                    "classifier."
                 ) from None
         raise
     bad = np.flatnonzero(~np.isfinite(numbers))

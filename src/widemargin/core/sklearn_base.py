@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
         def __sklearn_tags__(self) -> Tags: ...
 
+    class OutlierMixin:
+        """What all detectors of outliers share."""
+
+        def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> Any:
+            """Fit, and label the training rows."""
+
+        def __sklearn_tags__(self) -> Tags: ...
+
     class RegressorMixin:
         """What all regressors share."""
 
@@ -44,6 +52,6 @@ if TYPE_CHECKING:
         def __sklearn_tags__(self) -> Tags: ...
 
 else:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 
-__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin"]
+__all__ = ["BaseEstimator", "ClassifierMixin", "OutlierMixin", "RegressorMixin"]

@@ -56,11 +56,8 @@ def training_set(
 ) -> TrainingSet:
     """Drop rows of weight zero and number the classes that are left."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    kept = None if np.all(weights > NO_WEIGHT) else np.flatnonzero(weights > NO_WEIGHT)
-    if kept is not None:
-        if kept.size == 0:
-            raise ValueError("At least one `sample_weight` must be positive; got all zero.")
-        y, weights = y[kept], weights[kept]
+    weights, kept = _positive(weights)
+    y = y if kept is None else y[kept]
     classes, codes = _numbered(y)
     if len(classes) < 2:
         weighted = " with a positive weight" if kept is not None else ""
@@ -69,6 +66,24 @@ def training_set(
             f"{classes.tolist()[0]!r}."
         )
     return TrainingSet(take_rows(X, kept, pairwise), classes, codes, weights, kept, X.shape[0])
+
+
+def unlabelled_set(X: Any, sample_weight: Any, *, pairwise: bool) -> TrainingSet:
+    """Drop rows of weight zero; the others are of one class."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights, kept = _positive(weights)
+    rows, codes = take_rows(X, kept, pairwise), np.zeros(len(weights), dtype=np.int64)
+    return TrainingSet(rows, np.ones(1), codes, weights, kept, X.shape[0])
+
+
+def _positive(weights: Array) -> tuple[Array, NDArray[np.int64] | None]:
+    """Return the positive weights, and the numbers of their rows unless these are all."""
+    if np.all(weights > NO_WEIGHT):
+        return weights, None
+    kept = np.flatnonzero(weights > NO_WEIGHT)
+    if kept.size == 0:
+        raise ValueError("At least one `sample_weight` must be positive; got all zero.")
+    return weights[kept], kept
 
 
 def _numbered(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from .linear_regression import (
     LinearSVMRegressor,
 )
 from .multiclass_svm import MulticlassSVMClassifier
+from .one_class import OneClassSVM
 from .random_features import RandomFeatures
 from .search import (
     LinearODMClassifierCV,
@@ -33,6 +34,7 @@ __all__ = [
     "ODMClassifier",
     "ODMClassifierCV",
     "ODMRegressor",
+    "OneClassSVM",
     "QuantileSVMRegressor",
     "RandomFeatures",
     "SVMClassifier",

@@ -29,8 +29,8 @@ class _Limit(Interval):  # type: ignore[misc]
 
 
 @with_parameters
-class KernelSettings(FitLimits):
-    """The kernel and the limits of a solver.
+class KernelChoice(FitLimits):
+    """The kernel, and memory for its values.
 
     Parameters
     ----------
@@ -51,7 +51,6 @@ class KernelSettings(FitLimits):
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "degree": [Interval(Integral, 1, 64, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "solver": [StrOptions({"auto", *SOLVERS})],
         "max_iter": [None, _Limit(Integral, 1, None, closed="left")],
     }
     # Parameters of scikit-learn's kernel machines.
@@ -66,8 +65,18 @@ class KernelSettings(FitLimits):
     kernel: Any = field(default="rbf", kw_only=False)
     degree: int = 3
     coef0: float = 0.0
-    solver: str = "auto"
     max_iter: int | None = None
+
+
+@with_parameters
+class KernelSettings(KernelChoice):
+    """The kernel and the solver of classifiers and regressors."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "solver": [StrOptions({"auto", *SOLVERS})],
+    }
+
+    solver: str = "auto"
 
 
 @with_parameters

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from os import PathLike
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
@@ -14,28 +13,19 @@ from ..core.budget import Budget, seed_of
 from ..core.fit import train, warn
 from ..core.progress import FitProgress
 from ..core.regression_set import RegressionSet
-from ..core.resources import memory_bytes
-from ..core.rows import drop_unused_columns, sparse_if_faster
 from ..core.training_set import TrainingSet
-from ..core.uneven_scales import warn_if_few_features_dominate
 from ..engines import resolve as resolve_engine
 from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
 from ..kernel.divide.driver import LevelFit
 from ..kernel.divide.levels import Level
 from ..kernel.divide.placing import PlacedProblems
 from ..kernel.divide.strategies import Strategy
-from ..kernel.kernels import (
-    FLOAT32_ROUNDING,
-    Kernel,
-    check_symmetric,
-    evaluate_callable,
-    resolve_gamma,
-    rounding_of_distances,
-)
+from ..kernel.kernels import Kernel
 from ..kernel.model.prediction import Routing, routing_of, routing_or_none
 from ..kernel.partition import NearestGroup
 from ..kernel.problems import KernelProblems
 from .kernel_expansion import KernelExpansion
+from .resolved_kernel import resolved_kernel
 from .validation import ValidationSet
 
 AnySet = TrainingSet | RegressionSet
@@ -143,31 +133,5 @@ class KernelTraining(KernelExpansion):
 
     def _kernel_and_rows(self, training: AnySet) -> tuple[Kernel, Any]:
         """Resolve the kernel; return it with the rows it sees."""
-        X, weights = training.X, training.weights
-        if callable(self.kernel):
-            needed = 8 * X.shape[0] ** 2
-            if needed > memory_bytes(self.memory_limit):
-                raise ValueError(
-                    f"A callable kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
-                    f"{X.shape[0]} rows; `memory_limit` is {self.memory_limit!r}. Raise it, use "
-                    "fewer rows, or a kernel by name."
-                )
-            gram = evaluate_callable(self.kernel, X, X)
-            check_symmetric(gram)
-            return self._with_intercept(Kernel("precomputed"), gram, training), gram
-        if self._pairwise:
-            check_symmetric(X)
-            return self._with_intercept(Kernel("precomputed"), X, training), X
-        gamma = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
-        names = getattr(self, "feature_names_in_", None)
-        hidden = f"the {self.kernel} kernel sees almost nothing else"
-        warn_if_few_features_dominate(X, hidden, names)
-        rows = self._rows_of(kernel, X)
+        kernel, rows = resolved_kernel(self, training.X, training.weights)
         return self._with_intercept(kernel, rows, training), rows
-
-    def _rows_of(self, kernel: Kernel, X: Any) -> Any:
-        """Return rows in the form and precision in which kernel values are evaluated."""
-        precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        (rows,) = drop_unused_columns(sparse_if_faster(X))
-        return rows.astype(np.float64) if precise else rows

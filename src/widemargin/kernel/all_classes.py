@@ -21,13 +21,12 @@ from ..core.fit import Fit
 from ..core.history import History
 from ..core.losses import Hinge
 from ..core.outcome import Certificate, Outcome, Solution
-from ..core.resources import single_threaded_blas
 from ..core.rows import canonical, copies, copies_in_own_order
 from .duplicates import WORTHWHILE, Copies
 from .kernels import Kernel
-from .problem import KernelProblem, extreme_eigenvalues
+from .problem import KernelProblem
 from .problems import warn_of_indefinite
-from .solvers.binary import INDEFINITE
+from .solvers.binary import made_convex
 from .solvers.class_blocks import ClassBlocks
 from .solvers.polish import POLISH_ROWS
 from .solvers.shared_blocks import FEWEST_BLOCK_ROWS, rows_of_block
@@ -310,16 +309,12 @@ def convexity(problem: AllClassesProblem, budget: Budget) -> tuple[float, float]
 
     As :mod:`.solvers.binary` does it for binary problems.
     """
-    if problem.kernel.positive_semidefinite:
-        return 0.0, 0.0
     terms = Hinge().terms(problem.weights)
     posed = KernelProblem(
         problem.rows, problem.kernel, np.ones(problem.n_rows), terms, budget.threads
     )
-    with single_threaded_blas():
-        lowest, largest = extreme_eigenvalues(posed, budget.memory)
-    shift = max(0.0, -2.0 * lowest)
-    return (0.0 if lowest > -INDEFINITE * abs(largest) else lowest), shift
+    convex, lowest = made_convex(posed, budget.memory)
+    return lowest, convex.shift
 
 
 def state_bytes(problem: AllClassesProblem) -> int:

@@ -69,7 +69,7 @@ def check_classifier(estimator: Any) -> tuple[int, int]:
 
 
 def check_model(estimator: Any) -> int:
-    """Check what classifiers and regressors have, and return the number of features."""
+    """Check what all models have, and return the number of features."""
     n_features = required(estimator, "n_features_in_")
     demand(is_integer(n_features) and n_features >= 1, "n_features_in_", "a positive integer")
     check_feature_names(getattr(estimator, "feature_names_in_", None), n_features)

@@ -51,7 +51,7 @@ def _of_pipeline(pipeline: Any) -> list[Any]:
     if not steps:
         raise ValueError("a pipeline without steps takes no rows")
     first, later = steps[0], steps[1:]
-    if type(first).__name__ == "SimpleImputer" and later and not hasattr(later[0], "classes_"):
+    if type(first).__name__ == "SimpleImputer" and later and not hasattr(later[0], "predict"):
         # What stands for a missing value need not be a category that was seen.
         following = example_row(later[0])
         if len(following) == width_of(first):

@@ -37,6 +37,19 @@ def check_kernel_machine(estimator: Any) -> None:
     _check_levels(estimator, n_problems, n_support, n_features)
 
 
+def check_one_class(estimator: Any) -> None:
+    """Raise ValueError if a one-class machine could not predict, or its attributes disagree."""
+    n_features, n_support = check_model(estimator), _check_support(estimator, 1)
+    check_reals(required(estimator, "dual_coef_"), "dual_coef_", (1, n_support), np.float64)
+    intercept, offset = required(estimator, "intercept_"), required(estimator, "offset_")
+    check_reals(intercept, "intercept_", (1,), np.float64)
+    opposite = isinstance(offset, float) and offset == -float(intercept[0])
+    demand(opposite, "offset_", "minus the number in `intercept_`")
+    _check_support_vectors(estimator, n_support, n_features)
+    _check_constants(estimator)
+    _check_rows_fit(estimator)
+
+
 def check_kernel_regressor(estimator: Any) -> None:
     """Raise ValueError if a regressor could not predict, or its attributes disagree."""
     n_features = check_model(estimator)
@@ -115,6 +128,10 @@ def _check_outcome(estimator: Any) -> None:
     lost: list[Any] = list(compression.values()) if isinstance(compression, dict) else [None]
     numbers = all(isinstance(value, int | float) for value in lost)
     demand(numbers, "compression_", "a dictionary of numbers")
+    _check_rows_fit(estimator)
+
+
+def _check_rows_fit(estimator: Any) -> None:
     # A warm start puts the coefficients back at their rows of the last training set.
     n_samples = required(estimator, "n_samples_fit_")
     fits = is_integer(n_samples) and bool((estimator.support_ < n_samples).all())

@@ -17,7 +17,7 @@ from .checks import (
     is_integer,
     required,
 )
-from .kernel_machine import check_kernel_machine, check_kernel_regressor
+from .kernel_machine import check_kernel_machine, check_kernel_regressor, check_one_class
 from .random_features import check_random_features
 from .tables import check_automatic, check_preprocessor
 
@@ -100,6 +100,7 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "LinearSVMRegressor": check_linear_regressor,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,
+    "OneClassSVM": check_one_class,
     "RandomFeatures": check_random_features,
     "TablePreprocessor": check_preprocessor,
     "AutoClassifier": check_automatic,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..problem import Duals, KernelProblem, extreme_eigenvalues
 from . import block_descent, finished_descent, newton, newton_cg, newton_to_tolerance
 from .polish import POLISH_ROWS, polish
 
+AnyProblem = TypeVar("AnyProblem", bound=KernelProblem)
 Solver = Callable[[KernelProblem, Duals, Budget, History], Solution[Duals]]
 
 # Up to this many rows dense Newton costs little and ends exact to rounding.
@@ -71,6 +73,23 @@ def choose(name: str, problem: KernelProblem, memory: int) -> str:
     return name
 
 
+def made_convex(problem: AnyProblem, memory: int) -> tuple[AnyProblem, float]:
+    """Return a convex problem, and the lowest eigenvalue of the kernel matrix if it is indefinite.
+
+    An indefinite kernel has no convex problem and no duality. Adding −2 λ_min to the diagonal of
+    Q makes one whose solution is found reliably (that direction keeps its weight, with its sign
+    turned); the certificate of that other problem is not to be reported. Eigenvalues that are
+    negative by rounding alone are shifted too, but then it is the problem as meant, and the lowest
+    is given as zero.
+    """
+    if problem.kernel.positive_semidefinite:
+        return problem, 0.0
+    with single_threaded_blas():  # the shift must not depend on BLAS threads
+        lowest, largest = extreme_eigenvalues(problem, memory)
+    shifted = replace(problem, shift=max(0.0, -2.0 * lowest))
+    return shifted, 0.0 if lowest > -INDEFINITE * abs(largest) else lowest
+
+
 def solve_binary(
     problem: KernelProblem,
     start: Duals,
@@ -111,25 +130,15 @@ def _solve(
     history: History,
     last_digits: bool,
 ) -> Solution[Duals]:
-    """Choose the solver and solve.
-
-    An indefinite kernel has no convex problem and no duality. Adding −2 λ_min to the diagonal of
-    Q makes one whose solution is found reliably (that direction keeps its weight, with its sign
-    turned); the certificate of that other problem is not reported. Eigenvalues that are negative
-    by rounding alone are shifted too, but then it is the problem as meant, and certified.
-    """
+    """Choose the solver and solve; a problem that was not convex is not certified."""
     name = choose(solver, problem, budget.memory)
     if last_digits and problem.n_rows <= POLISH_ROWS and problem.X.dtype == np.float32:
         # Costs nothing here, and the last digits need it.
         problem = replace(problem, X=problem.X.astype(np.float64))
-    lowest = 0.0
-    if not problem.kernel.positive_semidefinite:
-        with single_threaded_blas():  # the shift must not depend on BLAS threads
-            lowest, largest = extreme_eigenvalues(problem, budget.memory)
-        problem = replace(problem, shift=max(0.0, -2.0 * lowest))
+    given = problem
+    problem, lowest = made_convex(problem, budget.memory)
+    if problem is not given:
         start = Duals(start.net_dual)  # its margins were those of another problem
-        if lowest > -INDEFINITE * abs(largest):
-            lowest = 0.0
     solve = SOLVERS[name]
     if name == "newton" and not last_digits and _dense(problem, budget):
         solve = newton_to_tolerance.solve

@@ -1,0 +1,6 @@
+"""Run the benchmark: python -m benchmarks.speed.novelty."""
+
+from benchmarks.speed.novelty.fits import main
+
+if __name__ == "__main__":
+    main()
