@@ -52,14 +52,16 @@ from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.shared_fit import SharedFit, can_share_blocks
 from ..kernel.small_fit import SmallFit, is_small
+from ..kernel.update_fit import UpdateFit, can_update
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
+from .row_updates import RowUpdates
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelPredictor, KernelMachineParameters):
+class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     def fit(
@@ -96,6 +98,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         with earlier_fit_kept(self):
             X, training = self._training_set(X, y, sample_weight)
             strategy = resolve_strategy(self.strategy, len(training.codes), name)
+            self._refuse_keeping(divided=strategy is not None)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:
                 training, validation = validation_rows(
@@ -140,6 +143,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         path = Path.of(self, X, y, Cs, sample_weight)
         first, training = path.models[0], path.training
         refuse_division(self, len(training.codes))
+        self._refuse_keeping(divided=False)
         seed = first._seed()
         kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
@@ -207,8 +211,13 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         budget: Budget,
         progress: FitProgress,
         neighbours: Sequence[Duals] | None = None,
+        *,
+        update: bool = False,
     ) -> ExactFit:
-        """Solve every binary problem as a whole, set what comes of it, and calibrate."""
+        """Solve every binary problem as a whole, set what comes of it, and calibrate.
+
+        With ``update``, ``neighbours`` are solutions for other rows, not for another ``C``.
+        """
         name = type(self).__name__
         for setting, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
             if value not in (None, "local"):
@@ -221,6 +230,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         kind: type[ExactFit] = ExactFit
         if is_small(problems, self.solver, own):
             kind = SmallFit
+        elif update and can_update(problems, self.solver, own):
+            kind = UpdateFit
         elif can_share_blocks(problems, self.solver, own):
             kind = SharedFit
         fit = kind(name, problems, self.solver, own, history, neighbours)
@@ -228,6 +239,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         def keep(fit: ExactFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
+            if self.keep_rows:
+                self._keep_rows(training, problems.kernel, fit)
 
         train(fit, fit.run_all, keep)
         if self.calibrate is not None:
@@ -359,10 +372,14 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         names = getattr(self, "feature_names_in_", None)
         hidden = f"the {self.kernel} kernel sees almost nothing else"
         warn_if_few_features_dominate(X, hidden, names)
+        rows = self._rows_of(kernel, X)
+        return self._with_intercept(kernel, rows, training), rows
+
+    def _rows_of(self, kernel: Kernel, X: Any) -> Any:
+        """Return rows in the form and precision in which kernel values are evaluated."""
         precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
         (rows,) = drop_unused_columns(sparse_if_faster(X))
-        rows = rows.astype(np.float64) if precise else rows
-        return self._with_intercept(kernel, rows, training), rows
+        return rows.astype(np.float64) if precise else rows
 
     def _with_intercept(self, kernel: Kernel, rows: Any, training: TrainingSet) -> Kernel:
         """Add the constant of the intercept to a kernel, if there is to be one."""
@@ -391,7 +408,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
     def _set(
         self, training: TrainingSet, kernel: Kernel, coef: Array, attributes: dict[str, Any]
     ) -> None:
-        self.__dict__.pop("calibration_", None)  # of an earlier fit
+        for name in ("calibration_", "_kept_rows"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         support = np.flatnonzero(np.any(coef != 0, axis=0))
         part = attributes["support_part_"]
         attributes["support_part_"] = (

@@ -137,6 +137,10 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.
+    keep_rows : bool, default=False
+        Keep what :meth:`add_rows` and :meth:`remove_rows` need: the training rows (not copied, so
+        do not change them), labels and weights, and 8 bytes per row for each binary problem that
+        it takes part in. Pickles hold them too, ``.wm`` files do not.
 
     Attributes
     ----------
@@ -184,7 +188,7 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
         part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training rows, those added and removed since the fit counted.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -193,6 +197,7 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         "engine": [StrOptions(set(ENGINES)), Engine],
         "checkpoint": [None, str, PathLike],
         "warm_start": ["boolean"],
+        "keep_rows": ["boolean"],
     }
 
     gamma: float | str = "scale"
@@ -200,6 +205,7 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
     engine: Any = "local"
     checkpoint: str | PathLike[str] | None = None
     warm_start: bool = False
+    keep_rows: bool = False
 
 
 class KernelPredictor(Predictor):
