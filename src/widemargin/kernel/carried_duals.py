@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import Array
 from ..core.rows import as_rows
 from .kernels import Kernel
 from .problem import Duals
@@ -98,7 +97,7 @@ class SolvedProblems:
 
 
 def _names(classes: NDArray[Any], tasks: BinaryTasks, k: int) -> list[frozenset[Any]]:
-    """Return what a problem is called: a class against the rest, a pair, or with two classes all."""
+    """Return what a problem may be called: a class against the rest, or a pair of classes."""
     one = classes[tasks.positive[k]].item()
     if tasks.negative[k] != REST:
         return [frozenset((one, classes[tasks.negative[k]].item()))]
