@@ -25,7 +25,8 @@ class KeptRows:
 
     training: TrainingSet  # rows, labels and weights; the rows are those given, not a copy
     kernel: Kernel  # with the width and the constant that the fit resolved
-    margins: list[Array] | None  # of each binary problem's rows; None if they are not known
+    # Of each binary problem's rows; None where they are not known.
+    margins: list[Array | None] | None
     settings: dict[str, Any]  # the kernel's parameters at the fit
 
     def with_rows(

@@ -57,7 +57,7 @@ from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .path import Path, refuse_division
-from .row_updates import RowUpdates
+from .row_updates import RowUpdates, keep_rows, refuse_keeping
 from .validation import ValidationSet, validation_rows
 
 
@@ -98,7 +98,7 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters):
         with earlier_fit_kept(self):
             X, training = self._training_set(X, y, sample_weight)
             strategy = resolve_strategy(self.strategy, len(training.codes), name)
-            self._refuse_keeping(divided=strategy is not None)
+            refuse_keeping(self, divided=strategy is not None)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:
                 training, validation = validation_rows(
@@ -143,7 +143,7 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters):
         path = Path.of(self, X, y, Cs, sample_weight)
         first, training = path.models[0], path.training
         refuse_division(self, len(training.codes))
-        self._refuse_keeping(divided=False)
+        refuse_keeping(self, divided=False)
         seed = first._seed()
         kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
@@ -240,7 +240,7 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters):
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
             if self.keep_rows:
-                self._keep_rows(training, problems.kernel, fit)
+                keep_rows(self, training, problems.kernel, fit)
 
         train(fit, fit.run_all, keep)
         if self.calibrate is not None:

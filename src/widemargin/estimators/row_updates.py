@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..core.arrays import Array
 from ..core.budget import Budget
 from ..core.progress import FitProgress
 from ..core.rows import canonical
@@ -27,7 +28,7 @@ from .kept_rows import OF_KERNEL, KeptRows, checked_labels, checked_numbers
 class RowUpdates:
     """Adds rows to a fitted kernel machine, and removes some."""
 
-    def add_rows(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def add_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on more rows, from the solution for those trained on before.
 
         The model is then that of a fit of all rows within ``tol``, with a certificate of its own,
@@ -52,18 +53,10 @@ class RowUpdates:
         self : object
             The updated estimator.
         """
-        kept = self._rows_kept()
-        X, y = validate_data(self, X, y, reset=False, **self._accepted())
-        check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        labels = checked_labels(np.asarray(y), self.classes_)
-        training, origin = kept.with_rows(canonical(X), labels, weights)
-        rows = self._rows_of(kept.kernel, training.X)
-        with self._put_back_on_errors():
-            self._update(kept, training, rows, origin, self._solved_problems(kept))
+        _add(self, X, y, sample_weight)
         return self
 
-    def remove_rows(self: Any, indices: Any) -> Self:
+    def remove_rows(self, indices: Any) -> Self:
         """Forget training rows, from the solution that has them.
 
         The model is then that of a fit of the rows that are left within ``tol``, with a
@@ -81,115 +74,135 @@ class RowUpdates:
         self : object
             The updated estimator.
         """
-        kept = self._rows_kept()
-        training, origin, gone = kept.without_rows(checked_numbers(indices, self.n_samples_fit_))
-        if len(training.classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least two classes; got `indices` that "
-                f"leave {len(training.codes)} rows of {training.classes.tolist()}."
-            )
-        with self._put_back_on_errors():
-            rows = self._rows_of(kept.kernel, kept.training.X)
-            threads = Budget.of(self, 0).threads
-            solved = self._solved_problems(kept).without(gone, kept.kernel, rows, threads)
-            self._update(kept, training, rows[origin], origin, solved)
+        _remove(self, indices)
         return self
 
-    def _rows_kept(self: Any) -> KeptRows:
-        """Return what the fit has kept; ValueError if that cannot be updated."""
-        check_is_fitted(self)
-        self._check_parameters()
-        name = type(self).__name__
-        kept: KeptRows | None = vars(self).get("_kept_rows")
-        if kept is None and self.keep_rows:
-            raise ValueError(
-                f"This {name} has no training rows: model files do not hold them, nor does a "
-                "compressed model. Fit again; pickle and joblib keep the rows."
-            )
-        if kept is None:
-            raise ValueError(
-                f"This {name} was fitted without its rows being kept, which add_rows and "
-                "remove_rows need. Set keep_rows=True and fit again."
-            )
-        for each, value in kept.settings.items():
-            if getattr(self, each) != value:
-                raise ValueError(
-                    f"`{each}` was {value!r} in the fit and is {getattr(self, each)!r} now; an "
-                    "update cannot change the kernel. Set it back, or fit again."
-                )
-        return kept
 
-    def _refuse_keeping(self: Any, divided: bool) -> None:
-        """Raise ValueError if a fit cannot be updated later and ``keep_rows`` asks for that."""
-        if not self.keep_rows:
-            return
-        wanted = "keep_rows=True needs"
-        if divided:
+def _add(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    kept = _rows_kept(estimator)
+    X, y = validate_data(estimator, X, y, reset=False, **estimator._accepted())
+    check_classification_targets(y)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    labels = checked_labels(np.asarray(y), estimator.classes_)
+    training, origin = kept.with_rows(canonical(X), labels, weights)
+    rows = estimator._rows_of(kept.kernel, training.X)
+    with _put_back_on_errors(estimator):
+        _update(estimator, kept, training, rows, origin, _solved_problems(estimator, kept))
+
+
+def _remove(estimator: Any, indices: Any) -> None:
+    kept = _rows_kept(estimator)
+    training, origin, gone = kept.without_rows(checked_numbers(indices, estimator.n_samples_fit_))
+    if len(training.classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of at least two classes; got `indices` that "
+            f"leave {len(training.codes)} rows of {training.classes.tolist()}."
+        )
+    with _put_back_on_errors(estimator):
+        rows = estimator._rows_of(kept.kernel, kept.training.X)
+        threads = Budget.of(estimator, 0).threads
+        solved = _solved_problems(estimator, kept).without(gone, kept.kernel, rows, threads)
+        _update(estimator, kept, training, rows[origin], origin, solved)
+
+
+def _rows_kept(estimator: Any) -> KeptRows:
+    """Return what the fit has kept; ValueError if that cannot be updated."""
+    check_is_fitted(estimator)
+    estimator._check_parameters()
+    name = type(estimator).__name__
+    kept: KeptRows | None = vars(estimator).get("_kept_rows")
+    if kept is None and estimator.keep_rows:
+        raise ValueError(
+            f"This {name} has no training rows: model files do not hold them, nor does a "
+            "compressed model. Fit again; pickle and joblib keep the rows."
+        )
+    if kept is None:
+        raise ValueError(
+            f"This {name} was fitted without its rows being kept, which add_rows and "
+            "remove_rows need. Set keep_rows=True and fit again."
+        )
+    for each, value in kept.settings.items():
+        if getattr(estimator, each) != value:
             raise ValueError(
-                f"{wanted} a fit of all rows as a whole; strategy={self.strategy!r} divides them. "
-                "Set strategy='exact', or keep_rows=False."
+                f"`{each}` was {value!r} in the fit and is {getattr(estimator, each)!r} now; an "
+                "update cannot change the kernel. Set it back, or fit again."
             )
-        if callable(self.kernel) or self._pairwise:
-            raise ValueError(
-                f"{wanted} a kernel by name, which can be evaluated on new rows; got "
-                f"kernel={self.kernel!r}. Set keep_rows=False."
-            )
-        named = Kernel(self.kernel, 1.0, float(self.coef0), int(self.degree))
-        if not named.positive_semidefinite:
-            raise ValueError(
-                f"{wanted} a positive semi-definite kernel, without which there is no certificate; "
-                f"got kernel={self.kernel!r}, coef0={self.coef0:g}. Use 'rbf', 'laplacian', "
-                "'linear' or 'poly' with coef0 >= 0, or set keep_rows=False."
-            )
+    return kept
 
-    def _keep_rows(self: Any, training: TrainingSet, kernel: Kernel, fit: ExactFit) -> None:
-        """Keep what an update will need."""
-        margins = None
-        if not isinstance(fit, SmallFit) and fit.complete:
-            margins = [each.iterate.margin for each in fit.solved]
-            if any(each is None for each in margins):
-                margins = None
-        settings = {name: getattr(self, name) for name in OF_KERNEL}
-        self._kept_rows = KeptRows(training, kernel, margins, settings)
 
-    def _solved_problems(self: Any, kept: KeptRows) -> SolvedProblems:
-        """Return the binary problems of the model, with their duals and margins."""
-        training = kept.training
-        tasks = binary_tasks(training.codes, len(self.classes_), self.multi_class_)
-        support = self.support_
-        if training.kept is not None:
-            support = np.searchsorted(training.kept, support)
-        duals, coef = [], np.zeros(len(training.codes))
-        for k, task in enumerate(tasks):
-            coef[support] = self.dual_coef_[k]
-            own = coef if task.rows is None else coef[task.rows]
-            duals.append(Duals(own * task.label, None if kept.margins is None else kept.margins[k]))
-        return SolvedProblems(training.classes, tasks, duals)
+def refuse_keeping(estimator: Any, divided: bool) -> None:
+    """Raise ValueError if a fit cannot be updated later and ``keep_rows`` asks for that."""
+    if not estimator.keep_rows:
+        return
+    wanted = "keep_rows=True needs"
+    if divided:
+        raise ValueError(
+            f"{wanted} a fit of all rows as a whole; strategy={estimator.strategy!r} divides them. "
+            "Set strategy='exact', or keep_rows=False."
+        )
+    if callable(estimator.kernel) or estimator._pairwise:
+        raise ValueError(
+            f"{wanted} a kernel by name, which can be evaluated on new rows; got "
+            f"kernel={estimator.kernel!r}. Set keep_rows=False."
+        )
+    named = Kernel(estimator.kernel, 1.0, float(estimator.coef0), int(estimator.degree))
+    if not named.positive_semidefinite:
+        raise ValueError(
+            f"{wanted} a positive semi-definite kernel, without which there is no certificate; "
+            f"got kernel={estimator.kernel!r}, coef0={estimator.coef0:g}. Use 'rbf', 'laplacian', "
+            "'linear' or 'poly' with coef0 >= 0, or set keep_rows=False."
+        )
 
-    def _update(
-        self: Any,
-        kept: KeptRows,
-        training: TrainingSet,
-        rows: Any,
-        origin: NDArray[np.int64],
-        solved: SolvedProblems,
-    ) -> None:
-        """Solve the problems of a new training set from the duals of the old one."""
-        problems: KernelProblems = self._pose(training, kept.kernel, rows)
-        starts = solved.carried_to(training.classes, problems.tasks, origin)
-        budget = Budget.of(self, self._seed())
-        if not can_update(problems, self.solver, budget):
-            starts = [Duals(each.net_dual) for each in starts]
-        with FitProgress(type(self).__name__, self.tol) as progress:
-            self._fit_exactly(training, problems, budget, progress, starts, update=True)
 
-    @contextmanager
-    def _put_back_on_errors(self: Any) -> Iterator[None]:
-        """Leave the estimator as it was if anything goes wrong, an interrupt included."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+def keep_rows(estimator: Any, training: TrainingSet, kernel: Kernel, fit: ExactFit) -> None:
+    """Keep what an update will need."""
+    margins: list[Array | None] | None = None
+    if not isinstance(fit, SmallFit) and fit.complete:
+        margins = [each.iterate.margin for each in fit.solved]
+    settings = {name: getattr(estimator, name) for name in OF_KERNEL}
+    estimator._kept_rows = KeptRows(training, kernel, margins, settings)
+
+
+def _solved_problems(estimator: Any, kept: KeptRows) -> SolvedProblems:
+    """Return the binary problems of the model, with their duals and margins."""
+    training = kept.training
+    tasks = binary_tasks(training.codes, len(estimator.classes_), estimator.multi_class_)
+    support = estimator.support_
+    if training.kept is not None:
+        support = np.searchsorted(training.kept, support)
+    duals, coef = [], np.zeros(len(training.codes))
+    for k, task in enumerate(tasks):
+        coef[support] = estimator.dual_coef_[k]
+        own = coef if task.rows is None else coef[task.rows]
+        duals.append(Duals(own * task.label, None if kept.margins is None else kept.margins[k]))
+    return SolvedProblems(training.classes, tasks, duals)
+
+
+def _update(
+    estimator: Any,
+    kept: KeptRows,
+    training: TrainingSet,
+    rows: Any,
+    origin: NDArray[np.int64],
+    solved: SolvedProblems,
+) -> None:
+    """Solve the problems of a new training set from the duals of the old one."""
+    problems: KernelProblems = estimator._pose(training, kept.kernel, rows)
+    starts = solved.carried_to(training.classes, problems.tasks, origin)
+    budget = Budget.of(estimator, estimator._seed())
+    if not can_update(problems, estimator.solver, budget):
+        starts = [Duals(each.net_dual) for each in starts]
+    with FitProgress(type(estimator).__name__, estimator.tol) as progress:
+        estimator._fit_exactly(training, problems, budget, progress, starts, update=True)
+
+
+@contextmanager
+def _put_back_on_errors(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if anything goes wrong, an interrupt included."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -57,11 +57,11 @@ class SolvedProblems:
             sums = kernel.product(view, view, coef[:, support], gone[support], threads)
         duals = []
         for k, (task, each) in enumerate(zip(self.tasks, self.duals, strict=True)):
-            own = slice(None) if task.rows is None else task.rows
+            mine = slice(None) if task.rows is None else task.rows
             margin = each.margin
             if margin is not None and sums is not None:
-                margin = margin - task.label * sums[k][own]
-            duals.append(Duals(np.where(leaving[own], 0.0, each.net_dual), margin))
+                margin = margin - task.label * sums[k][mine]
+            duals.append(Duals(np.where(leaving[mine], 0.0, each.net_dual), margin))
         return replace(self, duals=duals)
 
     def carried_to(
