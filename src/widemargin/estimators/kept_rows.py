@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.arrays import Array
-from ..core.losses import NO_WEIGHT
+from ..core.losses import NO_WEIGHT, Loss
+from ..core.outcome import Certificate
 from ..core.rows import canonical
 from ..core.training_set import TrainingSet
 from ..kernel.kernels import Kernel
@@ -25,8 +26,11 @@ class KeptRows:
 
     training: TrainingSet  # rows, labels and weights; the rows are those given, not a copy
     kernel: Kernel  # with the width and the constant that the fit resolved
-    # Of each binary problem's rows; None where they are not known.
-    margins: list[Array | None] | None
+    weights: Array  # (n_rows,): weight of each row's loss
+    loss: Loss
+    # Of each binary problem: margins of its rows (None where not known), and what is proved.
+    margins: list[Array | None]
+    certificates: list[Certificate]
     settings: dict[str, Any]  # the kernel's parameters at the fit
 
     def with_rows(

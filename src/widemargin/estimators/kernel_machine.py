@@ -228,9 +228,9 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters):
         own = self._training_budget(budget)
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
         kind: type[ExactFit] = ExactFit
-        if is_small(problems, self.solver, own):
+        if is_small(problems, self.solver, own, one_matrix=update):
             kind = SmallFit
-        elif update and can_update(problems, self.solver, own):
+        elif update and can_update(problems, self.solver):
             kind = UpdateFit
         elif can_share_blocks(problems, self.solver, own):
             kind = SharedFit
@@ -240,7 +240,7 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters):
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
             if self.keep_rows:
-                keep_rows(self, training, problems.kernel, fit)
+                keep_rows(self, training, problems, fit)
 
         train(fit, fit.run_all, keep)
         if self.calibrate is not None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..core.arrays import Array
 from ..core.budget import Budget
 from ..core.progress import FitProgress
 from ..core.rows import canonical
@@ -20,7 +19,6 @@ from ..kernel.carried_duals import SolvedProblems
 from ..kernel.kernels import Kernel
 from ..kernel.problem import Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
-from ..kernel.small_fit import SmallFit
 from ..kernel.update_fit import can_update
 from .kept_rows import OF_KERNEL, KeptRows, checked_labels, checked_numbers
 
@@ -154,13 +152,22 @@ def refuse_keeping(estimator: Any, divided: bool) -> None:
         )
 
 
-def keep_rows(estimator: Any, training: TrainingSet, kernel: Kernel, fit: ExactFit) -> None:
-    """Keep what an update will need."""
-    margins: list[Array | None] | None = None
-    if not isinstance(fit, SmallFit) and fit.complete:
-        margins = [each.iterate.margin for each in fit.solved]
-    settings = {name: getattr(estimator, name) for name in OF_KERNEL}
-    estimator._kept_rows = KeptRows(training, kernel, margins, settings)
+def keep_rows(
+    estimator: Any, training: TrainingSet, problems: KernelProblems, fit: ExactFit
+) -> None:
+    """Keep what an update will need; nothing of a fit that was interrupted."""
+    if not fit.complete:
+        return
+    solved = fit.solved
+    estimator._kept_rows = KeptRows(
+        training,
+        problems.kernel,
+        problems.weights,
+        problems.loss,
+        [each.iterate.margin for each in solved],
+        [each.certificate for each in solved],
+        {name: getattr(estimator, name) for name in OF_KERNEL},
+    )
 
 
 def _solved_problems(estimator: Any, kept: KeptRows) -> SolvedProblems:
@@ -171,11 +178,13 @@ def _solved_problems(estimator: Any, kept: KeptRows) -> SolvedProblems:
     if training.kept is not None:
         support = np.searchsorted(training.kept, support)
     duals, coef = [], np.zeros(len(training.codes))
-    for k, task in enumerate(tasks):
+    for k, (task, margin) in enumerate(zip(tasks, kept.margins, strict=True)):
         coef[support] = estimator.dual_coef_[k]
         own = coef if task.rows is None else coef[task.rows]
-        duals.append(Duals(own * task.label, None if kept.margins is None else kept.margins[k]))
-    return SolvedProblems(training.classes, tasks, duals)
+        duals.append(Duals(own * task.label, margin))
+    return SolvedProblems(
+        training.classes, tasks, kept.weights, kept.loss, duals, kept.certificates
+    )
 
 
 def _update(
@@ -188,9 +197,9 @@ def _update(
 ) -> None:
     """Solve the problems of a new training set from the duals of the old one."""
     problems: KernelProblems = estimator._pose(training, kept.kernel, rows)
-    starts = solved.carried_to(training.classes, problems.tasks, origin)
+    starts = solved.carried_to(training.classes, problems, origin)
     budget = Budget.of(estimator, estimator._seed())
-    if not can_update(problems, estimator.solver, budget):
+    if not can_update(problems, estimator.solver):
         starts = [Duals(each.net_dual) for each in starts]
     with FitProgress(type(estimator).__name__, estimator.tol) as progress:
         estimator._fit_exactly(training, problems, budget, progress, starts, update=True)

@@ -13,16 +13,26 @@ is the same as that of their pair, and as that of either of them against the res
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Array
+from ..core.losses import Loss
+from ..core.outcome import Certificate
 from ..core.rows import as_rows
 from .kernels import Kernel
 from .problem import Duals
-from .problems import REST, BinaryTasks
+from .problems import REST, BinaryTasks, KernelProblems
+
+
+@dataclass(frozen=True)
+class CertifiedDuals(Duals):
+    """Duals of a problem that has not changed, with what was proved of them."""
+
+    certificate: Certificate = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,10 @@ class SolvedProblems:
 
     classes: NDArray[Any]  # (n_classes,): sorted labels
     tasks: BinaryTasks  # rows and labels of each problem
+    weights: Array  # (n_rows,): weight of each row's loss
+    loss: Loss
     duals: list[Duals]  # of each problem; margins None where they are not known
+    certificates: list[Certificate]  # of each problem
 
     def without(
         self, gone: NDArray[np.int64], kernel: Kernel, rows: Any, threads: int
@@ -65,34 +78,38 @@ class SolvedProblems:
         return replace(self, duals=duals)
 
     def carried_to(
-        self, classes: NDArray[Any], tasks: BinaryTasks, origin: NDArray[np.int64]
+        self, classes: NDArray[Any], problems: KernelProblems, origin: NDArray[np.int64]
     ) -> list[Duals]:
         """Return where to start new problems from.
 
         ``origin`` has the number that each row had before, −1 for a new one. A problem that did
-        not exist before starts from zero.
+        not exist before starts from zero; one that is the same as before has its certificate.
         """
-        known = {
-            name: k for k in range(len(self.tasks)) for name in _names(self.classes, self.tasks, k)
-        }
-        old_rows = [
-            np.arange(len(self.tasks.codes)) if each.rows is None else each.rows
-            for each in self.tasks
-        ]
-        starts = []
+        tasks, numbers = problems.tasks, range(len(self.tasks))
+        known = {name: k for k in numbers for name in _names(self.classes, self.tasks, k)}
+        same = (origin >= 0) & (self.weights[origin] == problems.weights)
+        starts: list[Duals] = []
         for k, task in enumerate(tasks):
-            came = origin if task.rows is None else origin[task.rows]
+            rows = np.arange(len(origin)) if task.rows is None else task.rows
             found = [known[name] for name in _names(classes, tasks, k) if name in known]
             if not found:
-                starts.append(Duals(np.zeros(len(came)), np.zeros(len(came))))
+                starts.append(Duals(np.zeros(len(rows)), np.zeros(len(rows))))
                 continue
-            old, here = self.duals[found[0]], came >= 0
-            place = np.searchsorted(old_rows[found[0]], came[here])
-            net_dual, margin = np.zeros(len(came)), np.full(len(came), np.nan)
+            old, old_rows = self.duals[found[0]], self.tasks[found[0]].rows
+            here = origin[rows] >= 0
+            place = origin[rows][here]
+            if old_rows is not None:
+                place = np.searchsorted(old_rows, place)
+            net_dual, margin = np.zeros(len(rows)), np.full(len(rows), np.nan)
             net_dual[here] = old.net_dual[place]
             if old.margin is not None:
                 margin[here] = old.margin[place]
-            starts.append(Duals(net_dual, margin))
+            unchanged = same[rows].all() and len(rows) == len(old.net_dual)
+            if unchanged and self.loss == problems.loss:
+                proof = self.certificates[found[0]]
+                starts.append(CertifiedDuals(net_dual, margin, certificate=proof))
+            else:
+                starts.append(Duals(net_dual, margin))
         return starts
 
 

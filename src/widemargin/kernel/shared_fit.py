@@ -15,7 +15,6 @@ from .divide.starts import best_on_ray
 from .duplicates import WORTHWHILE
 from .problem import Duals, KernelProblem
 from .problems import ExactFit, KernelProblems
-from .solvers.next_block import FIRST_BLOCK
 from .solvers.row_groups import SharedProblem
 from .solvers.shared_blocks import FEWEST_BLOCK_ROWS, SharedBlocks, rows_of_block
 from .solvers.shared_certificates import SAFETY, certified
@@ -40,21 +39,14 @@ def can_share_blocks(problems: KernelProblems, solver: str, budget: Budget) -> b
     if not kernel.positive_semidefinite or kernel.name == "linear":
         return False
     tasks = problems.tasks
-    if tasks[0].rows is not None or not has_room(problems, budget):
+    if tasks[0].rows is not None:
+        return False
+    if 8 * ARRAYS * len(problems) * problems.n_rows > SHARE_FOR_STATE * budget.memory:
+        return False
+    if rows_of_block(budget.memory, 8) < FEWEST_BLOCK_ROWS:
         return False
     _, first = copies(canonical(problems.rows), tasks.codes)
     return first.size > (1 - WORTHWHILE) * problems.n_rows
-
-
-def has_room(problems: KernelProblems, budget: Budget) -> bool:
-    """Whether there is memory for the duals of all problems, and for blocks."""
-    tasks, n_classes = problems.tasks, int(problems.tasks.codes.max()) + 1
-    own_rows = tasks[0].rows is not None
-    # A row of pairs of classes takes part in as many problems as there are other classes.
-    duals = problems.n_rows * (n_classes - 1 if own_rows else len(problems))
-    if 8 * ARRAYS * duals > SHARE_FOR_STATE * budget.memory:
-        return False
-    return rows_of_block(budget.memory, 8, own_rows) >= FEWEST_BLOCK_ROWS
 
 
 class SharedFit(ExactFit):
@@ -84,7 +76,15 @@ class SharedFit(ExactFit):
         super().run_all()
 
     def _solve_together(self) -> None:
-        budget, blocks = self.budget, self._blocks()
+        problems, budget = self.problems, self.budget
+        blocks = SharedBlocks(
+            problems.rows,
+            problems.kernel,
+            budget.threads,
+            budget.memory,
+            budget.seed,
+            own_rows=any(each.rows is not None for each in self.shared),
+        )
         state = self.shared, self.net_dual, self.margin
         target = np.full(len(self.shared), SAFETY * budget.tol)
         self._begin(blocks)
@@ -115,18 +115,6 @@ class SharedFit(ExactFit):
             self.sets,
         )
         self.timed_out = budget.out_of_time
-
-    def _blocks(self, first: int = FIRST_BLOCK) -> SharedBlocks:
-        problems, budget = self.problems, self.budget
-        return SharedBlocks(
-            problems.rows,
-            problems.kernel,
-            budget.threads,
-            budget.memory,
-            budget.seed,
-            own_rows=any(each.rows is not None for each in self.shared),
-            first=first,
-        )
 
     def _begin(self, blocks: SharedBlocks) -> None:
         """Take the duals of an earlier fit, multiples of those of another ``C``, or zero."""

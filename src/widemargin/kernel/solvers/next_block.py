@@ -29,13 +29,10 @@ class NextBlock:
         Most rows of a block.
     seed : int
         Breaks ties between rows that violate alike.
-    first : int
-        New rows of the first block.
     """
 
-    def __init__(self, diagonal: Array, largest: int, seed: int, first: int = FIRST_BLOCK) -> None:
+    def __init__(self, diagonal: Array, largest: int, seed: int) -> None:
         self.diagonal, self.largest, self.n_rows = diagonal, largest, len(diagonal)
-        self.first = first
         self.jitter = 1.0 + 1e-6 * np.random.default_rng(seed).random(self.n_rows)
         self._blocks = 0
         self._entered = np.zeros(self.n_rows, dtype=np.int64)  # the block that a row came with
@@ -54,7 +51,7 @@ class NextBlock:
         counts by its best rank.
         """
         n = self.n_rows
-        if self.largest >= n and len(last) in (0, n) and n <= self.first:
+        if self.largest >= n and len(last) in (0, n) and n <= FIRST_BLOCK:
             return np.arange(n)
         supporting = np.zeros(len(last), dtype=np.bool_)
         for p in chosen:
@@ -62,7 +59,7 @@ class NextBlock:
             supporting[inside] |= net_dual[p][place] != 0
         kept = last[supporting]
         kept = kept[np.argsort(-self._entered[kept], kind="stable")][: int(KEPT * self.largest)]
-        room = min(max(self.first, len(kept)), self.largest - len(kept))
+        room = min(max(FIRST_BLOCK, len(kept)), self.largest - len(kept))
         rank = np.full(n, n)
         for p in chosen:
             problem, terms = problems[p], problems[p].terms

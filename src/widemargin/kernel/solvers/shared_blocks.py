@@ -41,7 +41,7 @@ from ...core.arrays import Array
 from ...core.losses import LossTerms
 from ..kernels import Kernel
 from .block_matrix import BlockMatrix
-from .next_block import FIRST_BLOCK, NextBlock
+from .next_block import NextBlock
 from .row_groups import RowGroup, SharedProblem, row_groups
 from .settled_rows import settled_rows, worth_settling
 from .shared_margins import Arrays, SharedMargins
@@ -102,8 +102,6 @@ class SharedBlocks:
         Breaks ties between rows that violate alike.
     own_rows : bool
         Whether problems may have some of the rows only, as pairs of classes do; that takes memory.
-    first : int
-        New rows of the first block; fewer where the start is close to the solution.
     """
 
     def __init__(
@@ -114,7 +112,6 @@ class SharedBlocks:
         memory: int,
         seed: int,
         own_rows: bool = False,
-        first: int = FIRST_BLOCK,
     ) -> None:
         self.threads, self.seed, self.own_rows = threads, seed, own_rows
         self.margins = SharedMargins(X, kernel, threads)
@@ -122,7 +119,7 @@ class SharedBlocks:
         self.diagonal = kernel.diagonal(rows)
         largest = min(rows_of_block(memory, X.dtype.itemsize, own_rows), self.n_rows)
         self.matrix = BlockMatrix(rows, kernel, X.dtype, largest, threads)
-        self.next_block = NextBlock(self.diagonal, largest, seed, first)
+        self.next_block = NextBlock(self.diagonal, largest, seed)
         self.active = np.ones(self.n_rows, dtype=np.bool_)  # not set aside
 
     @property
