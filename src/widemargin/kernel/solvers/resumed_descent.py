@@ -12,8 +12,14 @@ For :math:`k` rows whose margins are not known, :math:`s` support vectors and :m
 change, this takes about :math:`k s + c M` kernel values; the certificate alone of a solve from zero
 takes :math:`s M`.
 
-What that does not prove (the descent is slow, or rounding is too large for ``tol``) is left to the
-usual solvers, which start from where this one stopped.
+Where rounding is too large for ``tol``, all margins are computed once in float64, and later updates
+start from these. A descent that is slow is left to the usual solvers, which start from where it
+stopped.
+
+Several problems on the same rows each evaluate their own kernel values here. Shared blocks
+(:mod:`.shared_blocks`) took 0.6 times the processor time of 26 problems (letter, 12,000 rows, each
+class against the rest, 1 % of the rows changed), and 1.5 to five times that of one (ijcnn1,
+covtype).
 """
 
 from __future__ import annotations
@@ -36,6 +42,9 @@ from .finished_descent import Patience
 BLOCK = 1024
 FEWEST_BLOCK_ROWS = 128
 BLOCKS = 16
+# The descent goes on this often, each time to half the gap, where the certificate is not within
+# `tol`.
+ROUNDS = 3
 
 
 def solve(
@@ -51,29 +60,36 @@ def solve(
     block = min(sizes.block, max(FEWEST_BLOCK_ROWS, min(BLOCK, problem.n_rows // BLOCKS)))
     sizes = replace(sizes, block=block, working_set=min(sizes.working_set, block))
     patience = Patience.of(problem).over if problem.dense_bytes <= budget.memory else None
-    target = SAFETY * budget.tol
-    ended = descend(
-        problem,
-        net_dual,
-        margin,
-        target,
-        work,
-        budget,
-        history,
-        sizes,
-        patience,
-        shrinking=False,
-    )
-    duals = Duals(net_dual, margin)
-    proof = _proof(problem, net_dual, margin, work, history)
-    if proof.relative_gap <= budget.tol:
-        return Solution(duals, proof, Outcome.CONVERGED, work.iterations, "blocks")
-    if ended == "stopped" and not work.given_up:
-        return Solution(duals, proof, Outcome.TIME, work.iterations, "blocks")
-    if ended == "iterations":
-        return Solution(duals, proof, Outcome.ITERATIONS, work.iterations, "blocks")
+    for number in range(ROUNDS):
+        ended = descend(
+            problem,
+            net_dual,
+            margin,
+            SAFETY * budget.tol * 0.5**number,
+            work,
+            budget,
+            history,
+            sizes,
+            patience,
+            shrinking=False,
+        )
+        margin, proof = _proved(problem, net_dual, margin, budget.tol)
+        passes = work.entries / problem.n_rows**2
+        primal, dual = proof.primal, proof.dual
+        record_iteration(history, problem, work.iterations, primal, dual, passes=passes)
+        if proof.relative_gap <= budget.tol:
+            outcome = Outcome.CONVERGED
+        elif ended == "stopped" and not work.given_up:
+            outcome = Outcome.TIME
+        elif ended == "iterations":
+            outcome = Outcome.ITERATIONS
+        elif work.given_up or ended == "stalled":
+            break
+        else:
+            continue
+        return Solution(Duals(net_dual, margin), proof, outcome, work.iterations, "blocks")
     left = replace(budget, max_iter=budget.max_iter - work.iterations)
-    found = solve_binary(problem, duals, solver, left, history)
+    found = solve_binary(problem, Duals(net_dual, margin), solver, left, history)
     return replace(found, iterations=found.iterations + work.iterations)
 
 
@@ -88,10 +104,13 @@ def _fill(problem: KernelProblem, net_dual: Array, margin: Array) -> int:
     return products.entries
 
 
-def _proof(
-    problem: KernelProblem, net_dual: Array, margin: Array, work: Work, history: History
-) -> Certificate:
-    proof = problem.certificate(net_dual, margin, rounding_of_margins(problem, net_dual, margin))
-    passes = work.entries / problem.n_rows**2
-    record_iteration(history, problem, work.iterations, proof.primal, proof.dual, passes=passes)
-    return proof
+def _proved(
+    problem: KernelProblem, net_dual: Array, margin: Array, tol: float
+) -> tuple[Array, Certificate]:
+    """Certify by the margins as they are; by exact ones, and return these, if rounding decides."""
+    rounding = rounding_of_margins(problem, net_dual, margin)
+    proof = problem.certificate(net_dual, margin, rounding)
+    if proof.relative_gap > tol >= problem.certificate(net_dual, margin).relative_gap:
+        margin = problem.margins(net_dual)
+        proof = problem.certificate(net_dual, margin)
+    return margin, proof
