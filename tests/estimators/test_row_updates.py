@@ -322,7 +322,7 @@ class TestRefusals:
 
     def test_a_compressed_model(self):
         X, y = rows(200)
-        with pytest.raises(ValueError, match="nor does a compressed model"):
+        with pytest.raises(ValueError, match="nor do compressed models"):
             machine().fit(X, y).compress(60).remove_rows([0])
 
     @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ def _rows_kept(estimator: Any) -> KeptRows:
     kept: KeptRows | None = vars(estimator).get("_kept_rows")
     if kept is None and estimator.keep_rows:
         raise ValueError(
-            f"This {name} has no training rows: model files do not hold them, nor does a "
-            "compressed model. Fit again; pickle and joblib keep the rows."
+            f"This {name} has no training rows: model files do not hold them, nor do compressed "
+            "models and fits that were interrupted. Fit again; pickle and joblib keep the rows."
         )
     if kept is None:
         raise ValueError(
