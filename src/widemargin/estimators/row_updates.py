@@ -15,6 +15,7 @@ from ..core.budget import Budget
 from ..core.progress import FitProgress
 from ..core.rows import canonical
 from ..core.training_set import TrainingSet
+from ..kernel.all_classes import ALL_CLASSES
 from ..kernel.carried_duals import SolvedProblems
 from ..kernel.kernels import Kernel
 from ..kernel.problem import Duals
@@ -142,6 +143,11 @@ def refuse_keeping(estimator: Any, divided: bool) -> None:
         raise ValueError(
             f"{wanted} a kernel by name, which can be evaluated on new rows; got "
             f"kernel={estimator.kernel!r}. Set keep_rows=False."
+        )
+    if estimator.multi_class in ALL_CLASSES:
+        raise ValueError(
+            f"{wanted} binary problems; got multi_class={estimator.multi_class!r}. Set "
+            "multi_class='ovr' or 'ovo', or keep_rows=False."
         )
     named = Kernel(estimator.kernel, 1.0, float(estimator.coef0), int(estimator.degree))
     if not named.positive_semidefinite:
