@@ -332,6 +332,7 @@ class TestRefusals:
             ({"kernel": "sigmoid"}, "positive semi-definite kernel"),
             ({"kernel": "poly", "coef0": -1.0}, "positive semi-definite kernel"),
             ({"kernel": "precomputed"}, "kernel by name"),
+            ({"multi_class": "ww"}, "needs binary problems"),
             ({"kernel": lambda A, B: A @ B.T}, "kernel by name"),
         ],
     )
