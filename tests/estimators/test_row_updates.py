@@ -332,7 +332,7 @@ class TestRefusals:
             ({"kernel": "sigmoid"}, "positive semi-definite kernel"),
             ({"kernel": "poly", "coef0": -1.0}, "positive semi-definite kernel"),
             ({"kernel": "precomputed"}, "kernel by name"),
-            ({"multi_class": "ww"}, "needs binary problems"),
+            ({"multi_class": "ww"}, "need binary problems"),
             ({"kernel": lambda A, B: A @ B.T}, "kernel by name"),
         ],
     )
@@ -349,6 +349,12 @@ class TestRefusals:
         model = machine().fit(X, y).set_params(gamma=3.0)
         with pytest.raises(ValueError, match=r"`gamma` was 0\.2 in the fit and is 3\.0 now"):
             model.add_rows(X, y)
+
+    def test_all_classes_at_once(self):
+        X, y = rows(100, 3)
+        model = machine().fit(X, y).set_params(multi_class="cs")
+        with pytest.raises(ValueError, match="need binary problems"):
+            model.remove_rows([0])
 
     @pytest.mark.parametrize(
         ("indices", "message"),

@@ -244,7 +244,9 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
         def keep(fit: ExactFit | AllClassesFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
-            if self.keep_rows:
+            if self.keep_rows:  # refused for other problems
+                assert isinstance(problems, KernelProblems)
+                assert isinstance(fit, ExactFit)
                 keep_rows(self, training, problems, fit)
 
         train(fit, fit.run_all, keep)

@@ -120,6 +120,7 @@ def _rows_kept(estimator: Any) -> KeptRows:
             f"This {name} was fitted without its rows being kept, which add_rows and "
             "remove_rows need. Set keep_rows=True and fit again."
         )
+    _refuse_all_classes(estimator)
     for each, value in kept.settings.items():
         if getattr(estimator, each) != value:
             raise ValueError(
@@ -127,6 +128,15 @@ def _rows_kept(estimator: Any) -> KeptRows:
                 "update cannot change the kernel. Set it back, or fit again."
             )
     return kept
+
+
+def _refuse_all_classes(estimator: Any) -> None:
+    if estimator.multi_class in ALL_CLASSES:
+        raise ValueError(
+            "add_rows and remove_rows, and so keep_rows=True, need binary problems; got "
+            f"multi_class={estimator.multi_class!r}. Set multi_class='ovr' or 'ovo', or "
+            "keep_rows=False."
+        )
 
 
 def refuse_keeping(estimator: Any, divided: bool) -> None:
@@ -144,11 +154,7 @@ def refuse_keeping(estimator: Any, divided: bool) -> None:
             f"{wanted} a kernel by name, which can be evaluated on new rows; got "
             f"kernel={estimator.kernel!r}. Set keep_rows=False."
         )
-    if estimator.multi_class in ALL_CLASSES:
-        raise ValueError(
-            f"{wanted} binary problems; got multi_class={estimator.multi_class!r}. Set "
-            "multi_class='ovr' or 'ovo', or keep_rows=False."
-        )
+    _refuse_all_classes(estimator)
     named = Kernel(estimator.kernel, 1.0, float(estimator.coef0), int(estimator.degree))
     if not named.positive_semidefinite:
         raise ValueError(
