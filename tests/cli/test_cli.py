@@ -128,6 +128,7 @@ class TestTrain:
             "engine": "one choice so far",
             "decision_function_shape": "concerns Python callers",
             "warm_start": "a command fits once",
+            "keep_rows": "a model file does not hold them",
             "verbose": "the progress line tells",
         }
         for settings in (ODMClassifier, SVMClassifier, *STRATEGIES.values()):

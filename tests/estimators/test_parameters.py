@@ -30,7 +30,8 @@ TASKS = {
 }
 KERNEL = {
     **{"gamma": "scale", **SHAPE, "strategy": "auto", **TASKS, **LIMITS, "max_iter": None},
-    **{"engine": "local", "checkpoint": None, "warm_start": False, "verbose": 0},
+    **{"engine": "local", "checkpoint": None, "warm_start": False},
+    **{"keep_rows": False, "verbose": 0},
 }
 KERNEL_CV = {**SHAPE, **TASKS, **SEARCH, **LIMITS, "max_iter": None, "verbose": 0}
 CONSTANT = {"fit_intercept": True, "intercept_scaling": 1.0}

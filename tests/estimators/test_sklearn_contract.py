@@ -132,6 +132,7 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "engine": SharedEngine(1),
         "checkpoint": "levels",
         "warm_start": True,
+        "keep_rows": True,
         "verbose": 1,
     }
     changed |= (

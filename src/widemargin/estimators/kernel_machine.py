@@ -38,15 +38,17 @@ from ..kernel.problem import COLUMNS
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.shared_fit import SharedFit, can_share_blocks
 from ..kernel.small_fit import SmallFit, is_small
+from ..kernel.update_fit import UpdateFit, can_update
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
 from .kernel_training import KernelTraining
 from .path import Path, refuse_division
+from .row_updates import RowUpdates, keep_rows, refuse_keeping
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
+class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, KernelTraining):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     def fit(
@@ -85,6 +87,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
             strategy = None
             if self.multi_class not in ALL_CLASSES:  # which are always solved as a whole
                 strategy = resolve_strategy(self.strategy, len(training.codes), name)
+            refuse_keeping(self, divided=strategy is not None)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:
                 training, validation = validation_rows(
@@ -131,6 +134,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         first, training = path.models[0], path.training
         if self.multi_class not in ALL_CLASSES:
             refuse_division(self, len(training.codes))
+        refuse_keeping(self, divided=False)
         seed = first._seed()
         kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
@@ -213,8 +217,13 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         budget: Budget,
         progress: FitProgress,
         neighbours: Sequence[Any] | None = None,
+        *,
+        update: bool = False,
     ) -> ExactFit | AllClassesFit:
-        """Solve every problem as a whole, set what comes of it, and calibrate."""
+        """Solve every problem as a whole, set what comes of it, and calibrate.
+
+        With ``update``, ``neighbours`` are solutions for other rows, not for another ``C``.
+        """
         name = type(self).__name__
         self._warn_of_settings_for_levels()
         own = self._training_budget(budget)
@@ -224,8 +233,10 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
             fit = AllClassesFit(name, problems, own, history, neighbours)
         else:
             kind: type[ExactFit] = ExactFit
-            if is_small(problems, self.solver, own):
+            if is_small(problems, self.solver, own, one_matrix=update):
                 kind = SmallFit
+            elif update and can_update(problems, self.solver):
+                kind = UpdateFit
             elif can_share_blocks(problems, self.solver, own):
                 kind = SharedFit
             fit = kind(name, problems, self.solver, own, history, neighbours)
@@ -233,6 +244,10 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         def keep(fit: ExactFit | AllClassesFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
+            if self.keep_rows:  # refused for other problems
+                assert isinstance(problems, KernelProblems)
+                assert isinstance(fit, ExactFit)
+                keep_rows(self, training, problems, fit)
 
         train(fit, fit.run_all, keep)
         if self.calibrate is not None:
@@ -316,7 +331,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
     def _set(
         self, training: TrainingSet, kernel: Kernel, coef: Array, attributes: dict[str, Any]
     ) -> None:
-        self.__dict__.pop("calibration_", None)  # of an earlier fit
+        for name in ("calibration_", "_kept_rows"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         support = np.flatnonzero(np.any(coef != 0, axis=0))
         part = attributes["support_part_"]
         attributes["support_part_"] = (

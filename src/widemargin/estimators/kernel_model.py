@@ -79,6 +79,10 @@ class KernelMachineParameters(KernelFitSettings, KernelParameters):
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.
+    keep_rows : bool, default=False
+        Keep what :meth:`add_rows` and :meth:`remove_rows` need: the training rows (not copied, so
+        do not change them), labels and weights, and 8 bytes per row for each binary problem that
+        it takes part in. Pickles hold them too, ``.wm`` files do not.
 
     Attributes
     ----------
@@ -127,8 +131,12 @@ class KernelMachineParameters(KernelFitSettings, KernelParameters):
         parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
         part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training rows, those added and removed since the fit counted.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"keep_rows": ["boolean"]}
+
+    keep_rows: bool = False
 
 
 class KernelPredictor(KernelExpansion, Predictor):

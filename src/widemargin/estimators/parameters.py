@@ -43,7 +43,7 @@ class FitLimits:
         "strategy solver multi_class decision_function_shape calibrate n_parts batch_size "
         "partners exchanges weights asynchronous faults stopping epsilon quiet cv scoring refit "
         "tol max_iter max_time class_weight random_state n_jobs memory_limit engine checkpoint "
-        "warm_start validation_fraction verbose"
+        "warm_start keep_rows validation_fraction verbose"
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "tol": [POSITIVE],

@@ -39,7 +39,7 @@ from .strategies import Strategy
 SECONDS_OF_A_WRITE = 3600.0
 
 # Settings that change how a fit runs, but not what its levels are.
-NOT_SHAPING = ("n_jobs", "verbose", "max_time", "checkpoint", "engine", "warm_start")
+NOT_SHAPING = ("n_jobs", "verbose", "max_time", "checkpoint", "engine", "warm_start", "keep_rows")
 
 _NAME = re.compile(r"problem-(\d+)-level-(\d+)\.wml")
 _ROUTER_ARRAYS = ("basis_rows", "coef", "group_start", "offset")

@@ -93,6 +93,7 @@ def compressed(
         refine=None if rows_to_fit is None else refine,
     )
     small = copy.copy(model)
+    vars(small).pop("_kept_rows", None)  # an update would start from the model as it was
     small.support_ = model.support_[result.basis]
     small.support_vectors_ = vectors[result.basis]
     small.support_class_ = model.support_class_[result.basis]

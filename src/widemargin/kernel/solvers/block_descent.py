@@ -77,7 +77,7 @@ TooSlow = Callable[[int, int, int, float], bool]
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class Sizes:
     """Rows of a block and of a working set, and bytes for kernel rows that are kept."""
 
     block: int
@@ -107,7 +107,7 @@ def solve(
     ``spent`` is what finding the start took. ``too_slow`` may end the
     descent early; the outcome is then that the iterations (it was worth) are used up.
     """
-    sizes = _sizes(problem, budget.memory)
+    sizes = sizes_for(problem, budget.memory)
     return _solve(problem, start, budget, history, sizes, spent or Work(), too_slow)
 
 
@@ -115,7 +115,7 @@ def solve_without_blocks(
     problem: KernelProblem, start: Duals, budget: Budget, history: History
 ) -> Solution[Duals]:
     """Solve by working sets of all rows, with their kernel rows kept."""
-    sizes = _sizes(problem, budget.memory, keep_rows=True)
+    sizes = sizes_for(problem, budget.memory, keep_rows=True)
     sizes = replace(sizes, block=sizes.working_set)
     return _solve(problem, start, budget, history, sizes, Work())
 
@@ -135,9 +135,9 @@ def descend_some(
     assert at.margin is not None
     alone = replace(problem.only(rows), threads=budget.threads)
     net_dual, margin = at.net_dual[rows], at.margin[rows]
-    progress, sizes = Work(), _sizes(alone, budget.memory)
+    progress, sizes = Work(), sizes_for(alone, budget.memory)
     history = History(COLUMNS)
-    _descend(alone, net_dual, margin, target, progress, budget, history, sizes, None)
+    descend(alone, net_dual, margin, target, progress, budget, history, sizes, None)
     return net_dual, progress
 
 
@@ -146,7 +146,7 @@ def _solve(
     start: Duals,
     budget: Budget,
     history: History,
-    sizes: _Sizes,
+    sizes: Sizes,
     progress: Work,
     too_slow: TooSlow | None = None,
 ) -> Solution[Duals]:
@@ -159,7 +159,7 @@ def _solve(
     target, best = SAFETY * budget.tol, None
     single = problem.X.dtype == np.float32 and problem.kernel.name != "precomputed"
     while True:
-        ended = _descend(
+        ended = descend(
             problem, net_dual, margin, target, progress, budget, history, sizes, too_slow
         )
         margin, certificate = certified_margins(problem, net_dual, budget.tol)
@@ -208,7 +208,7 @@ def least_memory(rows: int, item: int, keep_rows: bool) -> int:
     return max(for_block, for_rows)
 
 
-def _sizes(problem: KernelProblem, memory: int, keep_rows: bool = False) -> _Sizes:
+def sizes_for(problem: KernelProblem, memory: int, keep_rows: bool = False) -> Sizes:
     """Fit blocks and kept kernel rows into ``memory``."""
     n, item = problem.n_rows, int(problem.X.dtype.itemsize)
     keep_rows = keep_rows or problem.kernel.name == "precomputed"
@@ -223,10 +223,10 @@ def _sizes(problem: KernelProblem, memory: int, keep_rows: bool = False) -> _Siz
     for_rows = memory - item * block**2
     worth_it = stored_per_row(problem.X) >= EXPENSIVE_ROW
     if keep_rows or (worth_it and for_rows >= item * n * min(n, FEWEST_CACHED_ROWS)):
-        return _Sizes(block, _working_set(n, block), for_rows)
+        return Sizes(block, _working_set(n, block), for_rows)
     few = n <= BLOCK and not problem.terms.smooth
     block = min(HINGE_BLOCK_OF_FEW_ROWS if few else BLOCK, largest, n)
-    return _Sizes(block, _working_set(n, block), 0)
+    return Sizes(block, _working_set(n, block), 0)
 
 
 def _largest_block(memory: int, item: int) -> int:
@@ -245,7 +245,7 @@ def stored_per_row(X: Any) -> float:
     return float(X.nnz / X.shape[0] if scipy.sparse.issparse(X) else X.shape[1])
 
 
-def _descend(
+def descend(
     problem: KernelProblem,
     net_dual: Array,
     margin: Array,
@@ -253,10 +253,15 @@ def _descend(
     progress: Work,
     budget: Budget,
     history: History,
-    sizes: _Sizes,
+    sizes: Sizes,
     too_slow: TooSlow | None,
+    *,
+    shrinking: bool = True,
 ) -> str:
-    """Run the native loop in place; return how it ended."""
+    """Run the native loop in place; return how it ended.
+
+    With ``shrinking``, margins of rows that were set aside on the way are not those of the result.
+    """
     n, before = problem.n_rows, replace(progress)
 
     def report(iteration: int, primal: float, dual: float, active: int, entries: int) -> bool:
@@ -277,7 +282,7 @@ def _descend(
         block=sizes.block,
         working_set=sizes.working_set,
         cache_bytes=sizes.cache_bytes,
-        shrinking=True,
+        shrinking=shrinking,
         threads=problem.threads,
         seed=budget.seed,
     )
