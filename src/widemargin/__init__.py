@@ -34,6 +34,7 @@ _PUBLIC = {
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
     "SearchDisplay": "inspection",
+    "ShapleyDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
     "save": "persistence",
@@ -65,6 +66,7 @@ __all__ = [
     "SVMClassifier",
     "SVMClassifierCV",
     "SearchDisplay",
+    "ShapleyDisplay",
     "Stratified",
     "TablePreprocessor",
     "__version__",
@@ -100,6 +102,7 @@ if TYPE_CHECKING:
         PartitionDisplay,
         PerformanceProfileDisplay,
         SearchDisplay,
+        ShapleyDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model, save
