@@ -147,13 +147,13 @@ def test_pipelines_searches_and_names():
 
 def test_automatic_models():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = AutoClassifier(families=["SVM"], random_state=0).fit(X, y == 1)
+    model = AutoClassifier(families=["SVM, rbf"], random_state=0).fit(X, y == 1)
     found = shapley_values(model, X[:4])
     check_sums(found, model.decision_function(X[:4]), atol=1e-4)
     assert found.feature_names == model.preprocessor_.get_feature_names_out().tolist()
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", lambda X, Y: X @ Y.T])
+@pytest.mark.parametrize("kernel", ["linear", "poly", lambda X, Y: X @ Y.T])
 def test_other_kernels_are_refused(kernel, two_classes):
     model = SVMClassifier(kernel).fit(*two_classes)
     with pytest.raises(ValueError, match="'rbf' and 'laplacian'"):

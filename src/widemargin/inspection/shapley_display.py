@@ -145,7 +145,7 @@ class ShapleyDisplay(Display):
             raise ValueError(f"`kind` must be one of {', '.join(get_args(Kind))}; got {kind!r}.")
         if max_features < 1:
             raise ValueError(f"`max_features` must be at least 1; got {max_features}.")
-        values, base = self._of_output()
+        values, base, title = self._of_output()
         if kind == "waterfall" and not -len(values) <= row < len(values):
             raise ValueError(f"`row` must number one of {len(values)} rows; got {row}.")
         sizes = np.abs(values[row] if kind == "waterfall" else values)
@@ -164,32 +164,24 @@ class ShapleyDisplay(Display):
         ax.set_yticks(range(len(names)), names)
         ax.invert_yaxis()
         label = {"bar": "mean absolute Shapley value", "beeswarm": "Shapley value"}
-        self._finish(label.get(kind, "decision"), "", self._title())
+        self._finish(label.get(kind, "decision"), "", title)
         return self
 
-    def _of_output(self) -> tuple[Array, Array]:
-        """Return the values of the output to draw, as (rows, features), and the base values."""
+    def _of_output(self) -> tuple[Array, Array, str | None]:
+        """Return values (rows, features), base values and name of the output to draw."""
         values, base = self.explained.values, self.explained.base_values
-        names = self.explained.output_names
+        names, output = self.explained.output_names, self.output
         if names is None:
-            if self.output not in (None, 0):
-                raise ValueError(f"There is one output only; got output={self.output!r}.")
-            return values, base
-        number = names.index(self.output) if self.output in names else self.output
+            if output not in (None, 0):
+                raise ValueError(f"There is one output only; got output={output!r}.")
+            return values, base, None
+        number = names.index(output) if isinstance(output, str) and output in names else output
         if not isinstance(number, int | np.integer) or not 0 <= number < len(names):
             raise ValueError(
-                f"`output` must be one of {names} or its place; got {self.output!r}. There is a "
-                "picture for each output."
+                f"`output` must be one of {names} or its place, for there is a picture for each; "
+                f"got {output!r}."
             )
-        return values[:, :, number], base[:, number]
-
-    def _title(self) -> str | None:
-        names = self.explained.output_names
-        return (
-            None
-            if names is None
-            else names[names.index(self.output) if self.output in names else int(self.output or 0)]
-        )
+        return values[:, :, number], base[:, number], names[number]
 
     def _beeswarm(self, values: Array, options: dict[str, Any]) -> None:
         for place, j in enumerate(self.features_):
@@ -229,6 +221,9 @@ class ShapleyDisplay(Display):
         self.bars_ = self.ax_.barh(
             range(len(steps)), steps, left=ends - steps, **{"color": colours, **options}
         )
+        self.ax_.bar_label(self.bars_, [f"{step:+.2g}" for step in steps], padding=3)
+        self.ax_.margins(x=0.12)  # for the labels
+        self.ax_.use_sticky_edges = False
         for place, end in enumerate(ends[:-1]):
             self.ax_.plot([end, end], [place - 0.4, place + 1.4], color="0.6", linewidth=0.8)
         self.ax_.axvline(base, color="0.6", linestyle=":", label=f"base {base:.3g}")

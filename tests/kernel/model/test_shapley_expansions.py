@@ -9,7 +9,7 @@ from reference.shapley import game_with_background, game_without_background, sha
 from widemargin import _native
 from widemargin.core.rows import as_rows
 from widemargin.kernel.kernels import Kernel
-from widemargin.kernel.model.shapley import ROUNDING, integration_rule
+from widemargin.kernel.model.shapley import ROUNDING, gauss_legendre, integration_rule
 
 GAMMA = 0.3
 FACTORS = {
@@ -148,9 +148,18 @@ def test_the_rule_integrates_the_hardest_products(features):
                 np.sum(np.log(np.arange(1, min(p, q) + 1)))
                 - np.sum(np.log(np.arange(max(p, q) + 1, p + q + 2)))
             )
-            # Nodes, weights and powers are rounded, too.
-            allowed = ROUNDING * (2 * features + 20) * exact + ROUNDING / features
+            allowed = (
+                ROUNDING * (2 * features + 20) * exact + ROUNDING / features
+            )  # powers round, too
             assert abs(weight @ (node**p * (1 - node) ** q) - exact) <= allowed
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 3, 8, 40])
+def test_the_rule_is_that_of_gauss_and_legendre(n_nodes):
+    node, weight = gauss_legendre(n_nodes)
+    expected_node, expected_weight = np.polynomial.legendre.leggauss(n_nodes)
+    assert np.allclose(2 * node - 1, expected_node, rtol=0, atol=1e-15)
+    assert np.allclose(2 * weight, expected_weight, rtol=1e-12, atol=0)
 
 
 def test_native_refusals():
