@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t width = 8;           // support vectors in a block
 constexpr std::int64_t at_once = 4;         // nodes whose products advance together
 constexpr std::int64_t chunk_blocks = 512;  // blocks of a task
+constexpr std::int64_t polled = 16;         // blocks between looks at the interrupt
 // Sums of the tasks of a batch of queries, in bytes, and the bounds of the batch.
 constexpr std::int64_t batch_bytes = std::int64_t(1) << 26, least_batch = 16, most_batch = 256;
 // Products below this are nothing beside a share of at least 1 / features. Set to zero every
@@ -28,6 +29,7 @@ struct Blocks {
     std::vector<std::int32_t> feature;  // ascending within a block
     std::vector<double> value;          // (feature, width)
     std::vector<double> coef;           // (block, outputs, width)
+    std::int64_t widest = 0;            // features of the block with the most of them
 
     std::int64_t count() const { return std::int64_t(start.size()) - 1; }
 };
@@ -58,6 +60,7 @@ Blocks packed(const ShapleyProblem& problem) {
                 blocks.coef.push_back(i < here ? problem.coef[(first + i) * problem.outputs + o]
                                                : 0.0);
         blocks.start.push_back(end);
+        blocks.widest = std::max(blocks.widest, end - begin);
     }
     return blocks;
 }
@@ -85,10 +88,14 @@ struct Slots {
     std::vector<double> before;     // (slot, at_once, lanes): products of the slots before
     double scale[width];            // of all products of a pair
 
-    explicit Slots(std::int64_t features)
-        : feature(std::size_t(features)), off(std::size_t(features * width)),
-          step(std::size_t(features * width)), share(std::size_t(features * width)),
-          before(std::size_t(features * width * at_once)) {}
+    // Makes room for so many slots.
+    void grow(std::int64_t count) {
+        if (count <= std::int64_t(feature.size())) return;
+        feature.resize(std::size_t(count));
+        for (std::vector<double>* each : {&off, &step, &share})
+            each->resize(std::size_t(count * width));
+        before.resize(std::size_t(count * width * at_once));
+    }
 };
 
 // One query against a chunk of the blocks.
@@ -210,13 +217,15 @@ WM_INLINE void explain(Task<T>& task) {
     const std::int64_t rounds = against ? problem.background.count : 1;
     const Spread x(problem.queries, task.query);
     static constexpr double zeros[width] = {};
-    Slots slots(features);
+    Slots slots;
     std::vector<double> sums(std::size_t(features * outputs * width), 0.0);
     std::vector<std::int64_t> seen(std::size_t(features), -1);
     for (std::int64_t r = 0; r < rounds; ++r) {
         const Spread other = against ? Spread(problem.background, r) : x;
-        if (task.interrupt.stop()) return;
+        const auto extra = std::int64_t(x.stored.size() + (against ? other.stored.size() : 0));
+        slots.grow(std::min(features, blocks.widest + extra));
         for (std::int64_t b = task.first; b < task.last; ++b) {
+            if (b % polled == 0 && task.interrupt.stop()) return;
             std::int64_t count = 0;
             std::fill_n(slots.scale, width, 0.0);
             const std::int64_t visit = r * blocks.count() + b;

@@ -162,7 +162,8 @@ def _machine_of(
             model = model.model_
         else:
             break
-    if not hasattr(model, "support_vectors_") or not hasattr(model, "kernel_constant_"):
+    # Classifiers, regressors and others share no class, but these.
+    if not hasattr(model, "support_vectors_") or not hasattr(model, "_checked_rows"):
         hint = ""
         if hasattr(model, "coef_"):
             hint = (

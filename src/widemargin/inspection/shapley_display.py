@@ -221,13 +221,17 @@ class ShapleyDisplay(Display):
         self.bars_ = self.ax_.barh(
             range(len(steps)), steps, left=ends - steps, **{"color": colours, **options}
         )
-        self.ax_.bar_label(self.bars_, [f"{step:+.2g}" for step in steps], padding=3)
-        self.ax_.margins(x=0.12)  # for the labels
+        self.ax_.bar_label(
+            self.bars_, [f"{step:+.2g}" for step in steps], padding=3, fontsize="small"
+        )
+        self.ax_.margins(x=0.15)  # for the labels
         self.ax_.use_sticky_edges = False
         for place, end in enumerate(ends[:-1]):
             self.ax_.plot([end, end], [place - 0.4, place + 1.4], color="0.6", linewidth=0.8)
-        self.ax_.axvline(base, color="0.6", linestyle=":", label=f"base {base:.3g}")
-        self.ax_.axvline(ends[-1], color="black", linestyle=":", label=f"decision {ends[-1]:.3g}")
+        self.ax_.axvline(base, color="0.6", linestyle=":", zorder=0, label=f"base {base:.3g}")
+        self.ax_.axvline(
+            ends[-1], color="black", linestyle=":", zorder=0, label=f"decision {ends[-1]:.3g}"
+        )
         return names
 
 
