@@ -99,8 +99,8 @@ def _explain(
         first, second = sets[0], sets[-1]
         width = min(X.shape[1], _most_stored(first) + _most_stored(second))
     node, weight = integration_rule(width)
-    rows, points = as_rows(X, np.float64), as_rows(basis, np.float64)
-    others = None if background is None else as_rows(background, np.float64)
+    rows, points = _in_double(X), _in_double(basis)
+    others = None if background is None else _in_double(background)
     columns = np.ascontiguousarray(coef.T, dtype=np.float64)
     values = _native.shapley_values(
         rows, points, kernel.spec, columns, node, weight, others, threads
@@ -108,6 +108,12 @@ def _explain(
     if others is None:
         return values, np.asarray(coef.sum(axis=1) * (1.0 + kernel.constant))
     return values, np.asarray(kernel.product(others, points, coef, threads=threads).mean(axis=1))
+
+
+def _in_double(X: Any) -> _native.Rows64:
+    rows = as_rows(X, np.float64)
+    assert isinstance(rows, _native.Rows64)
+    return rows
 
 
 def _most_stored(X: Any) -> int:
@@ -140,10 +146,10 @@ def gauss_legendre(n_nodes: int) -> tuple[Array, Array]:
     consecutive polynomials, in which 1 - cos θ does not cancel.
     """
     half = (n_nodes + 1) // 2
-    angle = np.pi * (np.arange(half) + 0.75) / (n_nodes + 0.5)
+    angle: Array = np.pi * (np.arange(half) + 0.75) / (n_nodes + 0.5)
     for _ in range(NEWTON_STEPS):
         value, slope = _legendre(n_nodes, angle)
-        angle = angle - value / slope
+        angle -= value / slope
     _, slope = _legendre(n_nodes, angle)
     node, weight = np.sin(angle / 2.0) ** 2, slope**-2.0
     mirrored = np.arange(n_nodes - half)[::-1]
