@@ -16,8 +16,10 @@ from widemargin import (
     Clustered,
     LinearSVMClassifier,
     ODMClassifier,
+    ODMRegressor,
     Stratified,
     SVMClassifier,
+    SVMRegressor,
     load_model,
 )
 from widemargin.inspection import shapley_values
@@ -73,11 +75,12 @@ def test_a_background_gives_the_interventional_values(two_classes):
         assert np.allclose(found.values[i], expected, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+@pytest.mark.parametrize("scheme", ["ovr", "ovo", "ww", "cs"])
 def test_several_classes_have_several_outputs(scheme, iris):
     X, y = iris
     names = np.array(["ash", "birch", "cedar"])
-    model = SVMClassifier(multi_class=scheme, decision_function_shape=scheme).fit(X, names[y])
+    shape = "ovo" if scheme == "ovo" else "ovr"
+    model = SVMClassifier(multi_class=scheme, decision_function_shape=shape).fit(X, names[y])
     found = shapley_values(model, X[::30])
     assert found.values.shape == (5, 4, 3)
     assert found.base_values.shape == (5, 3)
@@ -99,6 +102,18 @@ def test_the_machine_of_the_rows_cluster_is_explained(scheme, against, iris):
     assert model.routing_ is not None
     found = shapley_values(model, X[::7], background=X[::15] if against else None)
     check_sums(found, model.decision_function(X[::7]))
+
+
+@pytest.mark.parametrize("against", [False, True])
+@pytest.mark.parametrize("strategy", ["exact", Clustered(levels=1, fan_in=3, stop_level=1)])
+@pytest.mark.parametrize("kind", [SVMRegressor, ODMRegressor])
+def test_regressors_are_explained_in_units_of_the_target(kind, strategy, against, two_classes):
+    X = two_classes[0]
+    y = 100.0 + 20.0 * X[:, 0] + 10.0 * X[:, 1] * X[:, 2]
+    model = kind(C=10.0, gamma=0.1, strategy=strategy).fit(X, y)
+    found = shapley_values(model, X[:9], background=X[::40] if against else None)
+    assert found.values.shape == (9, 8)
+    check_sums(found, model.predict(X[:9]), atol=1e-9)
 
 
 def test_compressed_models_and_files(two_classes, tmp_path):

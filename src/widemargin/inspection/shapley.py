@@ -69,7 +69,7 @@ def shapley_values(model: Any, X: Any, *, background: Any = None) -> ShapleyValu
     Parameters
     ----------
     model : estimator
-        Fitted kernel machine of this library with the kernel 'rbf' or 'laplacian', or a pipeline or
+        Fitted kernel machine of this library, of any task, with the kernel 'rbf' or 'laplacian', or a pipeline or
         search that ends in one, or an AutoClassifier that chose one. The features are those behind
         the other steps of a pipeline. Where a model routes rows to clusters, the machine of the
         row's cluster is explained.
@@ -83,7 +83,7 @@ def shapley_values(model: Any, X: Any, *, background: Any = None) -> ShapleyValu
     -------
     ShapleyValues
         Values and base values of ``decision_function``; of the decisions between pairs of classes
-        where there is one machine per pair.
+        where there is one machine per pair; of ``predict`` if the model is a regressor.
 
     See Also
     --------
