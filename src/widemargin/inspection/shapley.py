@@ -69,10 +69,10 @@ def shapley_values(model: Any, X: Any, *, background: Any = None) -> ShapleyValu
     Parameters
     ----------
     model : estimator
-        Fitted kernel machine of this library, of any task, with the kernel 'rbf' or 'laplacian', or a pipeline or
-        search that ends in one, or an AutoClassifier that chose one. The features are those behind
-        the other steps of a pipeline. Where a model routes rows to clusters, the machine of the
-        row's cluster is explained.
+        Fitted kernel machine of this library with the kernel 'rbf' or 'laplacian', a classifier or
+        a regressor, or a pipeline or search that ends in one, or an AutoClassifier that chose one.
+        The features are those behind the other steps of a pipeline. Where a model routes rows to
+        clusters, the machine of the row's cluster is explained.
     X : {array-like, sparse matrix} of shape (n_rows, n_features)
         Rows to explain.
     background : {array-like, sparse matrix} of shape (n_background, n_features), default=None
