@@ -146,7 +146,7 @@ def gauss_legendre(n_nodes: int) -> tuple[Array, Array]:
     consecutive polynomials, in which 1 - cos θ does not cancel.
     """
     half = (n_nodes + 1) // 2
-    angle: Array = np.pi * (np.arange(half) + 0.75) / (n_nodes + 0.5)
+    angle = np.linspace(0.75, half - 0.25, half, dtype=np.float64) * (np.pi / (n_nodes + 0.5))
     for _ in range(NEWTON_STEPS):
         value, slope = _legendre(n_nodes, angle)
         angle -= value / slope
