@@ -22,6 +22,7 @@
 #include "bindings/pairs.hpp"
 #include "bindings/python_arrays.hpp"
 #include "bindings/row_scan.hpp"
+#include "bindings/shapley.hpp"
 #include "bindings/site.hpp"
 #include "bindings/small_problems.hpp"
 #include "kernel/block_descent.hpp"
@@ -250,6 +251,7 @@ NB_MODULE(_native, m) {
     bind_class_block<double>(m);
     bind_row_scan<float>(m);
     bind_row_scan<double>(m);
+    bind_shapley(m);
     m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert().none(),
           "diagonal"_a, "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a,
           "bound"_a, "floor"_a, "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(),

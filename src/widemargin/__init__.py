@@ -41,6 +41,7 @@ _PUBLIC = {
     "PartitionDisplay": "inspection",
     "PerformanceProfileDisplay": "inspection",
     "SearchDisplay": "inspection",
+    "ShapleyDisplay": "inspection",
     "TablePreprocessor": "tables",
     "load_model": "persistence",
     "save": "persistence",
@@ -79,6 +80,7 @@ __all__ = [
     "SVMClassifierCV",
     "SVMRegressor",
     "SearchDisplay",
+    "ShapleyDisplay",
     "Stratified",
     "TablePreprocessor",
     "__version__",
@@ -121,6 +123,7 @@ if TYPE_CHECKING:
         PartitionDisplay,
         PerformanceProfileDisplay,
         SearchDisplay,
+        ShapleyDisplay,
     )
     from .kernel.divide.strategies import Cascade, Clustered, Preserving, Stratified
     from .persistence import load_model, save

@@ -106,6 +106,16 @@ def routed_product(
     basis_start: _Integers,
     threads: int = 1,
 ) -> _Floats: ...
+def shapley_values(
+    queries: Rows64,
+    basis: Rows64,
+    spec: KernelSpec,
+    coef: _Floats,
+    node: _Floats,
+    weight: _Floats,
+    background: Rows64 | None = None,
+    threads: int = 1,
+) -> _Floats: ...
 def kernel_diagonal(rows: _AnyRows, spec: KernelSpec) -> _Floats: ...
 def descend(
     rows: _AnyRows,

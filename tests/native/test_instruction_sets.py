@@ -14,6 +14,7 @@ from reference import kernels as naive
 from widemargin import ODMClassifier, _native
 from widemargin.core.rows import as_rows
 from widemargin.kernel.kernels import Kernel
+from widemargin.kernel.model.shapley import integration_rule
 random = np.random.default_rng(0)
 X, Z = random.normal(size=(53, 9)), random.normal(size=(31, 9))
 coef = random.normal(size=(2, 31))
@@ -42,6 +43,15 @@ for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 2e-5)):
             own = kernel.routed_product(a, b, coef[0], everyone, np.array([0, 9, 9, 9, 53]), starts)
             expected_own = np.where(everyone < 9, scores[:, 0], scores[:, 3])
             assert np.abs(own - expected_own).max() <= 31 * tolerance * scale
+node, weight = integration_rule(9)
+for name in ("rbf", "laplacian"):
+    kernel = Kernel(name, 0.3)
+    a, b, columns = as_rows(X), as_rows(Z), np.ascontiguousarray(coef.T)
+    values = _native.shapley_values(a, b, kernel.spec, columns, node, weight)
+    decided = kernel.product(a, b, coef).T
+    assert np.abs(values.sum(axis=1) + coef.sum(axis=1) - decided).max() <= 1e-12, name
+    values = _native.shapley_values(a, b, kernel.spec, columns, node, weight, as_rows(X[:3]))
+    assert np.abs(values.sum(axis=1) + decided[:3].mean(axis=0) - decided).max() <= 1e-12, name
 y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1, 0)
 model = ODMClassifier(solver="coordinate", C=10.0).fit(X, y)
 assert model.relative_gap_ < 1e-10, model.relative_gap_

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from limits import limits
 from widemargin import ODMClassifier, SVMClassifier
 from widemargin.core.rows import as_rows
+from widemargin.inspection import shapley_values
 from widemargin.kernel.kernels import Kernel
 from widemargin.kernel.problem import Duals, KernelProblem
 from widemargin.kernel.solvers.binary import SOLVERS
@@ -110,6 +111,14 @@ def test_latest_net_dual_belongs_to_the_margins() -> None:
     )
     assert np.any(history.latest.net_dual)
     assert 0 < certificate.relative_gap < 1
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_shapley_values(against: bool) -> None:
+    model = ODMClassifier(gamma=0.001).fit(many_rows(1_000, 400), np.arange(1_000) % 2)
+    queries = many_rows(20_000, 400)
+    with ctrl_c(after=0.3):
+        shapley_values(model, queries, background=queries[:100] if against else None)
 
 
 def test_prediction() -> None:

@@ -83,8 +83,8 @@ def targets(y: Any, *, of: str = "the label column") -> Any:
             except (TypeError, ValueError):
                 raise ValueError(
                     f"--task regression: {of} must hold numbers; row {row + 1:,} holds "
-                    f"{str(value)!r}. Name another column with --label, or leave out --task to train a "
-                    "classifier."
+                    f"{str(value)!r}. Name another column with --label, or leave out --task to "
+                    "train a classifier."
                 ) from None
         raise
     bad = np.flatnonzero(~np.isfinite(numbers))

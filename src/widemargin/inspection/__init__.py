@@ -1,4 +1,4 @@
-"""Diagnostics of divided fits, and pictures in the form of scikit-learn's displays.
+"""Diagnostics of divided fits, explanations, and pictures in the form of scikit-learn's displays.
 
 The ``from_…`` methods of a display compute and draw. Matplotlib, imported only then, comes with
 ``pip install matplotlib``. Several displays may share axes:
@@ -25,6 +25,8 @@ from .partition_display import PartitionDisplay
 from .partitions import Partition, leaf_partition
 from .performance_profile import PerformanceProfileDisplay
 from .search_display import SearchDisplay
+from .shapley import ShapleyValues, shapley_values
+from .shapley_display import ShapleyDisplay
 from .theorem_bounds import Theorem1, theorem1_bounds
 
 __all__ = [
@@ -38,12 +40,15 @@ __all__ = [
     "PartitionQuality",
     "PerformanceProfileDisplay",
     "SearchDisplay",
+    "ShapleyDisplay",
+    "ShapleyValues",
     "Theorem1",
     "accuracy_over_time",
     "fit_levels",
     "leaf_partition",
     "partition_quality",
     "require_matplotlib",
+    "shapley_values",
     "support_vector_recall",
     "theorem1_bounds",
 ]
