@@ -51,6 +51,7 @@ from . import solvers
 from .fit import MulticlassFit
 from .problem import ClassWeights, InMemoryProblem, MulticlassProblem, StoredWeights
 
+SOLVERS = ("dual", "proximal")  # of the convex problems
 COLUMNS: Columns = {**CERTIFIED, "round": int}
 # Scores that are computed together.
 BLOCK_VALUES = 2**20
