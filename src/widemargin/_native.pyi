@@ -348,7 +348,6 @@ class ClassBundle:
         classes: NDArray[np.int32],
         start: _Integers,
     ) -> None: ...
-    def dual_sum(self) -> float: ...
     stride: Final[int]
     def proximal_norms(
         self, mean: _Floats | None, anchor: _Floats, strength: float, threads: int = 1
@@ -372,7 +371,13 @@ class _MulticlassProblem:
         square: _Floats,
         classes: int,
         constant: float,
+        *,
+        lower: float = 1.0,
+        upper: float = 1.0,
+        upsilon: float = 0.0,
+        rival: NDArray[np.int32] | None = None,
     ) -> None: ...
+    def dual_sums(self, formulation: str, bundle: ClassBundle) -> tuple[float, float]: ...
     def visit(
         self,
         formulation: str,

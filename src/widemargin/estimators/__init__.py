@@ -4,6 +4,7 @@ from .auto import AutoClassifier
 from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .linear import LinearODMClassifier, LinearSVMClassifier
+from .multiclass_odm import MulticlassODMClassifier
 from .multiclass_svm import MulticlassSVMClassifier
 from .random_features import RandomFeatures
 from .search import (
@@ -20,6 +21,7 @@ __all__ = [
     "LinearODMClassifierCV",
     "LinearSVMClassifier",
     "LinearSVMClassifierCV",
+    "MulticlassODMClassifier",
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",

@@ -11,6 +11,7 @@ from .calibration import check_calibration
 from .checks import (
     check_gossip,
     check_linear_machine,
+    check_multiclass_odm,
     check_multiclass_svm,
     demand,
     is_integer,
@@ -91,6 +92,7 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "LinearODMClassifierCV": _check_linear_search,
     "LinearSVMClassifier": check_linear_machine,
     "LinearSVMClassifierCV": _check_linear_search,
+    "MulticlassODMClassifier": check_multiclass_odm,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,
     "RandomFeatures": check_random_features,
