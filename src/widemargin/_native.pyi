@@ -173,9 +173,20 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
+
+class ClassRule:
+    def __init__(
+        self,
+        formulation: str,
+        lower: float = 1.0,
+        upper: float = 1.0,
+        upsilon: float = 0.0,
+    ) -> None: ...
+
 def measure_class_rows(
-    formulation: str,
+    rule: ClassRule,
     code: _Integers,
+    rival: NDArray[np.int32] | None,
     bound: _Floats,
     diagonal: _Floats,
     coef: _Floats,
@@ -185,8 +196,9 @@ def measure_class_rows(
 ) -> _Floats: ...
 def solve_class_block(
     kernel: NDArray[Any],
-    formulation: str,
+    rule: ClassRule,
     code: _Integers,
+    rival: NDArray[np.int32] | None,
     bound: _Floats,
     diagonal: _Floats,
     coef: _Floats,
