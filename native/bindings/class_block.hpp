@@ -130,10 +130,9 @@ inline void bind_class_rows(nb::module_& m) {
 template <class T>
 void bind_class_block(nb::module_& m) {
     using namespace nb::literals;
-    m.def("solve_class_block", &py_solve_class_block<T>, "kernel"_a.noconvert(), "rule"_a,
-          "code"_a, "rival"_a.none(), "bound"_a, "diagonal"_a, "coef"_a.noconvert(),
-          "score"_a.noconvert(), nb::kw_only(), "gap"_a, "sets"_a, "working_set"_a, "threads"_a,
-          "seed"_a);
+    m.def("solve_class_block", &py_solve_class_block<T>, "kernel"_a.noconvert(), "rule"_a, "code"_a,
+          "rival"_a.none(), "bound"_a, "diagonal"_a, "coef"_a.noconvert(), "score"_a.noconvert(),
+          nb::kw_only(), "gap"_a, "sets"_a, "working_set"_a, "threads"_a, "seed"_a);
 }
 
 }  // namespace widemargin

@@ -91,8 +91,10 @@ WM_INLINE void descend_all(ClassSet& set) {
         }
         worth = worth_a_visit * total / double(visited);
         if (!all) continue;
-        if (first < 0.0) first = total;
-        else if (total <= inner_reduction * first) return;
+        if (first < 0.0)
+            first = total;
+        else if (total <= inner_reduction * first)
+            return;
     }
 }
 
@@ -204,7 +206,8 @@ private:
                 if (change == 0.0) continue;
                 lines.push_back(kernel_[row]), steps.push_back(change);
                 // The row's own entry is the diagonal that was given.
-                rows_.score[c * n + row] += change * (rows_.diagonal[row] - double(kernel_[row][row]));
+                rows_.score[c * n + row] +=
+                    change * (rows_.diagonal[row] - double(kernel_[row][row]));
                 coef = after;
             }
         }

@@ -87,8 +87,8 @@ WM_INLINE bool is_idle(const ClassRule& rule, const ClassDesk& desk) {
 
 // The multipliers of a row that acts on no score: they follow the slopes alone.
 WM_INLINE void follow_slopes(const ClassRule& rule, double bound, ClassDesk& desk) {
-    const auto steepest = std::size_t(std::max_element(desk.slope.begin(), desk.slope.end()) -
-                                      desk.slope.begin());
+    const auto steepest =
+        std::size_t(std::max_element(desk.slope.begin(), desk.slope.end()) - desk.slope.begin());
     for (std::size_t k = 0; k < desk.slope.size(); ++k) {
         const bool wanted = rule.formulation == Formulation::weston_watkins || k == steepest;
         const double most = rule.with_band() ? bound * desk.slope[k] : bound;
@@ -168,8 +168,8 @@ WM_INLINE RowShares shares_of(const ClassRule& rule, double bound, double error,
             const double excess = excess_of(rule, desk);
             const double excess_off = excess > 0.0 || error > 0.0 ? excess + error : 0.0;
             const double square = largest * largest, square_off = largest_off * largest_off;
-            double dual = band.lower * positive + band.upper * negative -
-                          positive * positive / (2.0 * bound);
+            double dual =
+                band.lower * positive + band.upper * negative - positive * positive / (2.0 * bound);
             double loss = square, loss_off = square_off;
             if (desk.rival >= 0) {
                 dual -= negative * negative / (2.0 * band.upsilon * bound);

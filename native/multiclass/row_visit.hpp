@@ -276,8 +276,8 @@ WM_INLINE void decide(Visit<T>& v, const RowPlan& plan, const double* score, dou
         step = band_step(v, plan, desk, rival);
     } else {
         const std::int64_t count = std::int64_t(desk.wish.size());
-        const ClassStep found = class_step(v.formulation, desk.wish.data(), count, before, bound,
-                                           v.problem.classes);
+        const ClassStep found =
+            class_step(v.formulation, desk.wish.data(), count, before, bound, v.problem.classes);
         step.shift = found.shift, upper = found.upper;
     }
     double squares = 0.0, rise = step.gain;
