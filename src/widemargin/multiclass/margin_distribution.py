@@ -85,7 +85,9 @@ class Point:
         if sp.issparse(columns):
             columns = columns.tocsr() if sp.issparse(rows.X) else columns.toarray()
         last = weights[:, n_features:]
-        fixed = rows.objective.constant * (last.toarray() if sp.issparse(last) else last).sum(axis=1)
+        fixed = rows.objective.constant * (last.toarray() if sp.issparse(last) else last).sum(
+            axis=1
+        )
         step = max(1, BLOCK_VALUES // max(n_classes, n_features))
 
         def evaluate(first: int) -> None:
@@ -202,9 +204,7 @@ class Series:
         else:
             self.history.report(inner.latest, **values)
 
-    def end(
-        self, certificate: Certificate, outcome: Outcome, duals: Any
-    ) -> Solution[ClassWeights]:
+    def end(self, certificate: Certificate, outcome: Outcome, duals: Any) -> Solution[ClassWeights]:
         """Return the best weights."""
         found = SeriesWeights(self.point.weights, duals, tuple(self.objectives))
         return Solution(found, certificate, outcome, self.iterations, self.name)
