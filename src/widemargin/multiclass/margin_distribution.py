@@ -119,12 +119,11 @@ def solve(
     """Minimise F on rows in this process, from the weights of ``start`` if there are any."""
     series = Series(name, problem, budget, history)
     duals: Any = None
-    if problem.objective.n_classes == 2:
-        duals = None if start is None else start.duals
-        series.begin(np.zeros((2, problem.objective.size)))
-    elif start is not None:
+    if start is not None:
         duals = start.duals
         series.begin(start.weights)
+    elif problem.objective.n_classes == 2:
+        series.begin(np.zeros((2, problem.objective.size)))
     else:
         first = series.round(None, None)
         duals = first.iterate.duals
