@@ -27,7 +27,7 @@ without another one. The first weights are the optimum without the second loss (
 problem; two classes have one rival each, and :math:`F_r = F` in the first round.
 
 Reference: Zhang and Zhou (2017), who replace the best other class of the upper constraint by that
-of the last weights, too. Departure: every problem ends with a certificate, and so does their series.
+of the last weights, too. Departure: every problem ends with a certificate, and so does the series.
 """
 
 from __future__ import annotations
