@@ -75,6 +75,6 @@ def test_rows_left_out_are_not_trained_on():
 def test_c_is_divided_by_the_length_of_the_rows():
     X = np.full((10, 3), 2.0, dtype=np.float32)
     model = accuracy.make("ww", {"c": 26.0}, X, 1.0)
-    assert model.C == pytest.approx(2.0)
+    assert (model.C, model.formulation) == (pytest.approx(2.0), "ww")
     model = accuracy.make("mcodm", {"c": 13.0, "upsilon": 0.2, "theta": 0.6}, X, 1.0)
     assert (model.C, model.upsilon, model.theta) == (1.0, 0.2, 0.6)
