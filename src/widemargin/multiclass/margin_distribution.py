@@ -27,7 +27,7 @@ without another one. The first weights are the optimum without the second loss (
 problem; two classes have one rival each, and :math:`F_r = F` in the first round.
 
 Reference: Zhang and Zhou (2017), who replace the best other class of the upper constraint by that
-of the last weights, too. Departure: every problem ends with a certificate, and so does their series.
+of the last weights, too. Departure: every problem ends with a certificate, and so does the series.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ class Point:
         if sp.issparse(columns):
             columns = columns.tocsr() if sp.issparse(rows.X) else columns.toarray()
         last = weights[:, n_features:]
-        fixed = rows.objective.constant * (last.toarray() if sp.issparse(last) else last).sum(axis=1)
+        fixed = rows.objective.constant * (last.toarray() if sp.issparse(last) else last).sum(
+            axis=1
+        )
         step = max(1, BLOCK_VALUES // max(n_classes, n_features))
 
         def evaluate(first: int) -> None:
@@ -117,12 +119,11 @@ def solve(
     """Minimise F on rows in this process, from the weights of ``start`` if there are any."""
     series = Series(name, problem, budget, history)
     duals: Any = None
-    if problem.objective.n_classes == 2:
-        duals = None if start is None else start.duals
-        series.begin(np.zeros((2, problem.objective.size)))
-    elif start is not None:
+    if start is not None:
         duals = start.duals
         series.begin(start.weights)
+    elif problem.objective.n_classes == 2:
+        series.begin(np.zeros((2, problem.objective.size)))
     else:
         first = series.round(None, None)
         duals = first.iterate.duals
@@ -202,9 +203,7 @@ class Series:
         else:
             self.history.report(inner.latest, **values)
 
-    def end(
-        self, certificate: Certificate, outcome: Outcome, duals: Any
-    ) -> Solution[ClassWeights]:
+    def end(self, certificate: Certificate, outcome: Outcome, duals: Any) -> Solution[ClassWeights]:
         """Return the best weights."""
         found = SeriesWeights(self.point.weights, duals, tuple(self.objectives))
         return Solution(found, certificate, outcome, self.iterations, self.name)

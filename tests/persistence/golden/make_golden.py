@@ -37,6 +37,7 @@ from widemargin import (
     LinearODMClassifier,
     LinearODMClassifierCV,
     LinearSVMClassifier,
+    MulticlassODMClassifier,
     MulticlassSVMClassifier,
     ODMClassifier,
     ODMClassifierCV,
@@ -122,6 +123,8 @@ def golden_models():
     rows = sparse.csr_matrix(X * [1.0, 0.0, 1.0])
     model = MulticlassSVMClassifier("ww", fit_intercept=False, random_state=0).fit(rows, y)
     yield "multiclass_svm_sparse", model.sparsify(), rows
+    model = MulticlassODMClassifier(**params, class_weight=weights, random_state=0)
+    yield "multiclass_odm", model.fit(X, words[y]), X
     # Named sites, faults, and a solver by name; a matrix of links, and a solver with settings.
     faults = NetworkFaults(
         loss=0.2, schedule=[(3, "crash", 1), (6, "return", 1)], lies={2: "noise"}
