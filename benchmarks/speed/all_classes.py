@@ -116,7 +116,8 @@ def search(make: Callable[..., Any], data: DataSet) -> Cell:
             )
             scores.append(float(np.mean(model.predict(data.X[out]) == data.y[out])))
     C, factor = SETTINGS[int(np.argmax(scores))]
-    return {"C": C, "gamma": factor * scale, "factor": factor, "validation_accuracy": max(scores)}
+    gamma = float(f"{factor * scale:.6g}")  # as the file keeps it
+    return {"C": C, "gamma": gamma, "factor": factor, "validation_accuracy": max(scores)}
 
 
 def measure(make: Callable[..., Any], data: DataSet, warm_up: bool) -> Cell:

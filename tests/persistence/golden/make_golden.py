@@ -92,6 +92,10 @@ def golden_models():
     frame = pd.DataFrame(X, columns=["length", "größe", "x.y"])
     model = ODMClassifier("poly", degree=2, coef0=1.0).fit(frame, words.astype(object)[y])
     yield "odm_feature_names", model, frame
+    # All classes in one problem.
+    yield "svm_all_classes", SVMClassifier(multi_class="cs").fit(X, words[y]), X
+    model = ODMClassifier(multi_class="all", calibrate="sigmoid").fit(single, y)
+    yield "odm_all_classes_calibrated", model, single
     # Unfinished levels: clusters with what finds the nearest one, and the mean of local models.
     clusters = Clustered(levels=1, fan_in=2, stop_level=1, n_sample=16)
     settings = {"strategy": clusters, "random_state": 0}
