@@ -117,11 +117,13 @@ def descend(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     net_dual: _Floats,
     margin: _Floats,
     options: DescentOptions,
     report: Callable[[int, float, float, int, int], bool],
     near: NearGroups | None = None,
+    offset: _Floats | None = None,
 ) -> str: ...
 def fill_block(
     rows: _AnyRows,
@@ -164,6 +166,7 @@ def solve_block(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     net_dual: _Floats,
     margin: _Floats,
     *,
@@ -219,6 +222,7 @@ def solve_small_problems(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     positive: NDArray[np.int64],
     negative: NDArray[np.int64],
     coef: _Floats,
@@ -245,6 +249,7 @@ def decide_small_folds(
     below: _Floats,
     above: _Floats,
     bound: _Floats,
+    floor: _Floats,
     positive: NDArray[np.int64],
     negative: NDArray[np.int64],
     coef: _Floats,
@@ -271,7 +276,9 @@ class _LinearProblem:
         below: float,
         above: float,
         bound: float,
+        floor: float,
         constant: float,
+        target: _Floats | None = None,
     ) -> None: ...
     size: Final[int]
     count: Final[int]

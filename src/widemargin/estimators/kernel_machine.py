@@ -7,49 +7,34 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.budget import Budget, seed_of
-from ..core.fit import train, warn
+from ..core.budget import Budget
+from ..core.fit import train
 from ..core.history import History
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes
-from ..core.rows import as_rows, canonical, drop_unused_columns, sparse_if_faster
+from ..core.rows import as_rows, canonical
 from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
     training_set,
 )
-from ..core.uneven_scales import warn_if_few_features_dominate
-from ..engines import resolve as resolve_engine
 from ..kernel.all_classes import ALL_CLASSES, AllClassesFit, AllClassesProblem
 from ..kernel.class_margins import ClassMarginsFit
 from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
-from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
-from ..kernel.divide.driver import LevelFit, resolve_strategy
-from ..kernel.divide.levels import Level
-from ..kernel.divide.placing import PlacedProblems
+from ..kernel.divide.driver import resolve_strategy
 from ..kernel.divide.strategies import Strategy
 from ..kernel.kernels import (
-    FLOAT32_ROUNDING,
     Kernel,
-    check_symmetric,
-    evaluate_callable,
-    resolve_gamma,
-    rounding_of_distances,
 )
 from ..kernel.model.basis_refit import RowsToFit
 from ..kernel.model.prediction import (
     Expansion,
-    Routing,
-    routing_of,
-    routing_or_none,
     set_expansion,
 )
-from ..kernel.partition import NearestGroup
 from ..kernel.problem import COLUMNS
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.shared_fit import SharedFit, can_share_blocks
@@ -58,11 +43,12 @@ from ..kernel.solvers.class_blocks import ClassLoss
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
+from .kernel_training import KernelTraining
 from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelPredictor, KernelMachineParameters):
+class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     def fit(
@@ -225,9 +211,6 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         tasks = binary_tasks(codes, len(self.classes_), self.multi_class_)
         return RowsToFit(training.X, tasks, self._loss_weights(training), self._loss())
 
-    def _seed(self) -> int:
-        return seed_of(self.random_state)
-
     def _fit_exactly(
         self,
         training: TrainingSet,
@@ -238,12 +221,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
     ) -> ExactFit | AllClassesFit:
         """Solve every problem as a whole, set what comes of it, and calibrate."""
         name = type(self).__name__
-        for setting, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
-            if value not in (None, "local"):
-                warn(
-                    f"`{setting}` is for a training set that is divided; this one is solved as a "
-                    "whole. Set `strategy` to 'sodm' or 'dc', for example."
-                )
+        self._warn_of_settings_for_levels()
         own = self._training_budget(budget)
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
         fit: ExactFit | AllClassesFit
@@ -314,92 +292,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         chosen = {"fit_intercept": self.fit_intercept_, "multi_class": self.multi_class_}
         return {"gamma": gamma, **chosen}
 
-    def _fit_by_levels(
-        self,
-        training: TrainingSet,
-        problems: KernelProblems,
-        strategy: Strategy,
-        validation: ValidationSet | None,
-        budget: Budget,
-        progress: FitProgress,
-    ) -> None:
-        """Take every binary problem through the levels and set the fitted attributes."""
-        name, seed, budget = type(self).__name__, budget.seed, self._training_budget(budget)
-        engine = resolve_engine(self.engine, budget.threads)
-        folder = None
-        if self.checkpoint is not None:
-            # Everything that the levels depend on: data, settings, seed.
-            arrays = [problems.rows, training.codes, problems.weights]
-            arrays += [] if problems.previous is None else [problems.previous]
-            arrays += [] if validation is None else [validation.X, validation.codes]
-            identity = identity_of(arrays, shaping_settings(self, strategy, seed))
-            folder = Checkpoints(self.checkpoint, identity)
-        placed = PlacedProblems(problems, strategy, engine)
-
-        def judge(k: int, level: Level) -> float:
-            assert validation is not None
-            model = placed.model(k, level)
-            return validation.score(model, k, training, problems, budget.threads)
-
-        def announce(k: int, level: int, n_parts: int) -> None:
-            progress.report_parts(level, 0, n_parts)
-            if self.verbose:
-                print(f"[{name}] problem {k}: level {level}, {n_parts} parts")
-
-        def keep(fit: LevelFit) -> None:
-            coef, part, routers = placed.gather(fit.reached)
-            routing = [None if each is None else self._routing(each, training) for each in routers]
-            parts = {"support_part_": part, "routing_": routing_or_none(routing)}
-            self._set(training, problems.kernel, coef, fit.attributes() | parts)
-
-        fit = LevelFit(
-            name,
-            len(problems),
-            placed.pose,
-            strategy,
-            problems.loss.name,
-            engine,
-            self.solver,
-            budget,
-            judge=None if validation is None else judge,
-            folder=folder,
-            announce=announce,
-            report=progress.report_parts,
-            listener=progress.listener(name, self.verbose),
-        )
-        train(fit, fit.run, keep)
-
-    def _routing(self, router: NearestGroup, training: TrainingSet) -> Routing:
-        rows = router.basis_rows
-        basis = None if self._pairwise else training.X[rows]
-        return routing_of(router, training.given_numbers(rows), basis)
-
-    def _kernel_and_rows(self, training: TrainingSet) -> tuple[Kernel, Any]:
-        """Resolve the kernel; return it with the rows it sees."""
-        X, weights = training.X, training.weights
-        if callable(self.kernel):
-            needed = 8 * X.shape[0] ** 2
-            if needed > memory_bytes(self.memory_limit):
-                raise ValueError(
-                    f"A callable kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
-                    f"{X.shape[0]} rows; `memory_limit` is {self.memory_limit!r}. Raise it, use "
-                    "fewer rows, or a kernel by name."
-                )
-            gram = evaluate_callable(self.kernel, X, X)
-            check_symmetric(gram)
-            return self._with_intercept(Kernel("precomputed"), gram, training), gram
-        if self._pairwise:
-            check_symmetric(X)
-            return self._with_intercept(Kernel("precomputed"), X, training), X
-        gamma = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
-        names = getattr(self, "feature_names_in_", None)
-        hidden = f"the {self.kernel} kernel sees almost nothing else"
-        warn_if_few_features_dominate(X, hidden, names)
-        precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        (rows,) = drop_unused_columns(sparse_if_faster(X))
-        rows = rows.astype(np.float64) if precise else rows
-        return self._with_intercept(kernel, rows, training), rows
+    def _labels_of(self, training: TrainingSet) -> NDArray[Any]:
+        return training.codes
 
     def _with_intercept(self, kernel: Kernel, rows: Any, training: TrainingSet) -> Kernel:
         """Add the constant of the intercept to a kernel, if there is to be one."""
