@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from multiclass_cases import case_of
-from multiclass_oracle import margin_distribution, margin_distribution_optimum, margins
 
+from multiclass_oracle import margin_distribution, margin_distribution_optimum, margins
 from widemargin.core.budget import Budget
 from widemargin.core.history import CERTIFIED, History
 from widemargin.core.outcome import Outcome
