@@ -5,7 +5,8 @@ other as the unknowns and one slack per loss:
 
     minimise ½Σ‖w_c‖² + Σ C·slack   subject to   slack ≥ 0,  1 − margin ≤ slack
 
-and, for Lee, Lin and Wahba's formulation, Σ_c w_c = 0.
+and, for Lee, Lin and Wahba's formulation, Σ_c w_c = 0. Of the margin distribution, the convex
+problem with a rival for every row has two slacks per row, with squares as their cost.
 """
 
 from __future__ import annotations
@@ -71,9 +72,71 @@ def optimum(
     cost = np.zeros(n_slacks)
     cost = bound if formulation == "cs" else np.repeat(bound, n_classes)
     q = np.concatenate([np.zeros(n_classes * d), cost])
+    return float(_solution(P, q, A, b, cones).obj_val)
+
+
+def _solution(P: object, q: Array, A: Array, b: Array, cones: list[object]) -> object:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     solution = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings).solve()
     assert "Solved" in str(solution.status)
-    return float(solution.obj_val)
+    return solution
+
+
+def margins(scores: Array, codes: npt.NDArray[np.int64]) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return every row's own score minus the best other one, and the class of that."""
+    rows = np.arange(len(codes))
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    best = others.argmax(axis=1)
+    return scores[rows, codes] - scores[rows, best], best
+
+
+def margin_distribution(
+    W: Array,
+    X: Array,
+    codes: npt.NDArray[np.int64],
+    bound: Array,
+    theta: float,
+    upsilon: float,
+    rivals: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """Return the objective of the margin distribution; of a convex problem, if given its rivals."""
+    scores, rows = X @ W.T, np.arange(len(codes))
+    margin, _ = margins(scores, codes)
+    against = margin if rivals is None else scores[rows, codes] - scores[rows, rivals]
+    below = np.maximum(0.0, 1.0 - theta - margin)
+    above = np.maximum(0.0, against - 1.0 - theta)
+    return float(0.5 * np.sum(W**2) + 0.5 * bound @ (below**2 + upsilon * above**2))
+
+
+def margin_distribution_optimum(
+    X: Array,
+    codes: npt.NDArray[np.int64],
+    n_classes: int,
+    bound: Array,
+    theta: float,
+    upsilon: float,
+    rivals: npt.NDArray[np.int64] | None = None,
+) -> float:
+    """Return the optimum of a convex problem, by Clarabel; without rivals, of the lower side."""
+    n, d = X.shape
+    rows, right = [], []
+
+    def constrain(i: int, c: int, sign: float, slack: int, most: float) -> None:
+        row, slacks = np.zeros((n_classes, d)), np.zeros(2 * n)
+        row[codes[i]], row[c], slacks[slack] = sign * X[i], -sign * X[i], -1.0
+        rows.append(np.concatenate([row.ravel(), slacks]))
+        right.append(most)
+
+    for i in range(n):
+        for c in range(n_classes):
+            if c != codes[i]:
+                constrain(i, c, -1.0, i, theta - 1.0)
+        if rivals is not None:
+            constrain(i, int(rivals[i]), 1.0, n + i, 1.0 + theta)
+    P = sparse.diags(np.concatenate([np.ones(n_classes * d), bound, upsilon * bound])).tocsc()
+    cones = [clarabel.NonnegativeConeT(len(right))]
+    found = _solution(P, np.zeros(n_classes * d + 2 * n), np.array(rows), np.array(right), cones)
+    return float(found.obj_val)  # type: ignore[attr-defined]

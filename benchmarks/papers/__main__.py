@@ -14,6 +14,7 @@ from .dc_svm import tables as dc
 from .gadget import page as gossip_page
 from .gadget import tables as gossip
 from .linear_odm import accuracy, solvers, speed_up
+from .multiclass_odm import accuracy as mcodm
 from .multiclass_svm import page as multiclass_page
 from .multiclass_svm import tables as multiclass
 from .sodm import tables as sodm
@@ -38,6 +39,7 @@ PAPERS = {
     "solvers": Paper("Linear solvers", solvers, solvers),
     "speed_up": Paper("Speed-up", speed_up, speed_up),
     "multiclass": Paper("Multi-class tables", multiclass, multiclass_page),
+    "mcodm": Paper("Multi-class ODM", mcodm, mcodm),
     "gossip": Paper("Gossip tables", gossip, gossip_page),
 }
 # Options that a module may have, by the name of its constant with the default.

@@ -1,10 +1,12 @@
 // Python's way to rows of a kernel machine for all classes at once.
 #pragma once
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,32 +17,59 @@
 
 namespace widemargin {
 
+using Rivals = std::optional<Vector<const std::int32_t>>;
+
+// The formulation by name; `lower`, `upper` and `upsilon` are for 'odm'.
+struct ClassRuleOf {
+    ClassRule rule;
+
+    ClassRuleOf(const std::string& formulation, double lower, double upper, double upsilon)
+        : rule{formulation_named(formulation), {lower, upper, upsilon, nullptr}} {
+        require(acts_on_own_class(rule.formulation),
+                "kernel machines for all classes at once are 'ww', 'cs' or 'odm'.");
+        require(0.0 < lower && lower <= upper, "`lower` must be positive and at most `upper`.");
+    }
+};
+
 // Checks the arrays; `score` and `coef` are written to by those who solve alone.
 template <class Scores>
-ClassRows class_rows(const std::string& formulation, const Vector<const std::int64_t>& code,
-                     const Vector<const double>& bound, const Vector<const double>& diagonal,
-                     const Scores& coef, const Scores& score) {
+ClassRows class_rows(const ClassRuleOf& rule, const Vector<const std::int64_t>& code,
+                     const Rivals& rival, const Vector<const double>& bound,
+                     const Vector<const double>& diagonal, const Scores& coef,
+                     const Scores& score) {
     const std::size_t n = code.shape(0), classes = coef.shape(0);
-    const Formulation kind = formulation_named(formulation);
-    require(kind == Formulation::weston_watkins || kind == Formulation::crammer_singer,
-            "kernel machines for all classes at once are 'ww' or 'cs'.");
     require(bound.shape(0) == n && diagonal.shape(0) == n, "every array needs one entry per row.");
     require(classes > 1 && score.shape(0) == classes && coef.shape(1) == n && score.shape(1) == n,
             "`coef` and `score` need a line for every class and a column for every row.");
     for (std::size_t i = 0; i < n; ++i)
         require(code.data()[i] >= 0 && std::size_t(code.data()[i]) < classes,
                 "classes of rows must be numbers of lines.");
-    return {kind,         std::int64_t(n),  std::int64_t(classes),
-            code.data(),  bound.data(),     diagonal.data(),
-            const_cast<double*>(coef.data()), const_cast<double*>(score.data())};
+    if (rival) {
+        require(rule.rule.with_band() && rule.rule.band.upsilon > 0.0,
+                "rivals are for 'odm' and need a positive `upsilon`.");
+        require(rival->shape(0) == n, "`rival` needs one entry per row.");
+        for (std::size_t i = 0; i < n; ++i)
+            require(rival->data()[i] >= 0 && std::size_t(rival->data()[i]) < classes &&
+                        rival->data()[i] != code.data()[i],
+                    "a row's rival must be another class.");
+    }
+    return {rule.rule,
+            std::int64_t(n),
+            std::int64_t(classes),
+            code.data(),
+            rival ? rival->data() : nullptr,
+            bound.data(),
+            diagonal.data(),
+            const_cast<double*>(coef.data()),
+            const_cast<double*>(score.data())};
 }
 
 // Returns lines of the gains, shares of the gap, losses and products of all rows.
-inline auto py_measure_class_rows(const std::string& formulation, Vector<const std::int64_t> code,
-                                  Vector<const double> bound, Vector<const double> diagonal,
-                                  Matrix<const double> coef, Matrix<const double> score,
-                                  double error, int threads) {
-    const ClassRows rows = class_rows(formulation, code, bound, diagonal, coef, score);
+inline auto py_measure_class_rows(const ClassRuleOf& rule, Vector<const std::int64_t> code,
+                                  Rivals rival, Vector<const double> bound,
+                                  Vector<const double> diagonal, Matrix<const double> coef,
+                                  Matrix<const double> score, double error, int threads) {
+    const ClassRows rows = class_rows(rule, code, rival, bound, diagonal, coef, score);
     const auto n = std::size_t(rows.count);
     std::unique_ptr<double[]> out(new double[4 * n]);
     PendingSignal signal;
@@ -60,12 +89,13 @@ inline auto py_measure_class_rows(const std::string& formulation, Vector<const s
 
 // `score` may hold contributions from rows outside the block, which stay as they are.
 template <class T>
-std::int64_t py_solve_class_block(Matrix<const T> kernel, const std::string& formulation,
-                                  Vector<const std::int64_t> code, Vector<const double> bound,
-                                  Vector<const double> diagonal, Matrix<double> coef,
-                                  Matrix<double> score, double gap, std::int64_t sets,
-                                  std::int64_t working_set, int threads, std::uint64_t seed) {
-    ClassRows rows = class_rows(formulation, code, bound, diagonal, coef, score);
+std::int64_t py_solve_class_block(Matrix<const T> kernel, const ClassRuleOf& rule,
+                                  Vector<const std::int64_t> code, Rivals rival,
+                                  Vector<const double> bound, Vector<const double> diagonal,
+                                  Matrix<double> coef, Matrix<double> score, double gap,
+                                  std::int64_t sets, std::int64_t working_set, int threads,
+                                  std::uint64_t seed) {
+    ClassRows rows = class_rows(rule, code, rival, bound, diagonal, coef, score);
     const auto n = std::size_t(rows.count);
     require(kernel.shape(0) == n && kernel.shape(1) == n,
             "the kernel matrix needs a line and a column for every row of the block.");
@@ -88,11 +118,20 @@ std::int64_t py_solve_class_block(Matrix<const T> kernel, const std::string& for
     return taken;
 }
 
+inline void bind_class_rows(nb::module_& m) {
+    using namespace nb::literals;
+    nb::class_<ClassRuleOf>(m, "ClassRule")
+        .def(nb::init<const std::string&, double, double, double>(), "formulation"_a,
+             "lower"_a = 1.0, "upper"_a = 1.0, "upsilon"_a = 0.0);
+    m.def("measure_class_rows", &py_measure_class_rows, "rule"_a, "code"_a, "rival"_a.none(),
+          "bound"_a, "diagonal"_a, "coef"_a, "score"_a, "error"_a = 0.0, "threads"_a = 1);
+}
+
 template <class T>
 void bind_class_block(nb::module_& m) {
     using namespace nb::literals;
-    m.def("solve_class_block", &py_solve_class_block<T>, "kernel"_a.noconvert(), "formulation"_a,
-          "code"_a, "bound"_a, "diagonal"_a, "coef"_a.noconvert(), "score"_a.noconvert(),
+    m.def("solve_class_block", &py_solve_class_block<T>, "kernel"_a.noconvert(), "rule"_a, "code"_a,
+          "rival"_a.none(), "bound"_a, "diagonal"_a, "coef"_a.noconvert(), "score"_a.noconvert(),
           nb::kw_only(), "gap"_a, "sets"_a, "working_set"_a, "threads"_a, "seed"_a);
 }
 

@@ -26,6 +26,7 @@ inline Formulation formulation_named(const std::string& name) {
     if (name == "cs") return Formulation::crammer_singer;
     if (name == "llw") return Formulation::lee_lin_wahba;
     if (name == "ovr") return Formulation::one_vs_rest;
+    if (name == "odm") return Formulation::margin_distribution;
     if (name == "llw_fixed_mean") return Formulation::lee_lin_wahba_fixed_mean;
     throw std::invalid_argument("unknown formulation: " + name);
 }
@@ -53,8 +54,9 @@ template <class T>
 class MulticlassSet {
 public:
     MulticlassSet(nb::object rows, Vector<const std::int32_t> label, Vector<const double> bound,
-                  Vector<const double> square, std::int64_t classes, double constant)
-        : rows_(rows), label_(label), bound_(bound), square_(square) {
+                  Vector<const double> square, std::int64_t classes, double constant, double lower,
+                  double upper, double upsilon, std::optional<Vector<const std::int32_t>> rival)
+        : rows_(rows), label_(label), bound_(bound), square_(square), rival_(rival) {
         problem_.rows = nb::cast<const RowSet<T>&>(rows).view(KernelKind::linear);
         const std::size_t n = std::size_t(problem_.rows.count);
         require(label.shape(0) == n && bound.shape(0) == n && square.shape(0) == n,
@@ -68,6 +70,16 @@ public:
         problem_.bound = bound.data();
         problem_.square = square.data();
         problem_.classes = classes;
+        require(0.0 < lower && lower <= upper, "`lower` must be positive and at most `upper`.");
+        problem_.band = {lower, upper, upsilon, nullptr};
+        if (!rival) return;
+        require(rival->shape(0) == n, "`rival` needs one entry per row.");
+        require(upsilon > 0.0, "rivals need a positive `upsilon`.");
+        for (std::size_t i = 0; i < n; ++i)
+            require(rival->data()[i] >= 0 && rival->data()[i] < classes &&
+                        rival->data()[i] != label.data()[i],
+                    "a row's rival must be another class.");
+        problem_.band.rival = rival->data();
     }
 
     const MulticlassProblem<T>& problem() const { return problem_; }
@@ -92,6 +104,7 @@ private:
     nb::object rows_;
     Vector<const std::int32_t> label_;
     Vector<const double> bound_, square_;
+    std::optional<Vector<const std::int32_t>> rival_;
     MulticlassProblem<T> problem_;
 };
 
@@ -107,7 +120,8 @@ auto py_visit(const MulticlassSet<T>& set, const std::string& formulation, Class
     double* m = set.check(mean, kind);
     if (kind != Formulation::weston_watkins)
         require(&home == &away, "only ww has matches between bundles.");
-    if (kind == Formulation::crammer_singer || kind == Formulation::lee_lin_wahba)
+    if (kind == Formulation::crammer_singer || kind == Formulation::lee_lin_wahba ||
+        kind == Formulation::margin_distribution)
         require(away.weights.width() == set.problem().classes, "all classes must be together.");
     VisitOptions options;
     options.seed = seed;
@@ -133,6 +147,15 @@ void py_add_weights(const MulticlassSet<T>& set, const std::string& formulation,
     run_until_told(nb::none(), [&](Interrupt& interrupt) {
         add_weights(set.problem(), kind, home, away, interrupt);
     });
+}
+
+template <class T>
+auto py_dual_sums(const MulticlassSet<T>& set, const std::string& formulation,
+                  const ClassBundle& bundle) {
+    const Formulation kind = formulation_named(formulation);
+    set.check(bundle);
+    const DualSums sums = dual_sums(set.problem(), kind, bundle);
+    return nb::make_tuple(sums.linear, sums.quadratic);
 }
 
 template <class T>
@@ -284,13 +307,6 @@ inline void set_duals(ClassBundle& bundle, Vector<const double> values,
     }
 }
 
-inline double dual_sum(const ClassBundle& bundle) {
-    double sum = 0.0;
-    for (const DualRow& row : bundle.duals)
-        for (double a : row.values) sum += a;
-    return sum;
-}
-
 // Checks that an array has a place for every weight of a bundle and its padding.
 inline void require_layout(const ClassBundle& bundle, std::int64_t count) {
     require(bundle.weights.dense(), "the bundle's weights must be dense.");
@@ -353,7 +369,6 @@ inline void bind_bundle(nb::module_& m) {
         .def("sparse_weights", &sparse_weights)
         .def("duals", &duals_of)
         .def("set_duals", &set_duals, "values"_a, "classes"_a, "start"_a)
-        .def("dual_sum", &dual_sum)
         .def_prop_ro("stride", [](const ClassBundle& b) { return b.weights.stride(); })
         .def("proximal_norms", &py_proximal_norms, "mean"_a.none(), "anchor"_a, "strength"_a,
              "threads"_a = 1)
@@ -366,13 +381,16 @@ void bind_multiclass(nb::module_& m, const char* name) {
     using namespace nb::literals;
     nb::class_<MulticlassSet<T>>(m, name)
         .def(nb::init<nb::object, Vector<const std::int32_t>, Vector<const double>,
-                      Vector<const double>, std::int64_t, double>(),
-             "rows"_a, "label"_a, "bound"_a, "square"_a, "classes"_a, "constant"_a)
+                      Vector<const double>, std::int64_t, double, double, double, double,
+                      std::optional<Vector<const std::int32_t>>>(),
+             "rows"_a, "label"_a, "bound"_a, "square"_a, "classes"_a, "constant"_a, nb::kw_only(),
+             "lower"_a = 1.0, "upper"_a = 1.0, "upsilon"_a = 0.0, "rival"_a.none() = nb::none())
         .def("visit", &py_visit<T>, "formulation"_a, "home"_a, "away"_a,
              "mean"_a.noconvert().none() = nb::none(), nb::kw_only(), "seed"_a = 0, "part"_a = 0,
              "parts"_a = 1, "active_only"_a = false, "skip_below"_a = 0.0, "fewest_new"_a = 0,
              "new_mass"_a = 0.0, "stopping"_a.none() = nb::none())
         .def("add_weights", &py_add_weights<T>, "formulation"_a, "home"_a, "away"_a)
+        .def("dual_sums", &py_dual_sums<T>, "formulation"_a, "bundle"_a)
         .def("total_losses", &py_total_losses<T>, "formulation"_a, "bundles"_a, "mean"_a.none(),
              "scales"_a, "threads"_a = 1);
 }

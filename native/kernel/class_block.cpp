@@ -23,15 +23,15 @@ constexpr int all_every = 4;
 // Rows that are measured together.
 constexpr Index rows_at_once = 256;
 
-// The rows of a working set: their kernel matrix, scores class by class, and multipliers' signs.
+// The rows of a working set: their kernel matrix, and scores and coefficients class by class.
 struct ClassSet {
-    Formulation formulation;
+    ClassRule rule;
     Index rows, padded, classes;
     std::vector<double> kernel;  // padded entries a line
     std::vector<double> score;   // class by class, padded
     std::vector<double> coef;    // class by class, padded
     std::vector<double> bound, diagonal, gain;
-    std::vector<Index> code;
+    std::vector<Index> code, rival;
 };
 
 // Adds step * line to the scores of one class.
@@ -47,8 +47,9 @@ template <int Bytes>
 WM_INLINE double visit_row(ClassSet& set, Index i, ClassDesk& desk) {
     const auto at = std::size_t(i);
     const Index own = set.code[at];
-    read_row(own, set.classes, &set.score[at], &set.coef[at], set.padded, desk);
-    const double gain = improve_row(set.formulation, set.bound[at], set.diagonal[at], desk);
+    read_row(set.rule, own, set.rival[at], set.classes, &set.score[at], &set.coef[at], set.padded,
+             desk);
+    const double gain = improve_row(set.rule, set.bound[at], set.diagonal[at], desk);
     if (gain == 0.0) return 0.0;
     const double* line = &set.kernel[at * std::size_t(set.padded)];
     double total = 0.0;
@@ -90,8 +91,10 @@ WM_INLINE void descend_all(ClassSet& set) {
         }
         worth = worth_a_visit * total / double(visited);
         if (!all) continue;
-        if (first < 0.0) first = total;
-        else if (total <= inner_reduction * first) return;
+        if (first < 0.0)
+            first = total;
+        else if (total <= inner_reduction * first)
+            return;
     }
 }
 
@@ -103,9 +106,10 @@ WM_INLINE void measure_some(const ClassRows& rows, Index begin, Index end, doubl
     ClassDesk desk;
     desk.resize(rows.classes);
     for (Index i = begin; i < end; ++i) {
-        read_row(rows.code[i], rows.classes, rows.score + i, rows.coef + i, rows.count, desk);
-        shares[i] = shares_of(rows.formulation, rows.bound[i], error, desk);
-        shares[i].gain = improve_row(rows.formulation, rows.bound[i], rows.diagonal[i], desk);
+        read_row(rows.rule, rows.code[i], rows.rival_of(i), rows.classes, rows.score + i,
+                 rows.coef + i, rows.count, desk);
+        shares[i] = shares_of(rows.rule, rows.bound[i], error, desk);
+        shares[i].gain = improve_row(rows.rule, rows.bound[i], rows.diagonal[i], desk);
     }
 }
 
@@ -163,13 +167,13 @@ public:
 private:
     void load_set() {
         const auto w = Index(chosen_.size());
-        set_.formulation = rows_.formulation;
+        set_.rule = rows_.rule;
         set_.rows = w, set_.padded = (w + 7) / 8 * 8, set_.classes = rows_.classes;
         set_.kernel.assign(std::size_t(w * set_.padded), 0.0);
         for (auto* each : {&set_.score, &set_.coef})
             each->assign(std::size_t(rows_.classes * set_.padded), 0.0);
         for (auto* each : {&set_.bound, &set_.diagonal}) each->resize(std::size_t(w));
-        set_.code.resize(std::size_t(w));
+        for (auto* each : {&set_.code, &set_.rival}) each->resize(std::size_t(w));
         for (Index i = 0; i < w; ++i) {
             const Index row = chosen_[std::size_t(i)];
             double* line = &set_.kernel[std::size_t(i * set_.padded)];
@@ -178,6 +182,7 @@ private:
             set_.bound[std::size_t(i)] = rows_.bound[row];
             set_.diagonal[std::size_t(i)] = rows_.diagonal[row];
             set_.code[std::size_t(i)] = rows_.code[row];
+            set_.rival[std::size_t(i)] = rows_.rival_of(row);
             for (Index c = 0; c < rows_.classes; ++c) {
                 set_.score[std::size_t(c * set_.padded + i)] = rows_.score[c * rows_.count + row];
                 set_.coef[std::size_t(c * set_.padded + i)] = rows_.coef[c * rows_.count + row];
@@ -201,7 +206,8 @@ private:
                 if (change == 0.0) continue;
                 lines.push_back(kernel_[row]), steps.push_back(change);
                 // The row's own entry is the diagonal that was given.
-                rows_.score[c * n + row] += change * (rows_.diagonal[row] - double(kernel_[row][row]));
+                rows_.score[c * n + row] +=
+                    change * (rows_.diagonal[row] - double(kernel_[row][row]));
                 coef = after;
             }
         }

@@ -11,19 +11,31 @@
 #include <vector>
 
 #include "core/simd.hpp"
+#include "multiclass/band_step.hpp"
 #include "multiclass/class_step.hpp"
 
 namespace widemargin {
 
+// What all rows have in common: one of the formulations that act on the row's own class.
+struct ClassRule {
+    Formulation formulation;
+    MarginBand band;  // its rivals are not used: rows have them
+
+    bool with_band() const { return formulation == Formulation::margin_distribution; }
+};
+
 // Rows with their scores and coefficients, class by class: entry c * count + i is of row i.
 struct ClassRows {
-    Formulation formulation;       // weston_watkins or crammer_singer
-    std::int64_t count, classes;   // of rows, of classes
-    const std::int64_t* code;      // class of each row
-    const double* bound;           // C_i
-    const double* diagonal;        // k(x_i, x_i)
-    double* coef;                  // b_ic
-    double* score;                 // f_c(x_i)
+    ClassRule rule;
+    std::int64_t count, classes;  // of rows, of classes
+    const std::int64_t* code;     // class of each row
+    const std::int32_t* rival;    // against which its margin may be too large; nullptr: none
+    const double* bound;          // C_i
+    const double* diagonal;       // k(x_i, x_i)
+    double* coef;                 // b_ic
+    double* score;                // f_c(x_i)
+
+    std::int64_t rival_of(std::int64_t i) const { return rival ? rival[i] : -1; }
 };
 
 // What a row adds to the objectives.
@@ -37,6 +49,7 @@ struct RowShares {
 // Multipliers of one row for the classes other than its own, in their order.
 struct ClassDesk {
     std::vector<double> slope, before, after, wish;
+    std::int64_t rival = -1;  // place of the rival's, or -1
 
     void resize(std::int64_t classes) {
         for (auto* each : {&slope, &before, &after, &wish}) each->resize(std::size_t(classes - 1));
@@ -44,45 +57,81 @@ struct ClassDesk {
 };
 
 // Puts a row's slopes and multipliers on the desk; `stride` is between classes.
-WM_INLINE void read_row(std::int64_t own, std::int64_t classes, const double* score,
-                        const double* coef, std::int64_t stride, ClassDesk& desk) {
-    const double offset = 1.0 - score[own * stride];
+WM_INLINE void read_row(const ClassRule& rule, std::int64_t own, std::int64_t rival,
+                        std::int64_t classes, const double* score, const double* coef,
+                        std::int64_t stride, ClassDesk& desk) {
+    const double offset = rule.band.lower - score[own * stride];
     std::size_t k = 0;
     for (std::int64_t c = 0; c < classes; ++c) {
         if (c == own) continue;
         desk.slope[k] = offset + score[c * stride];
-        desk.before[k++] = std::max(0.0, -coef[c * stride]);
+        desk.before[k++] = -coef[c * stride];
+    }
+    desk.rival = rival > own ? rival - 1 : rival;
+}
+
+// How much the row's margin against its rival is too large.
+WM_INLINE double excess_of(const ClassRule& rule, const ClassDesk& desk) {
+    if (desk.rival < 0) return 0.0;
+    const double slope = desk.slope[std::size_t(desk.rival)];
+    return std::max(0.0, rule.band.lower - rule.band.upper - slope);
+}
+
+// Whether there is nothing to change: most rows have no multiplier and want none.
+WM_INLINE bool is_idle(const ClassRule& rule, const ClassDesk& desk) {
+    bool idle = true;
+    for (std::size_t k = 0; k < desk.slope.size(); ++k)
+        idle = idle && desk.before[k] == 0.0 && desk.slope[k] <= 0.0;
+    return idle && excess_of(rule, desk) == 0.0;
+}
+
+// The multipliers of a row that acts on no score: they follow the slopes alone.
+WM_INLINE void follow_slopes(const ClassRule& rule, double bound, ClassDesk& desk) {
+    const auto steepest =
+        std::size_t(std::max_element(desk.slope.begin(), desk.slope.end()) - desk.slope.begin());
+    for (std::size_t k = 0; k < desk.slope.size(); ++k) {
+        const bool wanted = rule.formulation == Formulation::weston_watkins || k == steepest;
+        const double most = rule.with_band() ? bound * desk.slope[k] : bound;
+        desk.after[k] = wanted && desk.slope[k] > 0.0 ? most : 0.0;
     }
 }
 
 // Finds the best multipliers of the row on the desk; returns the rise of the dual objective.
-WM_INLINE double improve_row(Formulation formulation, double bound, double diagonal,
+WM_INLINE double improve_row(const ClassRule& rule, double bound, double diagonal,
                              ClassDesk& desk) {
     const std::size_t count = desk.slope.size();
-    double before = 0.0;
-    bool idle = true;  // nothing to change: most rows have no multiplier and want none
-    for (std::size_t k = 0; k < count; ++k) {
-        before += desk.before[k];
-        idle = idle && desk.before[k] == 0.0 && desk.slope[k] <= 0.0;
-    }
     std::copy(desk.before.begin(), desk.before.end(), desk.after.begin());
-    if (idle || bound == 0.0) return 0.0;
-    if (diagonal <= 0.0) {  // the row acts on no score: its multipliers follow the slopes
-        const std::size_t steepest = std::size_t(
-            std::max_element(desk.slope.begin(), desk.slope.end()) - desk.slope.begin());
-        for (std::size_t k = 0; k < count; ++k) {
-            const bool wanted = formulation == Formulation::weston_watkins || k == steepest;
-            desk.after[k] = wanted && desk.slope[k] > 0.0 ? bound : 0.0;
+    if (bound == 0.0 || is_idle(rule, desk)) return 0.0;
+    double rise = 0.0;
+    if (diagonal <= 0.0) {
+        follow_slopes(rule, bound, desk);
+        if (rule.with_band()) {
+            double before = 0.0, after = 0.0;
+            for (std::size_t k = 0; k < count; ++k)
+                before += desk.before[k], after += desk.after[k];
+            rise = (before * before - after * after) / (2.0 * bound);
         }
     } else {
-        for (std::size_t k = 0; k < count; ++k)
+        double before = 0.0;
+        for (std::size_t k = 0; k < count; ++k) {
+            before += desk.before[k];
             desk.wish[k] = desk.before[k] + desk.slope[k] / diagonal;
-        const auto [shift, upper] =
-            class_step(formulation, desk.wish.data(), std::int64_t(count), before, bound, 0);
-        for (std::size_t k = 0; k < count; ++k)
-            desk.after[k] = std::min(upper, std::max(0.0, desk.wish[k] - shift));
+        }
+        if (rule.with_band()) {
+            const BandStep step =
+                find_band_step(rule.band, bound, diagonal, desk.before, desk.wish, desk.rival);
+            for (std::size_t k = 0; k < count; ++k)
+                desk.after[k] = std::max(0.0, desk.wish[k] - step.shift);
+            if (step.rival < 0.0) desk.after[std::size_t(desk.rival)] = step.rival;
+            rise = step.gain;
+        } else {
+            const auto [shift, upper] = class_step(rule.formulation, desk.wish.data(),
+                                                   std::int64_t(count), before, bound, 0);
+            for (std::size_t k = 0; k < count; ++k)
+                desk.after[k] = std::min(upper, std::max(0.0, desk.wish[k] - shift));
+        }
     }
-    double rise = 0.0, squares = 0.0, total = 0.0;
+    double squares = 0.0, total = 0.0;
     for (std::size_t k = 0; k < count; ++k) {
         const double change = desk.after[k] - desk.before[k];
         rise += change * desk.slope[k];
@@ -93,9 +142,10 @@ WM_INLINE double improve_row(Formulation formulation, double bound, double diago
 }
 
 // The largest share of the gap of any slopes that are off by up to `error`, and the loss as it is.
-WM_INLINE RowShares shares_of(Formulation formulation, double bound, double error,
+WM_INLINE RowShares shares_of(const ClassRule& rule, double bound, double error,
                               const ClassDesk& desk) {
-    double sum = 0.0, largest = 0.0, off = 0.0, largest_off = 0.0, along = 0.0, multipliers = 0.0;
+    double sum = 0.0, largest = 0.0, off = 0.0, largest_off = 0.0, along = 0.0;
+    double positive = 0.0, negative = 0.0;
     for (std::size_t k = 0; k < desk.slope.size(); ++k) {
         const double slope = desk.slope[k], a = desk.before[k];
         const double up = std::max(0.0, slope + error), down = std::max(0.0, slope - error);
@@ -104,12 +154,33 @@ WM_INLINE RowShares shares_of(Formulation formulation, double bound, double erro
         off += std::max(bound * up - a * (slope + error), bound * down - a * (slope - error));
         largest_off = std::max(largest_off, up);
         along += a * slope;
-        multipliers += a;
+        (a > 0.0 ? positive : negative) += a;
     }
-    // b_i . s_i = sum a (s_y - s_c) = sum a (1 - slope)
-    const double product = multipliers - along;
-    if (formulation == Formulation::weston_watkins) return {0.0, off, bound * sum, product};
-    return {0.0, bound * largest_off - along + error * multipliers, bound * largest, product};
+    // b_i . s_i = sum a (s_y - s_c) = sum a (lower - slope)
+    const double product = rule.band.lower * (positive + negative) - along;
+    switch (rule.formulation) {
+        case Formulation::weston_watkins:
+            return {0.0, off, bound * sum, product};
+        case Formulation::crammer_singer:
+            return {0.0, bound * largest_off - along + error * positive, bound * largest, product};
+        default: {
+            const MarginBand& band = rule.band;
+            const double excess = excess_of(rule, desk);
+            const double excess_off = excess > 0.0 || error > 0.0 ? excess + error : 0.0;
+            const double square = largest * largest, square_off = largest_off * largest_off;
+            double dual =
+                band.lower * positive + band.upper * negative - positive * positive / (2.0 * bound);
+            double loss = square, loss_off = square_off;
+            if (desk.rival >= 0) {
+                dual -= negative * negative / (2.0 * band.upsilon * bound);
+                loss += band.upsilon * excess * excess;
+                loss_off += band.upsilon * excess_off * excess_off;
+            }
+            const double slack = error * (positive - negative);
+            return {0.0, 0.5 * bound * loss_off + product + slack - dual, 0.5 * bound * loss,
+                    product};
+        }
+    }
 }
 
 }  // namespace widemargin

@@ -11,14 +11,14 @@ namespace {
 
 // Loss of one row, given the scores of all classes; reads them in fours. The own class's score is
 // replaced by one that costs nothing, and put back.
-WM_INLINE double row_loss(Formulation formulation, double* score, std::int64_t classes,
-                          std::int64_t label, double scale) {
+template <class T>
+WM_INLINE double row_loss(const MulticlassProblem<T>& problem, Formulation formulation,
+                          std::int64_t i, double* score, double scale) {
     using Four = ClassWeights::Four;
     constexpr double harmless = -1e300;
+    const std::int64_t classes = problem.classes, label = problem.label[i];
     const double own = score[label];
-    const bool against_own =
-        formulation == Formulation::weston_watkins || formulation == Formulation::crammer_singer;
-    const double offset = against_own ? 1.0 - scale * own : 1.0;
+    const double offset = acts_on_own_class(formulation) ? problem.band.lower - scale * own : 1.0;
     score[label] = harmless;
     for (std::int64_t c = classes; c % 4 != 0; ++c) score[c] = harmless;
     Four sum{}, largest{};
@@ -29,8 +29,15 @@ WM_INLINE double row_loss(Formulation formulation, double* score, std::int64_t c
         largest = loss > largest ? loss : largest;
     }
     score[label] = own;
-    if (formulation == Formulation::crammer_singer)
-        return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+    const double worst =
+        std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+    if (formulation == Formulation::crammer_singer) return worst;
+    if (formulation == Formulation::margin_distribution) {
+        const MarginBand& band = problem.band;
+        if (!band.rival) return 0.5 * worst * worst;
+        const double excess = std::max(0.0, scale * (own - score[band.rival[i]]) - band.upper);
+        return 0.5 * (worst * worst + band.upsilon * excess * excess);
+    }
     const double others = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     if (formulation == Formulation::one_vs_rest) return others + std::max(0.0, 1.0 - scale * own);
     return others;
@@ -62,9 +69,8 @@ WM_INLINE void lose(LossTask<T>& task) {
             for (std::int64_t c = 0; c < classes; ++c) score[std::size_t(c)] += mean;
         }
         for (std::size_t k = 0; k < task.scales.size(); ++k)
-            task.sums[k] +=
-                task.problem.bound[i] * row_loss(task.formulation, score.data(), classes,
-                                                 task.problem.label[i], task.scales[k]);
+            task.sums[k] += task.problem.bound[i] * row_loss(task.problem, task.formulation, i,
+                                                             score.data(), task.scales[k]);
     }
 }
 
@@ -75,8 +81,7 @@ WM_VERSIONS(lose_version, lose, (LossTask<T> & task), (task))
 template <class T>
 void add_weights(const MulticlassProblem<T>& problem, Formulation formulation,
                  const ClassBundle& home, ClassBundle& away, Interrupt& interrupt) {
-    const bool to_own =
-        formulation == Formulation::weston_watkins || formulation == Formulation::crammer_singer;
+    const bool to_own = acts_on_own_class(formulation);
     std::vector<ClassChange> changes;
     for (std::size_t r = 0; r < home.rows.size(); ++r) {
         if ((r & 63) == 0 && interrupt.stop()) return;
@@ -104,6 +109,27 @@ void add_weights(const MulticlassProblem<T>& problem, Formulation formulation,
 }
 
 template <class T>
+DualSums dual_sums(const MulticlassProblem<T>& problem, Formulation formulation,
+                   const ClassBundle& bundle) {
+    DualSums sums;
+    for (std::size_t r = 0; r < bundle.rows.size(); ++r) {
+        const std::vector<double>& values = bundle.duals[r].values;
+        if (formulation != Formulation::margin_distribution) {
+            for (double a : values) sums.linear += a;
+        } else if (!values.empty()) {
+            const double bound = problem.bound[bundle.rows[r]];
+            double positive = 0.0, negative = 0.0;
+            for (double a : values) (a > 0.0 ? positive : negative) += a;
+            sums.linear += problem.band.lower * positive + problem.band.upper * negative;
+            sums.quadratic += 0.5 * positive * positive / bound;
+            if (negative < 0.0)
+                sums.quadratic += 0.5 * negative * negative / (problem.band.upsilon * bound);
+        }
+    }
+    return sums;
+}
+
+template <class T>
 void total_losses(const MulticlassProblem<T>& problem, Formulation formulation,
                   const std::vector<const ClassBundle*>& bundles, const double* mean,
                   const std::vector<double>& scales, std::vector<double>& losses, int threads,
@@ -127,11 +153,12 @@ void total_losses(const MulticlassProblem<T>& problem, Formulation formulation,
     for (std::size_t k = 0; k < sums.size(); ++k) losses[k % scales.size()] += sums[k];
 }
 
-#define WM_INSTANTIATE(T)                                                                   \
-    template void add_weights(const MulticlassProblem<T>&, Formulation, const ClassBundle&, \
-                              ClassBundle&, Interrupt&);                                    \
-    template void total_losses(const MulticlassProblem<T>&, Formulation,                    \
-                               const std::vector<const ClassBundle*>&, const double*,       \
+#define WM_INSTANTIATE(T)                                                                      \
+    template void add_weights(const MulticlassProblem<T>&, Formulation, const ClassBundle&,    \
+                              ClassBundle&, Interrupt&);                                       \
+    template DualSums dual_sums(const MulticlassProblem<T>&, Formulation, const ClassBundle&); \
+    template void total_losses(const MulticlassProblem<T>&, Formulation,                       \
+                               const std::vector<const ClassBundle*>&, const double*,          \
                                const std::vector<double>&, std::vector<double>&, int, Interrupt&);
 WM_INSTANTIATE(float)
 WM_INSTANTIATE(double)

@@ -1,8 +1,8 @@
 // A bundle of classes: their weights, some rows, and the multipliers of these rows.
 //
-// weston_watkins, crammer_singer and lee_lin_wahba: the rows are those of the bundle's classes,
-// with their multipliers for all classes. Independent classes: all rows, with their multipliers for
-// the bundle's classes.
+// weston_watkins, crammer_singer, lee_lin_wahba and margin_distribution: the rows are those of the
+// bundle's classes, with their multipliers for all classes. Independent classes: all rows, with
+// their multipliers for the bundle's classes.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +73,16 @@ VisitResult visit_rows(const MulticlassProblem<T>& problem, Formulation formulat
 template <class T>
 void add_weights(const MulticlassProblem<T>& problem, Formulation formulation,
                  const ClassBundle& home, ClassBundle& away, Interrupt& interrupt);
+
+// The dual objective of a bundle's multipliers without 1/2 sum |w_c|^2: linear - quadratic. Their
+// t-fold has t linear - t^2 quadratic.
+struct DualSums {
+    double linear = 0.0, quadratic = 0.0;
+};
+
+template <class T>
+DualSums dual_sums(const MulticlassProblem<T>& problem, Formulation formulation,
+                   const ClassBundle& bundle);
 
 // Sums over all rows of C_i loss, with the weights times each of several scales, for bundles that
 // are all classes in order.

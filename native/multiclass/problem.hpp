@@ -11,9 +11,19 @@
 //     one_vs_rest     sum_c [1 - t_c s_c]            1 - t_c s_c         0 <= a_ic <= C_i
 //
 // with [.] = max(., 0), and t_c = 1 for the row's class and -1 for others. lee_lin_wahba has the
-// constraint that all w_c sum to zero. The objective is sum a - 1/2 sum |w_c|^2 in all four, with
+// constraint that all w_c sum to zero. The objective is sum a - 1/2 sum |w_c|^2 in these four.
+//
+// margin_distribution has a band of margins [lower, upper] and a rival r_i of each row, and
+//
+//     loss of a row   1/2 max_{c != y} [lower - s_y + s_c]^2 + upsilon / 2 [s_y - s_r - upper]^2
+//     domain          0 <= a_ic for c != r; a_ir has any sign, below zero for a margin too large
+//     objective       sum_i lower p_i - p_i^2 / 2 C_i - upper n_i - n_i^2 / 2 upsilon C_i
+//                     - 1/2 sum |w_c|^2,  p_i = sum_c [a_ic],  n_i = [-a_ir]
+//
+// Weights are
 //
 //     weston_watkins, crammer_singer   w_c = sum_i b_ic x_i,  b_iy = sum of a_i,  b_ic = -a_ic else
+//     margin_distribution              the same
 //     lee_lin_wahba                    w_c = m - sum_i a_ic x_i,  m the mean of these sums
 //     one_vs_rest                      w_c = sum_i t_c a_ic x_i
 //
@@ -34,6 +44,21 @@ enum class Formulation {
     lee_lin_wahba,
     one_vs_rest,
     lee_lin_wahba_fixed_mean,  // lee_lin_wahba while m stays as it is: classes are independent
+    margin_distribution,
+};
+
+// Whether other classes' multipliers act on the weights of the row's own class.
+inline bool acts_on_own_class(Formulation formulation) {
+    return formulation == Formulation::weston_watkins ||
+           formulation == Formulation::crammer_singer ||
+           formulation == Formulation::margin_distribution;
+}
+
+// Margins of margin_distribution that cost nothing, and what those beyond them cost.
+struct MarginBand {
+    double lower = 1.0, upper = 1.0;
+    double upsilon = 0.0;                 // weight of margins too large
+    const std::int32_t* rival = nullptr;  // class r_i of each row; nullptr: no margin is too large
 };
 
 template <class T>
@@ -44,6 +69,7 @@ struct MulticlassProblem {
     const double* bound = nullptr;   // C_i
     const double* square = nullptr;  // |x_i|^2, the constant feature included
     std::int64_t classes = 0;
+    MarginBand band;  // all but margin_distribution have the lower margin 1 and no other
 
     std::int64_t size() const { return rows.features + (constant != 0.0); }  // of w_c
 

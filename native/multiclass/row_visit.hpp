@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "multiclass/band_step.hpp"
 #include "multiclass/class_bundle.hpp"
 #include "multiclass/class_step.hpp"
 #include "multiclass/row_products.hpp"
@@ -42,9 +43,11 @@ struct Visit {
     VisitResult result{};
 
     bool same() const { return &home == &away; }
-    bool to_own_class() const {  // whether other classes' multipliers act on the row's own weights
-        return formulation == Formulation::weston_watkins ||
-               formulation == Formulation::crammer_singer;
+    bool to_own_class() const { return acts_on_own_class(formulation); }
+    bool with_band() const { return formulation == Formulation::margin_distribution; }
+    // The class against which a margin may be too large, counted from the bundle's first, or -1.
+    std::int64_t rival(std::int64_t i) const {
+        return with_band() && problem.band.rival ? problem.band.rival[i] - away.first : -1;
     }
     bool with_mean() const {
         return formulation == Formulation::lee_lin_wahba ||
@@ -146,10 +149,10 @@ WM_INLINE void thin_out(Desk& desk, std::size_t limit, std::int64_t row, std::in
                          return first != second ? first > second : turned(a) < turned(b);
                      });
     for (std::size_t k = limit; k < desk.fresh.size(); ++k)
-        desk.before[std::size_t(desk.fresh[k])] = -1.0;  // marks what goes
+        desk.at[std::size_t(desk.fresh[k])] = -1;  // marks what goes
     std::size_t kept = 0;
     for (std::size_t k = 0; k < desk.at.size(); ++k) {
-        if (desk.before[k] < 0.0) continue;
+        if (desk.at[k] < 0) continue;
         desk.at[kept] = desk.at[k];
         desk.before[kept] = desk.before[k];
         desk.slope[kept++] = desk.slope[k];
@@ -162,7 +165,7 @@ template <class T>
 WM_INLINE double offset_of(const Visit<T>& v, double own_score, double apart) {
     if (v.with_mean()) return 1.0 + apart;
     if (!v.to_own_class()) return 1.0;
-    return 1.0 - (v.same() ? own_score : apart);
+    return v.problem.band.lower - (v.same() ? own_score : apart);
 }
 
 // Collects the classes of the bundle whose multiplier is not zero or wants to grow; returns the
@@ -174,7 +177,8 @@ WM_INLINE double collect(const Visit<T>& v, const RowPlan& plan, const double* s
     const double offset = offset_of(v, plan.own >= 0 ? score[plan.own] : 0.0, apart);
     // lee_lin_wahba's shift may raise a multiplier whose slope is negative.
     const bool every = v.formulation == Formulation::lee_lin_wahba && !v.options.active_only;
-    double loss = 0.0, largest = 0.0;
+    const std::int64_t rival = v.rival(plan.i);
+    double loss = 0.0, largest = 0.0, excess = 0.0;
     std::size_t e = plan.begin;
     const std::int64_t width = v.away.weights.width(), first = v.away.first;
     for (std::int64_t c = 0; c < width; ++c) {
@@ -183,7 +187,7 @@ WM_INLINE double collect(const Visit<T>& v, const RowPlan& plan, const double* s
             (e == plan.end || dual.classes[e] >= first + c + 4)) {
             const auto wants = load<ClassWeights::Four>(score + c) > -offset;
             if (!(wants[0] | wants[1] | wants[2] | wants[3]) &&
-                (c > plan.own || c + 4 <= plan.own)) {
+                (c > plan.own || c + 4 <= plan.own) && (c > rival || c + 4 <= rival)) {
                 c += 3;
                 continue;
             }
@@ -198,17 +202,20 @@ WM_INLINE double collect(const Visit<T>& v, const RowPlan& plan, const double* s
             loss += slope;
             largest = std::max(largest, slope);
         }
+        if (c == rival) excess = std::max(0.0, v.problem.band.lower - v.problem.band.upper - slope);
+        const bool wanted = slope > 0.0 || (c == rival && excess > 0.0);
         if (known) {
             desk.at.push_back(std::int32_t(c));
             desk.before.push_back(dual.values[e++]);
             desk.slope.push_back(slope);
-        } else if (every || (slope > 0.0 && !v.options.active_only)) {
+        } else if (every || (wanted && !v.options.active_only)) {
             desk.fresh.push_back(std::int32_t(desk.at.size()));
             desk.at.push_back(std::int32_t(c));
             desk.before.push_back(0.0);
             desk.slope.push_back(slope);
         }
     }
+    if (v.with_band()) return 0.5 * (largest * largest + v.problem.band.upsilon * excess * excess);
     return v.formulation == Formulation::crammer_singer ? largest : loss;
 }
 
@@ -228,6 +235,18 @@ WM_INLINE double collect_few(const Visit<T>& v, const RowPlan& plan, const doubl
         loss += std::max(0.0, desk.slope.back());
     }
     return loss;
+}
+
+// The step of margin_distribution; see band_step.hpp. `rival` is the rival's place on the desk.
+template <class T>
+WM_INLINE BandStep band_step(const Visit<T>& v, const RowPlan& plan, Desk& desk,
+                             std::int64_t& rival) {
+    const std::int64_t at = v.rival(plan.i);
+    rival = -1;
+    for (std::size_t k = 0; k < desk.at.size(); ++k)
+        if (at >= 0 && desk.at[k] == at) rival = std::int64_t(k);
+    return find_band_step(v.problem.band, v.problem.bound[plan.i], v.problem.square[plan.i],
+                          desk.before, desk.wish, rival);
 }
 
 // Gives the row its best multipliers; leaves the changes of the bundle's weights on the desk.
@@ -250,14 +269,23 @@ WM_INLINE void decide(Visit<T>& v, const RowPlan& plan, const double* score, dou
         before += desk.before[k];
         desk.wish.push_back(desk.before[k] + desk.slope[k] / square);
     }
-    const auto [shift, upper] =
-        class_step(v.formulation, desk.wish.data(), std::int64_t(desk.wish.size()), before, bound,
-                   v.problem.classes);
-    double squares = 0.0, rise = 0.0;
+    double upper = std::numeric_limits<double>::infinity();
+    std::int64_t rival = -1;
+    BandStep step;
+    if (v.with_band()) {
+        step = band_step(v, plan, desk, rival);
+    } else {
+        const std::int64_t count = std::int64_t(desk.wish.size());
+        const ClassStep found =
+            class_step(v.formulation, desk.wish.data(), count, before, bound, v.problem.classes);
+        step.shift = found.shift, upper = found.upper;
+    }
+    double squares = 0.0, rise = step.gain;
     for (std::size_t k = 0; k < desk.at.size(); ++k) {
-        const double after = std::min(upper, std::max(0.0, desk.wish[k] - shift));
+        double after = std::min(upper, std::max(0.0, desk.wish[k] - step.shift));
+        if (std::int64_t(k) == rival && step.rival < 0.0) after = step.rival;
         const double change = after - desk.before[k];
-        if (after > 0.0) {
+        if (after != 0.0) {
             desk.ids.push_back(std::int32_t(first + desk.at[k]));
             desk.values.push_back(after);
         }

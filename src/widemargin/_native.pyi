@@ -196,9 +196,20 @@ def descend_pairs(
     violation: float,
     steps: int,
 ) -> int: ...
+
+class ClassRule:
+    def __init__(
+        self,
+        formulation: str,
+        lower: float = 1.0,
+        upper: float = 1.0,
+        upsilon: float = 0.0,
+    ) -> None: ...
+
 def measure_class_rows(
-    formulation: str,
+    rule: ClassRule,
     code: _Integers,
+    rival: NDArray[np.int32] | None,
     bound: _Floats,
     diagonal: _Floats,
     coef: _Floats,
@@ -208,8 +219,9 @@ def measure_class_rows(
 ) -> _Floats: ...
 def solve_class_block(
     kernel: NDArray[Any],
-    formulation: str,
+    rule: ClassRule,
     code: _Integers,
+    rival: NDArray[np.int32] | None,
     bound: _Floats,
     diagonal: _Floats,
     coef: _Floats,
@@ -375,7 +387,6 @@ class ClassBundle:
         classes: NDArray[np.int32],
         start: _Integers,
     ) -> None: ...
-    def dual_sum(self) -> float: ...
     stride: Final[int]
     def proximal_norms(
         self, mean: _Floats | None, anchor: _Floats, strength: float, threads: int = 1
@@ -399,7 +410,13 @@ class _MulticlassProblem:
         square: _Floats,
         classes: int,
         constant: float,
+        *,
+        lower: float = 1.0,
+        upper: float = 1.0,
+        upsilon: float = 0.0,
+        rival: NDArray[np.int32] | None = None,
     ) -> None: ...
+    def dual_sums(self, formulation: str, bundle: ClassBundle) -> tuple[float, float]: ...
     def visit(
         self,
         formulation: str,

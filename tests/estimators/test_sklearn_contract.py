@@ -41,6 +41,7 @@ VARIANTS = [
     ODMClassifier("poly", coef0=1.0),
     ODMClassifier("linear", fit_intercept=True),
     ODMClassifier(multi_class="ovo"),
+    ODMClassifier(multi_class="all"),
     ODMClassifier(lam=100.0, class_weight="balanced"),
     SVMClassifier(),
     SVMClassifier(loss="squared_hinge"),

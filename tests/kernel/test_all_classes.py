@@ -193,9 +193,8 @@ def test_many_copies_are_merged(formulation, rows, monkeypatch) -> None:
     X, y = rows
     monkeypatch.setattr("widemargin.kernel.all_classes.CANONICAL_VALUES", 100)
     merged = np.vstack([X, X[:400]]), np.concatenate([y, y[:400]])
-    problem = AllClassesProblem(
-        formulation, merged[1], 4, Kernel("rbf", 0.05), merged[0], np.ones(3000)
-    )
+    loss = class_blocks.ClassLoss(formulation)
+    problem = AllClassesProblem(loss, merged[1], 4, Kernel("rbf", 0.05), merged[0], np.ones(3000))
     found = problem.without_copies()
     assert found is not None
     smaller, copies = found
@@ -204,7 +203,7 @@ def test_many_copies_are_merged(formulation, rows, monkeypatch) -> None:
     coef = np.arange(2600.0)
     np.testing.assert_allclose(copies.merge(copies.spread(coef)), coef)
     assert (
-        AllClassesProblem(formulation, y, 4, Kernel("rbf", 0.05), X, np.ones(2600)).without_copies()
+        AllClassesProblem(loss, y, 4, Kernel("rbf", 0.05), X, np.ones(2600)).without_copies()
         is None
     )
 

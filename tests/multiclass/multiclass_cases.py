@@ -27,6 +27,8 @@ class Case:
     bound: np.ndarray
     constant: float = 0.0
     threads: int = 1
+    theta: float = 0.0
+    upsilon: float = 1.0
 
     @property
     def n_rows(self) -> int:
@@ -45,7 +47,13 @@ class Case:
 
     def posed(self) -> MulticlassProblem:
         objective = MulticlassObjective(
-            self.X.shape[1], self.n_classes, self.formulation, 1.0, constant=self.constant
+            self.X.shape[1],
+            self.n_classes,
+            self.formulation,
+            1.0,
+            constant=self.constant,
+            theta=self.theta,
+            upsilon=self.upsilon,
         )
         block = RowBlock("all", self.X, self.codes, self.bound)
         return MulticlassProblem.of_block(objective, LocalEngine(self.threads), block)

@@ -8,11 +8,12 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs, make_classification
 
 from engines_under_test import CarryingEngine
-from widemargin import MulticlassSVMClassifier
+from widemargin import MulticlassSVMClassifier, _native
 from widemargin.core import blocks
 from widemargin.core.blocks import RowBlock
 from widemargin.core.budget import Budget
 from widemargin.core.history import CERTIFIED, History
+from widemargin.core.rows import as_rows
 from widemargin.engines import LocalEngine
 from widemargin.multiclass import fit as multiclass_fit
 from widemargin.multiclass.problem import MulticlassObjective, MulticlassProblem
@@ -219,5 +220,7 @@ def test_a_bundle_that_travelled_is_the_same(dense):
     again = BundleState.of(bundle, layout)
     for before, after in zip(duals, again.duals, strict=True):
         assert np.array_equal(before, after)
-    assert again.dual_sum() == bundle.dual_sum()
+    none, ones = np.zeros(3, dtype=np.int32), np.ones(3)
+    problem = _native.MulticlassProblem64(as_rows(np.ones((3, 7))), none, ones, ones, 5, 0.0)
+    assert (again.dual_sum(), 0.0) == problem.dual_sums("ww", bundle)
     assert again.squared_norm() == pytest.approx(bundle.squared_norm(), rel=1e-14)

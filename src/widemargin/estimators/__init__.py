@@ -10,6 +10,7 @@ from .linear_regression import (
     LinearQuantileSVMRegressor,
     LinearSVMRegressor,
 )
+from .multiclass_odm import MulticlassODMClassifier
 from .multiclass_svm import MulticlassSVMClassifier
 from .one_class import OneClassSVM
 from .random_features import RandomFeatures
@@ -30,6 +31,7 @@ __all__ = [
     "LinearSVMClassifier",
     "LinearSVMClassifierCV",
     "LinearSVMRegressor",
+    "MulticlassODMClassifier",
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",

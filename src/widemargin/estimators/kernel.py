@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from ..core.parameters import with_parameters
 from .kernel_machine import KernelMachine
-from .parameters import KernelHingeLoss, WeightedMarginDistributionLoss
+from .parameters import (
+    KernelHingeLoss,
+    KernelMarginDistributionLoss,
+    WeightedMarginDistributionLoss,
+)
 
 
 @with_parameters
-class ODMClassifier(KernelMachine, WeightedMarginDistributionLoss):
+class ODMClassifier(KernelMarginDistributionLoss, KernelMachine, WeightedMarginDistributionLoss):
     r"""Kernel classifier that optimises the distribution of margins.
 
     The Optimal margin Distribution Machine asks for every margin to be near 1, not only for the
@@ -21,9 +25,15 @@ class ODMClassifier(KernelMachine, WeightedMarginDistributionLoss):
     The problem is solved exactly by default: the fit ends when the duality gap, relative to the
     objective, is at most ``tol``.
 
+    Several classes are several such problems, or with ``multi_class="all"`` one that has a function
+    for every class, the penalty :math:`\tfrac12 \sum_c \lVert f_c \rVert^2` and the margins
+    :math:`m_i = f_{y_i}(x_i) - \max_{c \ne y_i} f_c(x_i)`. It is not convex, and is solved by a
+    series of convex problems; the gap is that of the last one.
+
     See Also
     --------
     SVMClassifier : The same with the hinge loss.
+    MulticlassODMClassifier : All classes in one problem, linear.
     sklearn.svm.SVC : LIBSVM's solver, with an unpenalised intercept.
 
     Notes

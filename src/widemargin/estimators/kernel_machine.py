@@ -23,6 +23,7 @@ from ..core.training_set import (
     training_set,
 )
 from ..kernel.all_classes import ALL_CLASSES, AllClassesFit, AllClassesProblem
+from ..kernel.class_margins import ClassMarginsFit
 from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
 from ..kernel.divide.driver import resolve_strategy
 from ..kernel.divide.strategies import Strategy
@@ -38,6 +39,7 @@ from ..kernel.problem import COLUMNS
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.shared_fit import SharedFit, can_share_blocks
 from ..kernel.small_fit import SmallFit, is_small
+from ..kernel.solvers.class_blocks import ClassLoss
 from ..kernel.update_fit import UpdateFit, can_update
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
@@ -168,10 +170,13 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
     ) -> KernelProblems | AllClassesProblem:
         n_classes = len(training.classes)
         if self.multi_class in ALL_CLASSES and n_classes > 2:
-            weights = self._loss_weights(training)
-            return AllClassesProblem(
-                self.multi_class, training.codes, n_classes, kernel, rows, weights
+            loss = ClassLoss(
+                ALL_CLASSES[self.multi_class],
+                float(getattr(self, "theta", 0.0)),
+                float(getattr(self, "upsilon", 0.0)),
             )
+            weights = self._loss_weights(training)
+            return AllClassesProblem(loss, training.codes, n_classes, kernel, rows, weights)
         tasks = binary_tasks(training.codes, n_classes, self._scheme(n_classes))
         return KernelProblems(tasks, kernel, rows, self._loss_weights(training), self._loss())
 
@@ -230,7 +235,8 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
         fit: ExactFit | AllClassesFit
         if isinstance(problems, AllClassesProblem):
-            fit = AllClassesFit(name, problems, own, history, neighbours)
+            together = ClassMarginsFit if self.multi_class == "all" else AllClassesFit
+            fit = together(name, problems, own, history, neighbours)
         else:
             kind: type[ExactFit] = ExactFit
             if is_small(problems, self.solver, own, one_matrix=update):
@@ -362,7 +368,7 @@ def refuse_for_all_classes(machine: KernelMachine) -> None:
         "strategy": ("auto", "exact"),
     }
     for name, allowed in known.items():
-        value = getattr(machine, name)
+        value = getattr(machine, name, allowed[0])
         if not isinstance(value, str) or value not in allowed:
             raise ValueError(
                 f"multi_class={machine.multi_class!r} needs {name}="

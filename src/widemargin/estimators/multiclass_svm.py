@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from ..core.arrays import Array
-from ..core.blocks import RowBlock
-from ..core.budget import Budget, seed_of
-from ..core.fit import train
-from ..core.merging import merged_if_many
 from ..core.parameters import with_parameters
-from ..core.progress import FitProgress
 from ..core.resources import thread_count
-from ..core.training_set import (
-    TrainingSet,
-    class_factors,
-    earlier_fit_kept,
-)
-from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
+from ..core.training_set import TrainingSet
 from ..engines import ENGINES, Engine, resolve
-from ..multiclass.fit import (
-    MulticlassFit,
-    choose,
-    in_canonical_order,
-)
-from ..multiclass.problem import (
-    FORMULATIONS,
-    MulticlassObjective,
-    MulticlassProblem,
-    StoredWeights,
-)
+from ..multiclass.problem import FORMULATIONS, MulticlassProblem
 from ..multiclass.solvers import SOLVERS, refuse
-from .held_out import FoldedRows, decisions_by_refits
-from .multiclass_svm_prediction import MulticlassPredictor
-from .parameters import ConstantFeature, FitParameters, WeightedLoss
-from .probabilities import Probabilities
+from .multiclass_machine import MulticlassMachine
 
 
 @with_parameters
-class MulticlassSVMClassifier(
-    MulticlassPredictor, Probabilities, ConstantFeature, FitParameters, WeightedLoss
-):
+class MulticlassSVMClassifier(MulticlassMachine):
     r"""Linear support vector machine with one weight vector per class, all learnt together.
 
     Minimises :math:`\tfrac12 \sum_c \lVert w_c \rVert^2` plus ``C`` times the loss of every row,
@@ -81,43 +52,24 @@ class MulticlassSVMClassifier(
         - 'printed' is the published algorithm for 'llw', which hardly converges.
     max_iter : int, default=10000
         Epochs, Newton steps, or passes of 'blocks' allowed.
-    random_state : int, RandomState instance or None, default=None
-        Orders the rows that are visited; the solution differs within ``tol`` only. None is a
-        fixed seed: the same data give the same model every time.
-    memory_limit : int or str, default='1GiB'
-        Bytes for weights, or a size such as '500MB': beyond half of it they are kept sparsely from
-        the start.
     engine : {'local', 'spark'} or Engine, default='local'
         Where the work is done: threads of this process, a Spark cluster, or any object with the
         verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks once;
         'blocks', 'tournament' and 'newton' leave them there, the other solvers bring them into one
         task, as 'auto' does with sets of up to 256 MiB. The model is the same.
-    warm_start : bool, default=False
-        Keep the multipliers, and start the next fit from them if it has as many rows and classes.
 
     Attributes
     ----------
     coef_ : array or CSR array of shape (n_classes, n_features) or (1, n_features)
         Weights; sparse where at most a quarter of them differs from zero. Two classes have one
         row, :math:`w_1 - w_0` ('ovr': half of it, the one binary machine that both are).
-    intercept_ : array of shape (n_classes,) or (1,)
-        Added to the decisions; zero without ``fit_intercept``.
-    density_ : float
-        Share of ``coef_`` that is not zero.
-    dual_gap_, relative_gap_ : float
-        Duality gap, and the gap divided by the objective; NaN after an interrupt.
-    converged_ : bool
-        Whether the relative gap is within ``tol``.
-    n_iter_ : int
-        Epochs, Newton steps or passes.
-    solver_ : str
-        What 'auto' chose.
     history_ : dict of arrays
         Per certificate: iteration, seconds, primal, dual, relative_gap; of 'tournament' and
         'blocks' on another engine also bytes_moved, of weights and multipliers so far.
 
     See Also
     --------
+    MulticlassODMClassifier : The margin distribution of all classes.
     LinearSVMClassifier : One binary problem per class, with streams, paths and more losses.
     SVMClassifier : The same with a kernel.
 
@@ -145,62 +97,20 @@ class MulticlassSVMClassifier(
         "formulation": [StrOptions(set(FORMULATIONS))],
         "solver": [StrOptions({"auto", *SOLVERS})],
         "engine": [StrOptions(set(ENGINES)), Engine],
-        "warm_start": ["boolean"],
     }
 
     formulation: str = field(default="ww", kw_only=False)
-    solver: str = "auto"
-    max_iter: int = 10_000
     engine: Any = "local"
-    warm_start: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows and labels.
+    def _formulation(self) -> dict[str, Any]:
+        return {"formulation": self.formulation}
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows. float32 stays float32.
-        y : array-like of shape (n_samples,)
-            Class labels: integers, strings, booleans or whole floats.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row; rows of weight zero are left out.
+    def _engine(self) -> Engine:
+        return resolve(self.engine, thread_count(self.n_jobs))
 
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        self._check_parameters()
-        with earlier_fit_kept(self):
-            _, training = self._training_set(X, y, sample_weight)
-            name = type(self).__name__
-            names = getattr(self, "feature_names_in_", None)
-            warn_if_few_features_dominate(training.X, UNEVEN_PENALTY, names)
-            engine = resolve(self.engine, thread_count(self.n_jobs))
-            with FitProgress(name, self.tol) as progress, self._released(engine):
-                budget = Budget.of(self, seed_of(self.random_state))
-                distinct = training
-                if isinstance(self.engine, str) and self.engine == "local":
-                    distinct = merged_if_many(training, budget.memory, budget.threads)
-                problem = self._pose(distinct, engine)
-                solver = choose(self.solver, problem, budget.memory)
-                listener = partial(self._show, progress)
-                start = self._earlier if self.warm_start else None
-                own = self._training_budget(budget)
-                fit = MulticlassFit(name, problem, solver, own, listener, start)
-
-                train(fit, fit.run, lambda fit: self._set_fitted(fit, training.classes))
-            if self.calibrate is not None:
-                self._calibrate(training, budget)
-        return self
-
-    def _calibrate(self, training: TrainingSet, budget: Budget) -> None:
-        """Calibrate the fitted classifier by folds of its training set."""
-        folded = FoldedRows.of(training, pairwise=False)
-        held = decisions_by_refits(self, folded, budget)
-        scheme = "binary" if self.coef_.shape[0] == 1 else "margins"
-        self._set_calibration(scheme, held, training)
+    @property
+    def _on_own_threads(self) -> bool:
+        return isinstance(self.engine, str) and self.engine == "local"
 
     def _pose(self, training: TrainingSet, engine: Engine) -> MulticlassProblem:
         if self.warm_start and not engine.in_process:
@@ -208,15 +118,10 @@ class MulticlassSVMClassifier(
                 "`warm_start` works in this process alone, where multipliers are kept; got "
                 f"engine={self.engine!r}. Set engine='local' or warm_start=False."
             )
-        given = RowBlock("all", training.X, training.codes.astype(np.int32), training.weights)
-        block = in_canonical_order(given)
-        totals = np.bincount(block.codes, block.weight, len(training.classes)).astype(np.float64)
-        objective = objective_of(self, int(block.X.shape[1]), training.classes, totals)
-        return MulticlassProblem.of_block(objective, engine, block, in_canonical_order=True)
+        return super()._pose(training, engine)
 
     @contextmanager
     def _released(self, engine: Engine) -> Iterator[None]:
-        """Free what an engine keeps that was made for this fit alone."""
         try:
             yield
         finally:
@@ -231,38 +136,3 @@ class MulticlassSVMClassifier(
                 "`warm_start` needs multipliers, which solver='blocks' leaves with the rows. Use "
                 "another solver, or warm_start=False."
             )
-
-    def _show(self, progress: FitProgress, row: Mapping[str, Any]) -> None:
-        iteration, gap = row["iteration"], row["relative_gap"]
-        progress.report(iteration, gap)
-        if self.verbose:
-            print(f"[{type(self).__name__}] iteration {iteration}: relative gap {gap:.2e}")
-
-    @property
-    def _earlier(self) -> StoredWeights | None:
-        """The solution of an earlier fit, if it was kept."""
-        duals = getattr(self, "_duals", None)
-        return None if duals is None else StoredWeights(self._weights, duals)
-
-    def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
-        self.classes_ = classes
-        self.__dict__.pop("calibration_", None)  # of an earlier fit
-        for name, value in fit.attributes().items():
-            setattr(self, name, value)
-        self._duals = fit.found.duals if self.warm_start else None
-        self._weights = fit.found.weights if self.warm_start else None
-
-
-def objective_of(
-    estimator: MulticlassSVMClassifier, n_features: int, classes: NDArray[Any], totals: Array
-) -> MulticlassObjective:
-    """Return what an estimator minimises, given the total weight of each class."""
-    factors = class_factors(estimator.class_weight, classes, totals)
-    return MulticlassObjective(
-        n_features,
-        len(classes),
-        estimator.formulation,
-        float(estimator.C),
-        None if estimator.class_weight is None else tuple(factors.tolist()),
-        float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0,
-    )

@@ -213,6 +213,26 @@ class HingeLoss(MarginLoss):
 
 
 @with_parameters
+class KernelMarginDistributionLoss(MarginDistributionLoss):
+    """Loss of the kernel ODM, which can be that of all classes at once.
+
+    Parameters
+    ----------
+    multi_class : {'auto', 'ovr', 'ovo', 'all'}, default='auto'
+        One binary problem per class, or one per pair of classes (as SVC does); or one problem with
+        a function for every class, the multi-class margin distribution of
+        :class:`MulticlassODMClassifier`, which is solved as a whole. 'auto' takes pairs of up to
+        50 classes.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "multi_class": [StrOptions({"auto", "ovr", "ovo", "all"})]
+    }
+
+    multi_class: str = "auto"
+
+
+@with_parameters
 class KernelHingeLoss(HingeLoss):
     """Loss of the kernel SVM, which can be that of all classes at once.
 

@@ -13,7 +13,12 @@ from .kernel_model import KernelParameters, KernelPredictor
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .linear_model import LinearParameters, LinearPredictor
 from .parameter_search import ParameterSearch
-from .parameters import KernelHingeLoss, MarginDistributionLoss, SquaredHingeLoss
+from .parameters import (
+    KernelHingeLoss,
+    KernelMarginDistributionLoss,
+    MarginDistributionLoss,
+    SquaredHingeLoss,
+)
 
 
 @with_parameters
@@ -45,7 +50,7 @@ class KernelSearch(ParameterSearch, KernelPredictor, KernelParameters):
 
 
 @with_parameters
-class ODMClassifierCV(KernelSearch, MarginDistributionLoss):
+class ODMClassifierCV(KernelMarginDistributionLoss, KernelSearch):
     """Optimal margin distribution machine, its C and gamma chosen by cross-validation.
 
     Every pair of C and gamma is scored on every fold, by models as exact as those of

@@ -27,13 +27,13 @@ from .kernels import Kernel
 from .problem import KernelProblem
 from .problems import warn_of_indefinite
 from .solvers.binary import made_convex
-from .solvers.class_blocks import ClassBlocks
+from .solvers.class_blocks import ClassBlocks, ClassLoss
 from .solvers.polish import POLISH_ROWS
 from .solvers.shared_blocks import FEWEST_BLOCK_ROWS, rows_of_block
 from .solvers.shared_certificates import SAFETY
 
-# Names of the formulations, as the parameter `multi_class` has them.
-ALL_CLASSES = ("ww", "cs")
+# Formulations by their name in the parameter `multi_class`.
+ALL_CLASSES = {"ww": "ww", "cs": "cs", "all": "odm"}
 # Relative gap of sets of up to `POLISH_ROWS` rows, so that equal problems written differently (a
 # weight of two, or the row twice) give equal models.
 LAST_DIGITS = 1e-13
@@ -47,7 +47,7 @@ ARRAYS = 4
 class AllClassesProblem:
     """A training set with a function to be found for every class."""
 
-    formulation: str  # "ww" or "cs"
+    loss: ClassLoss
     codes: NDArray[np.int64]  # (n_rows,): class of each row
     n_classes: int
     kernel: Kernel
@@ -66,13 +66,13 @@ class AllClassesProblem:
 
     def feasible(self, coef: Array) -> Array:
         """Return coefficients inside the domain, near the given ones."""
-        rows = np.arange(self.n_rows)
+        rows, formulation = np.arange(self.n_rows), self.loss.formulation
         multipliers = np.maximum(-coef, 0.0)
         multipliers[self.codes, rows] = 0.0
-        if self.formulation == "ww":
+        if formulation == "ww":
             multipliers = np.minimum(multipliers, self.weights)
         total = multipliers.sum(axis=0)
-        if self.formulation == "cs":
+        if formulation == "cs":
             over = total > self.weights
             multipliers[:, over] *= self.weights[over] / total[over]
             total = multipliers.sum(axis=0)
@@ -83,7 +83,10 @@ class AllClassesProblem:
     def largest_multiple(self, coef: Array) -> float:
         """Return by what feasible coefficients can be multiplied."""
         rows = np.arange(self.n_rows)
-        used = coef[self.codes, rows] if self.formulation == "cs" else np.max(-coef, axis=0)
+        if self.loss.formulation == "odm":
+            return np.inf
+        cs = self.loss.formulation == "cs"
+        used = coef[self.codes, rows] if cs else np.max(-coef, axis=0)
         some = used > 0
         return float(np.min(self.weights[some] / used[some], initial=np.inf))
 
@@ -155,42 +158,20 @@ class AllClassesFit(Fit[ClassFunctions]):
         self.run()
 
     def _solve(self, k: int, budget: Budget, history: History) -> Solution[ClassFunctions]:
-        problem = self.problem
-        if problem.rows.dtype == np.float32 and problem.n_rows <= POLISH_ROWS:
-            problem = replace(problem, rows=problem.rows.astype(np.float64))
-        lowest, shift = convexity(problem, budget)
-        blocks = self._blocks(problem, budget, shift)
-        self._begin(blocks)
-        run = _Run(self, blocks, budget, history)
-        proof = run.certified()
-        single = problem.rows.dtype == np.float32 and problem.kernel.name != "precomputed"
-        if run.outcome(proof) is Outcome.STALLED and single:
-            # Rounded kernel values have got as far as they can.
-            exact = replace(problem, rows=problem.rows.astype(np.float64))
-            run.blocks = self._blocks(exact, budget, shift)
-            self.score[:] = run.blocks.scores.of(self.coef)
-            proof = run.certified()
-        if problem.n_rows <= POLISH_ROWS and run.outcome(proof) is Outcome.CONVERGED:
-            proof = run.last_digits(proof)
+        run = ClassRun(self, budget, history)
+        self._begin(run.blocks)
+        proof = run.solve()
+        return self._solution(run, proof, run.outcome(proof))
+
+    def _solution(
+        self, run: ClassRun, proof: Certificate, outcome: Outcome
+    ) -> Solution[ClassFunctions]:
         return Solution(
-            ClassFunctions(self.coef, self.score, lowest),
-            Certificate(np.nan, np.nan) if lowest < 0 else proof,
-            run.outcome(proof),
+            ClassFunctions(self.coef, self.score, run.lowest),
+            Certificate(np.nan, np.nan) if run.lowest < 0 else proof,
+            outcome,
             run.sets,
             "blocks",
-        )
-
-    def _blocks(self, problem: AllClassesProblem, budget: Budget, shift: float) -> ClassBlocks:
-        return ClassBlocks(
-            problem.rows,
-            problem.kernel,
-            problem.formulation,
-            problem.codes,
-            problem.weights,
-            threads=budget.threads,
-            memory=budget.memory - state_bytes(problem),
-            seed=budget.seed,
-            shift=shift,
         )
 
     def _begin(self, blocks: ClassBlocks) -> None:
@@ -233,14 +214,61 @@ class AllClassesFit(Fit[ClassFunctions]):
         super().warn(left_out)
 
 
-class _Run:
-    """Blocks that are solved and certified until the budget ends it."""
+class ClassRun:
+    """One convex problem after another, solved and certified until the budget ends it.
 
-    def __init__(
-        self, fit: AllClassesFit, blocks: ClassBlocks, budget: Budget, history: History
-    ) -> None:
-        self.fit, self.blocks, self.budget, self.history = fit, blocks, budget, history
-        self.sets = 0
+    Parameters
+    ----------
+    fit : AllClassesFit
+        Whose coefficients and scores are improved in place.
+    budget : Budget
+        Limits of all problems together.
+    history : History
+        The record.
+
+    Attributes
+    ----------
+    blocks : ClassBlocks
+        The problem.
+    sets : int
+        Working sets so far.
+    lowest : float
+        Lowest eigenvalue of the kernel matrix if that is indefinite, else 0.
+    """
+
+    def __init__(self, fit: AllClassesFit, budget: Budget, history: History) -> None:
+        self.fit, self.budget, self.history, self.sets = fit, budget, history, 0
+        self.small = fit.problem.n_rows <= POLISH_ROWS
+        self.lowest, self.shift = convexity(fit.problem, budget)
+        self.blocks = self._posed(np.float64 if self.small else fit.problem.rows.dtype)
+
+    def _posed(self, precision: Any) -> ClassBlocks:
+        problem = self.fit.problem
+        return ClassBlocks(
+            problem.rows.astype(precision, copy=False),
+            problem.kernel,
+            problem.loss,
+            problem.codes,
+            problem.weights,
+            threads=self.budget.threads,
+            memory=self.budget.memory - state_bytes(problem),
+            seed=self.budget.seed,
+            shift=self.shift,
+        )
+
+    def solve(self) -> Certificate:
+        """Solve to ``tol``; small sets to rounding, float32 rows in float64 where that needs it."""
+        proof = self._certified()
+        if self.outcome(proof) is Outcome.STALLED and self.blocks.single:
+            # Rounded kernel values have got as far as they can.
+            rivals = self.blocks.rivals
+            self.blocks = self._posed(np.float64)
+            self.blocks.rivals = rivals
+            self.fit.score[:] = self.blocks.scores.of(self.fit.coef)
+            proof = self._certified()
+        if self.small and self.outcome(proof) is Outcome.CONVERGED:
+            proof = self._last_digits(proof)
+        return proof
 
     def outcome(self, proof: Certificate) -> Outcome:
         """Return how it ended, given the last certificate."""
@@ -250,24 +278,24 @@ class _Run:
             return Outcome.TIME
         return Outcome.ITERATIONS if self.sets >= self.budget.max_iter else Outcome.STALLED
 
-    def certified(self) -> Certificate:
+    def _certified(self) -> Certificate:
         """Solve, certify, and go on to a smaller gap while that brings the certificate down."""
         target, best = SAFETY * self.budget.tol, np.inf
         while True:
             self._descend(target, self.budget.max_iter - self.sets)
             proof = self._certificate(self.budget.tol)
-            self._record(proof, 0)
+            self.record(proof)
             if self.outcome(proof) is not Outcome.STALLED or proof.relative_gap > 0.9 * best:
                 return proof
             target, best = 0.5 * target, proof.relative_gap
 
-    def last_digits(self, proof: Certificate) -> Certificate:
+    def _last_digits(self, proof: Certificate) -> Certificate:
         """Go on to rounding, for as long as it took to come here."""
         if proof.relative_gap > LAST_DIGITS:
             allowed = min(max(SETS_OF_LAST_DIGITS, self.sets), self.budget.max_iter - self.sets)
             self._descend(LAST_DIGITS, allowed)
             proof = self._certificate(LAST_DIGITS)
-            self._record(proof, 0)
+            self.record(proof)
         return proof
 
     def _descend(self, target: float, max_sets: int) -> None:
@@ -277,7 +305,7 @@ class _Run:
             target,
             max_sets=max_sets,
             stop=lambda: self.budget.out_of_time,
-            record=self._record,
+            record=self.record,
         )
 
     def _certificate(self, tol: float) -> Certificate:
@@ -290,7 +318,8 @@ class _Run:
             proof = blocks.measure(coef, score).certificate
         return proof
 
-    def _record(self, now: Certificate, sets: int) -> None:
+    def record(self, now: Certificate, sets: int = 0) -> None:
+        """Record objectives after so many more working sets."""
         n_rows = self.blocks.n_rows
         self.history.iterations = self.sets + sets
         self.history.record(
@@ -327,7 +356,7 @@ def check_memory(problem: AllClassesProblem, memory: int) -> None:
     state, block = state_bytes(problem), min(problem.n_rows, FEWEST_BLOCK_ROWS)
     if state >= memory or rows_of_block(memory - state, 8) < block:
         raise ValueError(
-            f"multi_class={problem.formulation!r} keeps {ARRAYS} numbers for every row and class, "
+            f"A problem of all classes keeps {ARRAYS} numbers for every row and class, "
             f"{state} bytes for {problem.n_rows} rows of {problem.n_classes} classes, and the "
             f"kernel values of {block} rows; `memory_limit` is {memory} bytes. Raise it, or set "
             "multi_class='ovo'."

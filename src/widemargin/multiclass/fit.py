@@ -172,14 +172,18 @@ class MulticlassFit(Fit[ClassWeights]):
         start: ClassWeights | None = None,
     ) -> None:
         shape = (problem.n_rows, problem.objective.n_classes)
-        fitting = None if start is None or start.duals.shape != shape else start
+        self.start = None if start is None or start.duals.shape != shape else start
+        self.problem, self.objective, self.solver = problem, problem.objective, solver
+        history = History.of(self.columns(), budget, listener)
+        super().__init__(name, 1, self.solve_all, budget, history)
 
-        def solve_all(_: int, budget: Budget, history: History) -> Solution[ClassWeights]:
-            return solve(solver, problem, budget, history, fitting)
+    def columns(self) -> Columns:
+        """Return the columns of the history."""
+        return columns_of(self.solver, self.problem)
 
-        history = History.of(columns_of(solver, problem), budget, listener)
-        super().__init__(name, 1, solve_all, budget, history)
-        self.objective, self.solver = problem.objective, solver
+    def solve_all(self, _: int, budget: Budget, history: History) -> Solution[ClassWeights]:
+        """Solve the problem of all classes."""
+        return solve(self.solver, self.problem, budget, history, self.start)
 
     @property
     def found(self) -> ClassWeights:

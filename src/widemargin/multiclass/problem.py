@@ -1,4 +1,4 @@
-r"""One classification with a weight vector for every class, in four formulations.
+r"""One classification with a weight vector for every class, in five formulations.
 
 .. math:: \min_W \tfrac12 \sum_c \lVert w_c \rVert^2 + \sum_i C_i\, \ell(x_i, y_i; W)
 
@@ -13,8 +13,13 @@ formulation  loss of a row
 ===========  ==============================================================================
 
 The dual has a multiplier :math:`\alpha_{ic}` for every row and class, and the objective
-:math:`\sum \alpha_{ic} - \tfrac12 \sum_c \lVert w_c(\alpha) \rVert^2` in all four. An intercept is
-the weight of a constant feature and penalised as the others are.
+:math:`\sum \alpha_{ic} - \tfrac12 \sum_c \lVert w_c(\alpha) \rVert^2` in these four. An intercept
+is the weight of a constant feature and penalised as the others are.
+
+The fifth, ``odm``, is a convex problem of :mod:`widemargin.multiclass.margin_distribution`: of the
+margin :math:`w_y^\top x - \max_{c \ne y} w_c^\top x`, the squared distance below
+:math:`1 - \theta`, and, if every row has a rival :math:`r \ne y`, υ times that of
+:math:`w_y^\top x - w_r^\top x` above :math:`1 + \theta`; half of both.
 
 Rows are stored in blocks on an engine; rows in this process are one block of a local engine.
 """
@@ -23,7 +28,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -77,6 +82,9 @@ class MulticlassObjective:
     C: float  # weight of a row's loss
     class_factors: tuple[float, ...] | None = None  # factors of ``C`` by class
     constant: float = 0.0  # value of the constant feature; 0 means no intercept
+    # Of ``odm``: margins may differ from 1 by theta; upsilon weighs those too large.
+    theta: float = 0.0
+    upsilon: float = 1.0
 
     @property
     def size(self) -> int:
@@ -84,8 +92,10 @@ class MulticlassObjective:
         return self.n_features + int(self.constant != 0)
 
     @property
-    def losses_per_row(self) -> int:
-        """Number of losses of 1 that a row has where all weights are zero."""
+    def losses_per_row(self) -> float:
+        """Loss of a row of weight 1 where all weights are zero."""
+        if self.formulation == "odm":
+            return 0.5 * (1.0 - self.theta) ** 2
         return {"cs": 1, "ovr": self.n_classes}.get(self.formulation, self.n_classes - 1)
 
     def bound(self, codes: NDArray[Any], weight: Array | None) -> Array:
@@ -108,6 +118,9 @@ class InMemoryProblem:
     X: Any  # (n_rows, n_features): rows, float32 or float64
     codes: NDArray[Any]  # (n_rows,): class of each row, from 0
     bound: Array  # (n_rows,): weight of each row's loss: ``C`` times its weights; not negative
+    # (n_rows,): of ``odm``, the class of each row whose score its own may exceed too much; None if
+    # no margin is too large.
+    rivals: NDArray[np.int32] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -142,25 +155,47 @@ class InMemoryProblem:
         """Loss of rows that are all zeros, which no weights can change."""
         return float(np.sum(self.bound[self.squared_norms == 0])) * self.objective.losses_per_row
 
-    def native(self, label: NDArray[np.int32]) -> NativeProblem:
-        """Return the problem in the native core's terms, classes numbered as in ``label``."""
+    def native(self, number: NDArray[np.int32] | None = None) -> NativeProblem:
+        """Return the problem in the native core's terms; ``number`` renumbers the classes."""
         single = isinstance(self.rows, _native.Rows32)
         kind = _native.MulticlassProblem32 if single else _native.MulticlassProblem64
-        n_classes, constant = self.objective.n_classes, self.objective.constant
-        return kind(self.rows, label, self.bound, self.squared_norms, n_classes, constant)
+        objective, rivals = self.objective, self.rivals
+        label = self.codes if number is None else number[self.codes]
+        if rivals is not None and number is not None:
+            rivals = number[rivals]
+        odm = objective.formulation == "odm"
+        return kind(
+            self.rows,
+            label,
+            self.bound,
+            self.squared_norms,
+            objective.n_classes,
+            objective.constant,
+            lower=1.0 - objective.theta if odm else 1.0,
+            upper=1.0 + objective.theta if odm else 1.0,
+            upsilon=objective.upsilon if odm else 0.0,
+            rival=rivals,
+        )
 
     def feasible(self, duals: Any) -> sp.csr_array:
         """Return multipliers of a similar problem, cut to this one's bounds.
 
-        The other problem may have other labels or another formulation; only ``ovr`` has multipliers
-        of a row's own class.
+        The other problem may have other labels, rivals or another formulation; only ``ovr`` has
+        multipliers of a row's own class, only ``odm`` negative ones, of rivals.
         """
         known = sp.csr_array(duals, dtype=np.float64)
         rows = np.repeat(np.arange(self.n_rows), np.diff(known.indptr))
         movable = self.squared_norms[rows] > 0
         if self.objective.formulation != "ovr":
             movable &= known.indices != self.codes[rows]
-        values: Array = np.clip(known.data, 0.0, self.bound[rows]) * movable
+        if self.objective.formulation == "odm":
+            movable &= self.bound[rows] > 0
+            signed = None if self.rivals is None else known.indices == self.rivals[rows]
+            values: Array = np.where(movable, np.maximum(known.data, 0.0), 0.0)
+            if signed is not None:
+                values = np.where(movable & signed, known.data, values)
+            return sp.csr_array((values, known.indices, known.indptr), shape=known.shape)
+        values = np.clip(known.data, 0.0, self.bound[rows]) * movable
         if self.objective.formulation == "cs":
             total = np.bincount(rows, values, minlength=self.n_rows)
             over = self.bound / np.maximum(total, np.finfo(np.float64).tiny)
@@ -189,6 +224,7 @@ class MulticlassProblem:
     class_rows: NDArray[np.int64]  # (n_classes,): rows of each class
     # Whether the order of the rows depends on their contents alone and no row occurs twice.
     in_canonical_order: bool = False
+    rivals: NDArray[np.int32] | None = None  # see InMemoryProblem; for rows in this process
 
     @classmethod
     def of_block(
@@ -218,7 +254,7 @@ class MulticlassProblem:
         return self.engine.together(self.blocks, self._on_all)
 
     def _on_all(self, blocks: Sequence[RowBlock]) -> InMemoryProblem:
-        return self.objective.on(joined(blocks))
+        return replace(self.objective.on(joined(blocks)), rivals=self.rivals)
 
 
 def _pieces(block: RowBlock) -> list[RowBlock]:

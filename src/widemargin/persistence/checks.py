@@ -180,6 +180,17 @@ def check_multiclass_svm(estimator: Any) -> None:
     demand(share, "density_", "a number from 0 to 1")
 
 
+def check_multiclass_odm(estimator: Any) -> None:
+    """Check the fitted attributes of a multi-class ODM."""
+    check_multiclass_svm(estimator)
+    rounds = required(estimator, "n_rounds_")
+    demand(is_integer(rounds) and rounds >= 0, "n_rounds_", "a number of rounds")
+    demand(isinstance(required(estimator, "objective_"), float), "objective_", "a number")
+    objectives = required(estimator, "objectives_")
+    listed = isinstance(objectives, np.ndarray) and objectives.dtype == np.float64
+    demand(listed and objectives.ndim == 1, "objectives_", "an array of numbers")
+
+
 def _check_kernel_and_C(estimator: Any) -> None:
     """Demand a map where there is a kernel; files of older versions have neither."""
     map = vars(estimator).get("random_features_")

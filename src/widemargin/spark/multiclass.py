@@ -14,7 +14,8 @@ from pyspark.ml.param import TypeConverters
 from ..core.arrays import Array
 from ..core.budget import Budget, seed_of
 from ..core.fit import train
-from ..estimators.multiclass_svm import MulticlassSVMClassifier, objective_of
+from ..estimators.multiclass_machine import objective_of
+from ..estimators.multiclass_svm import MulticlassSVMClassifier
 from ..estimators.multiclass_svm_prediction import best_columns, for_blocks_of_scores
 from ..multiclass.fit import MulticlassFit, choose
 from ..multiclass.problem import MulticlassProblem

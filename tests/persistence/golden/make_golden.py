@@ -40,6 +40,7 @@ from widemargin import (
     LinearQuantileSVMRegressor,
     LinearSVMClassifier,
     LinearSVMRegressor,
+    MulticlassODMClassifier,
     MulticlassSVMClassifier,
     ODMClassifier,
     ODMClassifierCV,
@@ -94,6 +95,10 @@ def golden_models():
     frame = pd.DataFrame(X, columns=["length", "größe", "x.y"])
     model = ODMClassifier("poly", degree=2, coef0=1.0).fit(frame, words.astype(object)[y])
     yield "odm_feature_names", model, frame
+    # All classes in one problem.
+    yield "svm_all_classes", SVMClassifier(multi_class="cs").fit(X, words[y]), X
+    model = ODMClassifier(multi_class="all", calibrate="sigmoid").fit(single, y)
+    yield "odm_all_classes_calibrated", model, single
     # Unfinished levels: clusters with what finds the nearest one, and the mean of local models.
     clusters = Clustered(levels=1, fan_in=2, stop_level=1, n_sample=16)
     settings = {"strategy": clusters, "random_state": 0}
@@ -125,6 +130,8 @@ def golden_models():
     rows = sparse.csr_matrix(X * [1.0, 0.0, 1.0])
     model = MulticlassSVMClassifier("ww", fit_intercept=False, random_state=0).fit(rows, y)
     yield "multiclass_svm_sparse", model.sparsify(), rows
+    model = MulticlassODMClassifier(**params, class_weight=weights, random_state=0)
+    yield "multiclass_odm", model.fit(X, words[y]), X
     # Named sites, faults, and a solver by name; a matrix of links, and a solver with settings.
     faults = NetworkFaults(
         loss=0.2, schedule=[(3, "crash", 1), (6, "return", 1)], lies={2: "noise"}

@@ -10,7 +10,14 @@ whose losses are those of Weston and Watkins, the sum over :math:`c \ne y` of
 :math:`C_i`), :math:`b_{ic} = -a_{ic}` for :math:`c \ne y` and :math:`b_{iy} = \sum_c a_{ic}`; the
 dual objective is :math:`\sum a - \tfrac12 \sum_c b_c^\top K b_c`.
 
-The multipliers of one row have an exact minimiser (``native/multiclass/class_step.hpp``). Rows are
+A third loss is a convex problem of the multi-class margin distribution
+(:mod:`widemargin.kernel.class_margins`): half of the squared distance of the margin
+:math:`f_y - \max_{c \ne y} f_c` below :math:`1 - \theta`, and, if every row has a rival
+:math:`r \ne y`, υ/2 times that of :math:`f_y - f_r` above :math:`1 + \theta`. Its multipliers are
+not bounded, and that of the rival may be negative.
+
+The multipliers of one row have an exact minimiser (``native/multiclass/class_step.hpp`` and
+``native/multiclass/band_step.hpp``). Rows are
 taken in blocks: of those that would gain most by their own step, and of those of the last block
 that have coefficients. The kernel matrix of a block is at hand for all classes; it is solved by
 working sets of its rows, and one kernel product with a column for each class updates the scores of
@@ -46,6 +53,22 @@ SETS_PER_BLOCK = 64
 
 
 @dataclass(frozen=True)
+class ClassLoss:
+    """The loss of a row, but for its weight."""
+
+    formulation: str  # "ww", "cs" or "odm"
+    # Of "odm": margins may differ from 1 by theta; upsilon weighs those too large.
+    theta: float = 0.0
+    upsilon: float = 0.0
+
+    @property
+    def rule(self) -> _native.ClassRule:
+        """The loss in the native core's terms."""
+        lower, upper = 1.0 - self.theta, 1.0 + self.theta
+        return _native.ClassRule(self.formulation, lower, upper, self.upsilon)
+
+
+@dataclass(frozen=True)
 class Shares:
     """What every row adds to the objectives."""
 
@@ -70,7 +93,7 @@ class ClassBlocks:
         Rows, or their kernel matrix.
     kernel : Kernel
         The kernel.
-    formulation : {"ww", "cs"}
+    loss : ClassLoss
         The loss.
     codes : array of int of shape (n_rows,)
         Class of each row.
@@ -84,13 +107,18 @@ class ClassBlocks:
         Breaks ties between rows that gain alike.
     shift : float
         Added to the diagonal of the kernel matrix, to make a convex problem of an indefinite one.
+
+    Attributes
+    ----------
+    rivals : array of int32 of shape (n_rows,) or None
+        Of "odm", the class against which each row's margin may be too large; None for no limit.
     """
 
     def __init__(
         self,
         X: Any,
         kernel: Kernel,
-        formulation: str,
+        loss: ClassLoss,
         codes: NDArray[np.int64],
         bound: Array,
         *,
@@ -99,7 +127,8 @@ class ClassBlocks:
         seed: int,
         shift: float = 0.0,
     ) -> None:
-        self.formulation, self.codes, self.bound = formulation, codes, bound
+        self.loss, self.codes, self.bound = loss, codes, bound
+        self.rivals: NDArray[np.int32] | None = None
         self.threads, self.seed, self.n_rows = threads, seed, len(codes)
         self.scores = ClassScores(X, kernel, threads, shift)
         self.diagonal = kernel.diagonal(self.scores.rows) + shift
@@ -109,14 +138,30 @@ class ClassBlocks:
         self.active = np.ones(self.n_rows, dtype=np.bool_)  # not set aside
 
     @property
+    def single(self) -> bool:
+        """Whether kernel values are rounded to float32, and need not be."""
+        named = self.scores.kernel.name != "precomputed"
+        return named and self.matrix.values.dtype == np.float32
+
+    @property
     def entries(self) -> int:
         """Kernel values evaluated so far."""
         return self.matrix.entries + self.scores.entries
 
     def measure(self, coef: Array, score: Array, error: float = 0.0) -> Shares:
         """Evaluate what every row adds; gaps are the largest for scores that are off by so much."""
-        args = self.formulation, self.codes, self.bound, self.diagonal, coef, score
-        return Shares(*_native.measure_class_rows(*args, error, self.threads))
+        found = _native.measure_class_rows(
+            self.loss.rule,
+            self.codes,
+            self.rivals,
+            self.bound,
+            self.diagonal,
+            coef,
+            score,
+            error,
+            self.threads,
+        )
+        return Shares(*found)
 
     def solve(
         self,
@@ -209,8 +254,9 @@ class ClassBlocks:
         before = own.copy()
         taken = _native.solve_class_block(
             self.matrix.values,
-            self.formulation,
+            self.loss.rule,
             self.codes[block],
+            None if self.rivals is None else self.rivals[block],
             self.bound[block],
             self.diagonal[block],
             own,
@@ -225,11 +271,13 @@ class ClassBlocks:
         return taken, own - before
 
     def _set_aside(self, coef: Array, score: Array) -> None:
-        """Set rows aside that have no coefficients and slopes far below zero."""
-        own = score[self.codes, np.arange(self.n_rows)]
-        slope = 1.0 - own + score
-        slope[self.codes, np.arange(self.n_rows)] = -np.inf
-        settled = (slope.max(axis=0) <= -DISTANCE) & ~coef.any(axis=0)
+        """Set rows aside that have no coefficients and margins far from costing anything."""
+        rows, theta = np.arange(self.n_rows), self.loss.theta
+        margin = score[self.codes, rows] - score
+        margin[self.codes, rows] = np.inf
+        settled = (margin.min(axis=0) >= 1.0 - theta + DISTANCE) & ~coef.any(axis=0)
+        if self.rivals is not None:
+            settled &= margin[self.rivals, rows] <= 1.0 + theta - DISTANCE
         settled[self.matrix.block] = False
         self.active &= ~settled
 

@@ -64,7 +64,7 @@ class Improve:
         bundle = self.layout.empty(0, np.arange(0))
         put_any_weights(bundle, self.weights, self.layout)
         return np.array(
-            problem.native(problem.codes).total_losses(
+            problem.native().total_losses(
                 problem.objective.formulation,
                 [bundle],
                 _no_mean(problem),
@@ -103,9 +103,11 @@ class SumUp:
         problem = rows.problem
         bundle = self.layout.empty(0, np.arange(rows.n_rows))
         bundle.set_duals(*rows.duals)
-        native = problem.native(problem.codes)
-        native.add_weights(problem.objective.formulation, bundle, bundle)
-        return smaller_weights(bundle, self.layout.size), bundle.dual_sum(), rows.losses
+        native = problem.native()
+        formulation = problem.objective.formulation
+        native.add_weights(formulation, bundle, bundle)
+        total, _ = native.dual_sums(formulation, bundle)
+        return smaller_weights(bundle, self.layout.size), total, rows.losses
 
 
 def added_up(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -71,7 +71,7 @@ class ClassBundles:
         self.formulation = formulation or problem.objective.formulation
         self.all_rows = all_rows
         self.layout = BundleLayout.within(memory, bundles, problem.objective.size)
-        self.native = problem.native(self.layout.number[problem.codes])
+        self.native = problem.native(self.layout.number)
         llw = self.formulation.startswith("llw")
         self.mean = np.zeros(self.layout.size) if llw else None
         self.scale = 1.0
@@ -144,8 +144,14 @@ class ClassBundles:
         return self.dual_sum() - half, half
 
     def dual_sum(self) -> float:
-        """Return the sum of all multipliers."""
-        return self.fixed_loss + sum(part.dual_sum() for part in self.parts)
+        """Return the dual objective and ½Σ‖w‖² together: for hinges, the sum of multipliers."""
+        linear, quadratic = self.dual_sums()
+        return self.fixed_loss + linear - quadratic
+
+    def dual_sums(self) -> tuple[float, float]:
+        """Return two terms of the dual objective: linear, and quadratic, in the multipliers."""
+        sums = [self.native.dual_sums(self.formulation, part) for part in self.parts]
+        return sum(linear for linear, _ in sums), sum(quadratic for _, quadratic in sums)
 
     def certify_zero(self) -> Certificate:
         """Return the certificate of weights of zero, which needs no pass."""
@@ -204,10 +210,11 @@ class ClassBundles:
         Multipliers of other data may be worse than zero: then their best multiple is taken.
         """
         self._set(duals)
-        dual, half = self.dual_objective()
-        total = dual + half - self.fixed_loss
-        if 0 < total < 2 * half:  # D(tα) = tΣα − t²½Σ‖w‖² has its maximum before t = 1
-            self._set(sp.csr_array(duals * (total / (2 * half))))
+        half = self.dual_objective()[1]
+        linear, quadratic = self.dual_sums()
+        twice = 2 * (half + quadratic)
+        if 0 < linear < twice:  # D(tα) = t linear − t²(quadratic + half) is largest before t = 1
+            self._set(sp.csr_array(duals * (linear / twice)))
 
     def _set(self, duals: sp.csr_array) -> None:
         numbered = sp.csr_array(

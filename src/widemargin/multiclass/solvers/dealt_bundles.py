@@ -198,7 +198,7 @@ class PlayMatch:
 
     def __call__(self, rows: MatchRows) -> list[Played]:
         """Let the two bundles of these rows meet."""
-        native = rows.problem.native(self.layout.number[rows.problem.codes])
+        native = rows.problem.native(self.layout.number)
         first, second = rows.match
         home, away = self._shuffled(first, rows.home), self._shuffled(second, rows.away)
         loss, gain = self.round.play(native, home, away)
@@ -221,7 +221,7 @@ class WeightsFrom:
 
     def __call__(self, rows: BundleRows) -> list[Any]:
         """Pass over the rows of a bundle."""
-        native = rows.problem.native(self.layout.number[rows.problem.codes])
+        native = rows.problem.native(self.layout.number)
         home = self.layout.empty(rows.bundle, np.arange(rows.n_rows))
         home.set_duals(*self.states[rows.bundle].duals)
         weights = []
@@ -244,7 +244,7 @@ class LossesAt:
         """Pass over the rows of a bundle."""
         if rows.n_rows == 0:
             return np.zeros(len(SCALES))
-        native = rows.problem.native(self.layout.number[rows.problem.codes])
+        native = rows.problem.native(self.layout.number)
         bundles = [self._bundle(k) for k in range(len(self.states))]
         return np.array(native.total_losses("ww", bundles, None, SCALES, self.threads))
 

@@ -8,7 +8,7 @@ same time:
 ===========  ========================  ===================================================
 scheme       classes of a visit        at the same time
 ===========  ========================  ===================================================
-together     all (ww, cs, llw)         nothing; only passes for certificates use threads
+together     all (ww, cs, llw, odm)    nothing; only passes for certificates use threads
 independent  of one bundle (ovr)       bundles
 tournament   of another bundle (ww)    matches of a round: pairs of bundles
 ===========  ========================  ===================================================
@@ -86,7 +86,7 @@ class AscentState(ClassWeights, Protocol):
         ...
 
     def dual_sum(self) -> float:
-        """Return the sum of all multipliers."""
+        """Return the dual objective and ½Σ‖w‖² together: for hinges, the sum of multipliers."""
         ...
 
     def refresh(self) -> None:
@@ -201,7 +201,7 @@ class AscentRounds:
 
 
 class AllTogether:
-    """One bundle of all classes: the default of ``ww``, ``cs`` and ``llw``.
+    """One bundle of all classes: the default of all but ``ovr``.
 
     Multipliers of a row are bound to each other: Crammer and Singer's by a common bound, Lee, Lin
     and Wahba's by the sum of the weights, Weston and Watkins's by the row's own class. Solving for

@@ -1,0 +1,1 @@
+"""[mcODM] Zhang and Zhou, "Multi-class optimal margin distribution machine", ICML 2017."""
