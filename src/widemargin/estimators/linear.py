@@ -17,7 +17,7 @@ from ..core.parameters import with_parameters
 from ..core.rows import canonical
 from ..core.training_set import TrainingSet, earlier_fit_kept
 from ..linear.model import Validation
-from ..linear.solvers import refuse
+from ..linear.solvers import refuse, refuse_options
 from .linear_fit import budget_of, calibrate_linear, fit_path, posed, train_linear
 from .linear_model import LinearMachineParameters, LinearPredictor
 from .linear_streaming import fit_stream, partial_fit
@@ -212,6 +212,7 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
                 f"engine={self.engine!r}. Leave it out."
             )
         refuse(self.solver, smooth=LossConstants.of(self._loss(), 1.0).smooth)
+        refuse_options(self.solver, self.solver_options)
 
     def _seed(self) -> int:
         return seed_of(self.random_state)

@@ -28,10 +28,22 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to single
         rows, for many features. 'dual_then_newton': 'dual', then 'newton' where it is slow. 'auto':
         'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'. For
-        comparison, the papers' gradient methods: 'svrg' with reduced variance, 'dsvrg' on parts,
-        'csvrg' on samples (not for the hinge), and 'pegasos' with shrinking steps.
+        comparison, gradient methods: 'svrg' with reduced variance, 'dsvrg' the same on parts,
+        'dsvrg_printed' exactly as published, 'sampled_svrg' on growing samples (none of them for
+        the hinge), and 'pegasos' with shrinking steps.
     n_parts : int, default=16
-        Number of parts of 'dsvrg'.
+        Number of parts, K, of 'dsvrg' and 'dsvrg_printed'.
+    solver_options : dict or None, default=None
+        Further settings of 'dsvrg' and 'dsvrg_printed', such as ``{"n_strata": 8, "steps": 500,
+        "step": 0.01}``:
+
+        - 'partition': 'stratified' (the default) or 'random', how rows are divided into parts;
+        - 'n_strata': landmarks, S, of 'stratified'; 32 by default;
+        - 'steps': steps of a stage, T; as many as there are rows by default;
+        - 'step': length of the steps, η, between 0 and 1; from the data by default. 'dsvrg' halves
+          it where the objective rises;
+        - 'listing', of 'dsvrg_printed' alone: 'diodm' (the default), where a part steps until all
+          its rows are drawn, or 'sodm', where parts take one step each in a stage.
     batch_size : int or None, default=1
         Rows per step of 'pegasos'; None uses all of them.
     max_iter : int, default=1000
@@ -44,6 +56,7 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [StrOptions({"auto", *SOLVERS})],
         "n_parts": [AT_LEAST_ONE],
+        "solver_options": [None, dict],
         "batch_size": [None, AT_LEAST_ONE],
     }
     # Parameters of scikit-learn's LinearSVC.
@@ -59,6 +72,7 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
 
     solver: str = "auto"
     n_parts: int = 16
+    solver_options: dict[str, Any] | None = None
     batch_size: int | None = 1
 
 

@@ -44,7 +44,8 @@ class FitParameters:
     _parameter_order: ClassVar[str] = (
         "kernel n_sites topology formulation loss C Cs holdout lam gammas upsilon theta upsilons "
         "thetas gamma degree coef0 n_components fit_intercept intercept_scaling strategy solver "
-        "multi_class decision_function_shape calibrate n_parts batch_size partners exchanges "
+        "multi_class decision_function_shape calibrate n_parts solver_options "
+        "batch_size partners exchanges "
         "weights asynchronous faults stopping epsilon quiet cv scoring refit tol max_iter max_time "
         "class_weight random_state n_jobs memory_limit engine checkpoint warm_start "
         "validation_fraction verbose"
