@@ -50,7 +50,7 @@ def solve_with_clarabel(
     features = labels[:, None] * square_root_factor(np.asarray(K, dtype=np.float64))
     row_weights = C * (np.ones(len(labels)) if weights is None else np.asarray(weights, float))
     if loss == "hinge":
-        sides = [(1.0, 1.0, row_weights)]
+        sides: list[tuple[float, Array | float, Array]] = [(1.0, 1.0, row_weights)]
     elif loss == "squared_hinge":
         sides = [(1.0, 1.0, 2 * row_weights)]
     elif loss == "odm":
@@ -58,16 +58,53 @@ def solve_with_clarabel(
     else:
         raise ValueError(f"`loss` must be 'hinge', 'squared_hinge' or 'odm'; got {loss!r}.")
 
+    return _solved(features, sides, 1 if loss == "hinge" else 2)
+
+
+def solve_regression_with_clarabel(
+    K: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    loss: str,
+    C: float = 1.0,
+    weights: npt.ArrayLike | None = None,
+    *,
+    band: float = 0.0,
+    upsilon: float = 1.0,
+    quantile: float = 0.5,
+) -> OracleSolution:
+    """Solve a regression: half-width ``band`` of the residuals that cost nothing, and the loss.
+
+    ``loss`` is "epsilon_insensitive", "squared_epsilon_insensitive", "pinball" or "odm". Margins
+    of the solution are predictions.
+    """
+    t = np.asarray(targets, dtype=np.float64)
+    features = square_root_factor(np.asarray(K, dtype=np.float64))
+    cost = C * (np.ones(len(t)) if weights is None else np.asarray(weights, float))
+    costs = {
+        "epsilon_insensitive": (cost, cost, 1),
+        "squared_epsilon_insensitive": (2 * cost, 2 * cost, 2),
+        "pinball": (quantile * cost, (1 - quantile) * cost, 1),
+        "odm": (cost, upsilon * cost, 2),
+    }
+    below, above, power = costs[loss]
+    return _solved(features, [(1.0, t - band, below), (-1.0, t + band, above)], power)
+
+
+def _solved(
+    features: Array, sides: list[tuple[float, Array | float, Array]], power: int
+) -> OracleSolution:
+    """Solve for sides of (sign, target, cost); features carry the labels."""
     # A slack that costs nothing is no constraint, and would leave the programme degenerate.
     rows = np.concatenate([np.flatnonzero(cost) for _, _, cost in sides])
     signs = np.concatenate([np.full(np.count_nonzero(cost), sign) for sign, _, cost in sides])
-    targets = np.concatenate([np.full(np.count_nonzero(cost), t) for _, t, cost in sides])
+    targets = np.concatenate(
+        [np.broadcast_to(t, cost.shape)[np.flatnonzero(cost)] for _, t, cost in sides]
+    )
     costs = np.concatenate([cost[np.flatnonzero(cost)] for _, _, cost in sides])
 
-    power = 1 if loss == "hinge" else 2
     w, multipliers = solve_programme(features[rows], signs, targets, costs, power)
     margins = features @ w
-    net_dual = np.zeros(len(labels))
+    net_dual = np.zeros(len(features))
     np.add.at(net_dual, rows, signs * multipliers)
 
     slacks = np.maximum(signs * (targets - margins[rows]), 0)

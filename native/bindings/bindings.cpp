@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bindings/block.hpp"
+#include "bindings/class_block.hpp"
 #include "bindings/gossip.hpp"
 #include "bindings/grouped.hpp"
 #include "bindings/linear.hpp"
@@ -131,13 +132,15 @@ template <class T>
 const char* py_descend(const RowSet<T>& rows, const KernelSpec& spec, Vector<const double> label,
                        Vector<const double> diagonal, double lower_margin, double upper_margin,
                        Vector<const double> below, Vector<const double> above,
-                       Vector<const double> bound, Vector<double> net_dual, Vector<double> margin,
-                       const DescentOptions& options, const Report& report,
-                       const NearGroups* near) {
+                       Vector<const double> bound, Vector<const double> floor,
+                       Vector<double> net_dual, Vector<double> margin,
+                       const DescentOptions& options, const Report& report, const NearGroups* near,
+                       std::optional<Vector<const double>> offset) {
     const std::size_t n = std::size_t(rows.count());
     for (std::size_t length : {label.shape(0), diagonal.shape(0), below.shape(0), above.shape(0),
-                               bound.shape(0), net_dual.shape(0), margin.shape(0)})
+                               bound.shape(0), floor.shape(0), net_dual.shape(0), margin.shape(0)})
         require(length == n, "every array needs one entry per row.");
+    require(!offset || offset->shape(0) == n, "`offset` needs one entry per row.");
     require(
         spec.kind != KernelKind::precomputed || (!rows.sparse() && rows.features() >= rows.count()),
         "a precomputed kernel must be dense, with a column for every row.");
@@ -151,6 +154,8 @@ const char* py_descend(const RowSet<T>& rows, const KernelSpec& spec, Vector<con
                                     below.data(),
                                     above.data(),
                                     bound.data(),
+                                    floor.data(),
+                                    offset ? offset->data() : nullptr,
                                     near};
     PendingSignal signal;
     DescentOutcome outcome;
@@ -194,13 +199,14 @@ void bind_precision(nb::module_& m, const char* name) {
           "query_rows"_a, "query_start"_a, "basis_start"_a, "threads"_a = 1);
     m.def("kernel_diagonal", &py_kernel_diagonal<T>, "rows"_a, "spec"_a);
     m.def("descend", &py_descend<T>, "rows"_a, "spec"_a, "label"_a, "diagonal"_a, "lower_margin"_a,
-          "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "net_dual"_a.noconvert(),
-          "margin"_a.noconvert(), "options"_a, "report"_a, "near"_a.none() = nb::none());
+          "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "floor"_a, "net_dual"_a.noconvert(),
+          "margin"_a.noconvert(), "options"_a, "report"_a, "near"_a.none() = nb::none(),
+          "offset"_a.none() = nb::none());
     bind_near_products<T>(m);
     m.def("fill_block", &py_fill_block<T>, "rows"_a, "spec"_a, "block_rows"_a, "slots"_a,
           "kernel"_a.noconvert(), "threads"_a = 1);
     m.def("solve_block", &py_solve_block<T>, "kernel"_a.noconvert(), "label"_a, "diagonal"_a,
-          "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
+          "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "floor"_a,
           "net_dual"_a.noconvert(), "margin"_a.noconvert(), nb::kw_only(), "gap"_a, "sets"_a,
           "working_set"_a, "threads"_a, "seed"_a);
 }
@@ -234,18 +240,22 @@ NB_MODULE(_native, m) {
     bind_near_groups(m);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
+    m.def("measure_class_rows", &py_measure_class_rows, "formulation"_a, "code"_a, "bound"_a,
+          "diagonal"_a, "coef"_a, "score"_a, "error"_a = 0.0, "threads"_a = 1);
+    bind_class_block<float>(m);
+    bind_class_block<double>(m);
     bind_row_scan<float>(m);
     bind_row_scan<double>(m);
     m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert().none(),
           "diagonal"_a, "code"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a,
-          "bound"_a, "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(),
+          "bound"_a, "floor"_a, "positive"_a, "negative"_a, "coef"_a.noconvert(), nb::kw_only(),
           "relative_gap"_a, "last_digits"_a, "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a,
           "seed"_a, "stop"_a, "points"_a.none() = nb::none(), "spec"_a.none() = nb::none(),
           "order"_a.none() = nb::none());
     m.def("decide_small_folds", &py_decide_small_folds, "kernel"_a.noconvert(), "diagonal"_a,
           "code"_a, "out"_a, "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a,
-          "positive"_a, "negative"_a, "coef"_a, nb::kw_only(), "relative_gap"_a, "sets"_a,
-          "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a, "stop"_a);
+          "floor"_a, "positive"_a, "negative"_a, "coef"_a, nb::kw_only(), "relative_gap"_a,
+          "sets"_a, "working_set"_a, "whole_set"_a, "threads"_a, "seed"_a, "stop"_a);
     bind_linear<float>(m, "LinearProblem32");
     bind_linear<double>(m, "LinearProblem64");
     bind_bundle(m);

@@ -64,13 +64,14 @@ template <class T>
 std::int64_t py_solve_block(Matrix<const T> kernel, Vector<const double> label,
                             Vector<const double> diagonal, double lower_margin, double upper_margin,
                             Vector<const double> below, Vector<const double> above,
-                            Vector<const double> bound, Vector<double> net_dual,
-                            Vector<double> margin, double gap, std::int64_t sets,
-                            std::int64_t working_set, int threads, std::uint64_t seed) {
+                            Vector<const double> bound, Vector<const double> floor,
+                            Vector<double> net_dual, Vector<double> margin, double gap,
+                            std::int64_t sets, std::int64_t working_set, int threads,
+                            std::uint64_t seed) {
     const std::size_t n = kernel.shape(0);
     require(kernel.shape(1) == n, "the kernel matrix of a block must be square.");
     for (std::size_t length : {label.shape(0), diagonal.shape(0), below.shape(0), above.shape(0),
-                               bound.shape(0), net_dual.shape(0), margin.shape(0)})
+                               bound.shape(0), floor.shape(0), net_dual.shape(0), margin.shape(0)})
         require(length == n, "every array needs one entry per row.");
     std::vector<Coordinate> block;
     std::vector<const T*> lines;
@@ -81,7 +82,7 @@ std::int64_t py_solve_block(Matrix<const T> kernel, Vector<const double> label,
                          margin.data()[i],
                          diagonal.data()[i],
                          label.data()[i],
-                         {below.data()[i], above.data()[i], bound.data()[i]},
+                         {below.data()[i], above.data()[i], bound.data()[i], floor.data()[i]},
                          std::int64_t(i)});
         lines.push_back(kernel.data() + i * n);
         tie_breaker.push_back(std::uint32_t(random()));

@@ -22,8 +22,9 @@ inline SmallProblems small_problems(std::size_t n, std::size_t columns, const do
     require(columns == n, "the kernel matrix must be square.");
     require(diagonal.shape(0) == n && code.shape(0) == n, "every array needs one entry per row.");
     require(negative.shape(0) == count, "one negative class per positive one.");
-    return {std::int64_t(n), kernel,  diagonal.data(),     code.data(),     loss,           nullptr,
-            nullptr,         nullptr, std::int64_t(count), positive.data(), negative.data()};
+    return {std::int64_t(n), kernel,         diagonal.data(), code.data(), loss,
+            nullptr,         nullptr,        nullptr,         nullptr,     std::int64_t(count),
+            positive.data(), negative.data()};
 }
 
 // Calls `work(interrupt)` without the interpreter's lock. `stop` is asked now and then; true ends
@@ -55,10 +56,11 @@ inline nb::tuple py_solve_small_problems(
     std::optional<Matrix<const double>> kernel, Vector<const double> diagonal,
     Vector<const std::int64_t> code, double lower_margin, double upper_margin,
     Vector<const double> below, Vector<const double> above, Vector<const double> bound,
-    Vector<const std::int64_t> positive, Vector<const std::int64_t> negative, Matrix<double> coef,
-    double relative_gap, bool last_digits, std::int64_t sets, std::int64_t working_set,
-    std::int64_t whole_set, int threads, std::uint64_t seed, const std::function<bool()>& stop,
-    const RowSet<double>* points, const KernelSpec* spec, RowNumbers order) {
+    Vector<const double> floor, Vector<const std::int64_t> positive,
+    Vector<const std::int64_t> negative, Matrix<double> coef, double relative_gap, bool last_digits,
+    std::int64_t sets, std::int64_t working_set, std::int64_t whole_set, int threads,
+    std::uint64_t seed, const std::function<bool()>& stop, const RowSet<double>* points,
+    const KernelSpec* spec, RowNumbers order) {
     const std::size_t n = diagonal.shape(0), count = positive.shape(0);
     SmallProblems problems =
         small_problems(kernel ? kernel->shape(0) : n, kernel ? kernel->shape(1) : n,
@@ -77,13 +79,14 @@ inline nb::tuple py_solve_small_problems(
         problems.points = &all;
         problems.spec = spec;
     }
-    for (std::size_t length : {below.shape(0), above.shape(0), bound.shape(0)})
+    for (std::size_t length : {below.shape(0), above.shape(0), bound.shape(0), floor.shape(0)})
         require(length == n, "every array needs one entry per row.");
     require(coef.shape(0) == count && coef.shape(1) == n, "`coef` must be problems by rows.");
     require(working_set > 0 && threads > 0, "`working_set` and `threads` must be positive.");
     problems.below = below.data();
     problems.above = above.data();
     problems.bound = bound.data();
+    problems.floor = floor.data();
     const SmallLimits limits{relative_gap, last_digits, sets, working_set,
                              whole_set,    threads,     seed};
     std::vector<SmallResult> results(count);
@@ -110,19 +113,20 @@ inline nb::tuple py_decide_small_folds(
     Matrix<const double> kernel, Vector<const double> diagonal, Vector<const std::int64_t> code,
     Vector<const std::int64_t> out, double lower_margin, double upper_margin,
     Matrix<const double> below, Matrix<const double> above, Matrix<const double> bound,
-    Vector<const std::int64_t> positive, Vector<const std::int64_t> negative,
-    Matrix<const double> coef, double relative_gap, std::int64_t sets, std::int64_t working_set,
-    std::int64_t whole_set, int threads, std::uint64_t seed, const std::function<bool()>& stop) {
+    Matrix<const double> floor, Vector<const std::int64_t> positive,
+    Vector<const std::int64_t> negative, Matrix<const double> coef, double relative_gap,
+    std::int64_t sets, std::int64_t working_set, std::int64_t whole_set, int threads,
+    std::uint64_t seed, const std::function<bool()>& stop) {
     const std::size_t n = kernel.shape(0), count = positive.shape(0), folds = below.shape(0);
     const SmallProblems problems = small_problems(n, kernel.shape(1), kernel.data(), diagonal, code,
                                                   {lower_margin, upper_margin}, positive, negative);
     require(out.shape(0) == n, "every array needs one entry per row.");
-    for (const auto& each : {below, above, bound})
+    for (const auto& each : {below, above, bound, floor})
         require(each.shape(0) == folds && each.shape(1) == n, "losses must be folds by rows.");
     require(coef.shape(0) == count && coef.shape(1) == n, "`coef` must be problems by rows.");
     require(working_set > 0 && threads > 0, "`working_set` and `threads` must be positive.");
-    const SmallFolds left{std::int64_t(folds), out.data(), below.data(), above.data(),
-                          bound.data()};
+    const SmallFolds left{std::int64_t(folds), out.data(),   below.data(),
+                          above.data(),        bound.data(), floor.data()};
     const SmallLimits limits{relative_gap, false, sets, working_set, whole_set, threads, seed};
     std::vector<SmallResult> results(count * folds);
     for (SmallResult& each : results) each.primal = NAN;

@@ -34,7 +34,10 @@ inline double margin_violation(const Loss& loss, const Coordinate& c) {
         const double gradient = c.margin + c.loss.below * c.dual - loss.a;
         return c.dual >= c.loss.bound ? std::fmax(gradient, 0.0) : std::fabs(gradient);
     }
-    if (c.dual < 0.0) return std::fabs(c.margin + c.loss.above * c.dual - loss.b);
+    if (c.dual < 0.0) {
+        const double gradient = c.margin + c.loss.above * c.dual - loss.b;
+        return c.dual <= c.loss.floor ? std::fmax(-gradient, 0.0) : std::fabs(gradient);
+    }
     return std::fmax(0.0, std::fmax(loss.a - c.margin, c.margin - loss.b));
 }
 
@@ -47,7 +50,8 @@ inline double gap_share(const Loss& loss, const Coordinate& c) {
 // Whether an optimal row would still sit where it is with its margin off by `slack`.
 inline bool settled(const Loss& loss, const Coordinate& c, double slack) {
     if (c.dual == 0.0) return c.margin > loss.a + slack && c.margin < loss.b - slack;
-    return c.dual == c.loss.bound && c.margin < loss.a - slack;
+    if (c.dual == c.loss.bound) return c.margin < loss.a - slack;
+    return c.dual == c.loss.floor && c.margin > loss.b + slack;
 }
 
 }  // namespace widemargin

@@ -1,13 +1,15 @@
 // The losses as their solvers see them: one family, convex and piecewise quadratic.
 //
-//     phi_i(g) = p_i/2 g+^2 + n_i/2 g-^2 - a g+ + b g-,   0 or -inf <= g <= bound_i
+//     phi_i(g) = p_i/2 g+^2 + n_i/2 g-^2 - a g+ + b g-,   floor_i <= g <= bound_i
 //
-//                 a          b          p_i           n_i             bound_i
-// hinge           1          inf        0             -               C w_i
-// squared hinge   1          inf        1/(2 C w_i)   -               inf
-// ODM             1 - theta  1 + theta  1/(C w_i)     1/(upsilon C w_i)   inf
+//                 a          b          p_i           n_i                 floor_i    bound_i
+// hinge           1          inf        0             -                   0          C w_i
+// squared hinge   1          inf        1/(2 C w_i)   -                   0          inf
+// ODM             1 - theta  1 + theta  1/(C w_i)     1/(upsilon C w_i)   -inf       inf
+// absolute        -epsilon   epsilon    0             0                   -C w_i     C w_i
 //
 // `a` and `b` are the margins below and above which a row is penalised; b = inf means never above.
+// Where rows have targets (regression), m is the residual: the margin less the row's offset.
 #pragma once
 
 #include <cmath>
@@ -17,7 +19,7 @@ namespace widemargin {
 
 struct LossRow {
     double below, above;  // curvatures p_i, n_i
-    double bound;
+    double bound, floor;  // greatest and least net dual
 };
 
 struct Loss {
@@ -29,7 +31,10 @@ struct Loss {
             const double curvature = q + row.below;
             return curvature > 0.0 ? std::fmin((a - r) / curvature, row.bound) : row.bound;
         }
-        if (r > b) return (b - r) / (q + row.above);
+        if (r > b) {
+            const double curvature = q + row.above;
+            return curvature > 0.0 ? std::fmax((b - r) / curvature, row.floor) : row.floor;
+        }
         return 0.0;
     }
 
@@ -51,7 +56,13 @@ struct Loss {
             if (shortfall <= reach) return 0.5 * shortfall * shortfall / row.below;
             return row.bound * (shortfall - 0.5 * reach);
         }
-        if (m > b) return 0.5 * (m - b) * (m - b) / row.above;
+        if (m > b) {
+            const double excess = m - b;
+            if (row.above <= 0.0) return -row.floor * excess;
+            const double reach = -row.floor * row.above;
+            if (excess <= reach) return 0.5 * excess * excess / row.above;
+            return -row.floor * (excess - 0.5 * reach);
+        }
         return 0.0;
     }
 };

@@ -36,7 +36,8 @@ WM_INLINE void ascend(RowPass<T>& pass) {
         pass.loss += problem.loss.primal(c.loss, margin);
         pass.gap += gap_share(problem.loss, c);
         // On a kink the loss is steeper on one side than the dual says.
-        const double steep = c.dual != 0.0 && std::isfinite(c.loss.bound) ? c.loss.bound : c.dual;
+        const double end = c.dual > 0.0 ? c.loss.bound : c.loss.floor;
+        const double steep = c.dual != 0.0 && std::isfinite(end) ? end : c.dual;
         pass.slope += steep * steep * pass.squares[i];
         const double step = wish_of(problem.loss, c).step;
         if (step == 0.0) continue;

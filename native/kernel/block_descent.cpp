@@ -41,12 +41,13 @@ public:
         std::iota(rows_.begin(), rows_.end(), Index(0));
         if (problem.near) rows_ = problem.near->to().members.rows;
         for (Index i : rows_)
-            active_.push_back({net_dual[i],
-                               margin[i],
-                               problem.diagonal[i],
-                               problem.label[i],
-                               {problem.below[i], problem.above[i], problem.bound[i]},
-                               i});
+            active_.push_back(
+                {net_dual[i],
+                 margin[i] - offset(i),
+                 problem.diagonal[i],
+                 problem.label[i],
+                 {problem.below[i], problem.above[i], problem.bound[i], problem.floor[i]},
+                 i});
         std::mt19937_64 random(options.seed);
         tie_breaker_.resize(std::size_t(n));
         for (auto& t : tie_breaker_) t = std::uint32_t(random());
@@ -118,16 +119,21 @@ private:
                risen <= least_rise * std::fabs(state_.dual);
     }
 
-    // Primal, dual and relative gap over the active rows (settled ones contribute no gap).
+    double offset(Index row) const { return problem_.offset ? problem_.offset[row] : 0.0; }
+
+    // Primal, dual and relative gap over the active rows (settled ones contribute no gap). With
+    // m = Qg - t, g'Qg / 2 is (g'm + g't) / 2, and the dual gains g't.
     double measure() {
         double quadratic = settled_quadratic_, phi = settled_phi_, losses = settled_losses_;
+        double targets = settled_targets_;
         for (const Coordinate& c : active_) {
             quadratic += c.dual * c.margin;
+            if (problem_.offset) targets += c.dual * problem_.offset[c.row];
             phi += loss_.phi(c.loss, c.dual);
             losses += loss_.primal(c.loss, c.margin);
         }
-        state_.primal = 0.5 * quadratic + losses;
-        state_.dual = -(0.5 * quadratic + phi);
+        state_.primal = 0.5 * quadratic + losses + 0.5 * targets;
+        state_.dual = -(0.5 * quadratic + phi) + 0.5 * targets;
         state_.active = Index(active_.size());
         return (state_.primal - state_.dual) / std::fmax(state_.primal, 1e-300);
     }
@@ -211,6 +217,7 @@ private:
                 continue;
             }
             settled_quadratic_ += c.dual * c.margin;
+            settled_targets_ += c.dual * offset(c.row);
             settled_phi_ += loss_.phi(c.loss, c.dual);
             settled_losses_ += loss_.primal(c.loss, c.margin);
             write_back(c);
@@ -224,7 +231,7 @@ private:
 
     void write_back(const Coordinate& c) {
         out_dual_[c.row] = c.dual;
-        out_margin_[c.row] = c.margin;
+        out_margin_[c.row] = c.margin + offset(c.row);
     }
 
     const DescentProblem<T>& problem_;
@@ -235,7 +242,7 @@ private:
     std::unique_ptr<KernelSource<T>> kernel_;
     std::vector<std::uint32_t> tie_breaker_;  // by row
     Selection selection_;
-    // Invariant: margin = label * (sum_j label_j g_j k_ij) over every row j, as of the last
+    // Invariant: margin = label * (sum_j label_j g_j k_ij) - t_i over every row j, as of the last
     // finished block.
     std::vector<Coordinate> active_;
     std::vector<Index> rows_;    // active_[k].row
@@ -245,6 +252,7 @@ private:
     std::vector<double> sums_;
     // Sums over the rows dropped by shrinking, as of when they were dropped.
     double settled_quadratic_ = 0.0, settled_phi_ = 0.0, settled_losses_ = 0.0;
+    double settled_targets_ = 0.0;
     double dual_before_ = 0.0;  // at the last look for progress
     Index next_look_ = 0;
     Index visited_ = 0;  // rows in the blocks since then

@@ -1,7 +1,9 @@
 // Dual block descent: blocks of the most violating rows, each solved by coordinate descent.
 //
-//     minimise  1/2 g'Qg + sum_i phi_i(g_i),   Q_ij = y_i y_j k(x_i, x_j)       (phi:
-//     loss_terms.hpp)
+//     minimise  1/2 g'Qg - t'g + sum_i phi_i(g_i),   Q_ij = y_i y_j k(x_i, x_j)
+//
+// with phi as in loss_terms.hpp and an offset t per row, the targets of a regression. Inside, rows
+// have the margins (Qg)_i - t_i; callers give and get (Qg)_i.
 //
 // Working sets within working sets. All rows > a block of some thousand > a working set of some
 // hundred > one coordinate, minimised in closed form (Hsieh et al., 2008); at each step inwards the
@@ -36,9 +38,11 @@ struct DescentProblem {
     const double* label;     // +1 or -1
     const double* diagonal;  // of Q: k(x_i, x_i), or more where the caller lifts the diagonal
     Loss loss;
-    const double* below;  // per row: p_i, n_i, bound_i
+    const double* below;  // per row: p_i, n_i, bound_i, floor_i
     const double* above;
     const double* bound;
+    const double* floor;
+    const double* offset = nullptr;    // per row: t_i; null: all are 0
     const NearGroups* near = nullptr;  // leaves far rows out of updates; null: none are far
 };
 

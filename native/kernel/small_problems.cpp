@@ -77,7 +77,7 @@ public:
         choose_rows(problem);
         take_matrix();
         const SmallResult result =
-            descend({problems_.below, problems_.above, problems_.bound}, coef);
+            descend({problems_.below, problems_.above, problems_.bound, problems_.floor}, coef);
         std::fill(coef, coef + problems_.rows, 0.0);
         for (const Coordinate& c : block_) coef[c.row] = c.label * c.dual;
         return result;
@@ -89,8 +89,9 @@ public:
         take_matrix();
         for (Index f = 0; f < folds.count; ++f) {
             const Index begin = f * problems_.rows;
-            results[f] =
-                descend({folds.below + begin, folds.above + begin, folds.bound + begin}, coef);
+            results[f] = descend({folds.below + begin, folds.above + begin, folds.bound + begin,
+                                  folds.floor + begin},
+                                 coef);
             for (const Coordinate& c : block_)
                 if (folds.out[c.row] == f)
                     decisions[c.row * problems_.count + problem] = c.label * c.margin;
@@ -99,7 +100,7 @@ public:
 
 private:
     struct Terms {
-        const double *below, *above, *bound;  // per row of the training set
+        const double *below, *above, *bound, *floor;  // per row of the training set
     };
 
     // Rows that follow each other in the training set and in the problem; of one class, where there
@@ -141,10 +142,10 @@ private:
 
     // From the coefficients of all rows, the duals moved into the losses' domain.
     SmallResult descend(const Terms& terms, const double* coef) {
-        const double lowest = std::isfinite(loss_.b) ? -HUGE_VAL : 0.0;
         for (Coordinate& c : block_) {
-            c.loss = {terms.below[c.row], terms.above[c.row], terms.bound[c.row]};
-            c.dual = std::fmin(std::fmax(c.label * coef[c.row], lowest), c.loss.bound);
+            c.loss = {terms.below[c.row], terms.above[c.row], terms.bound[c.row],
+                      terms.floor[c.row]};
+            c.dual = std::fmin(std::fmax(c.label * coef[c.row], c.loss.floor), c.loss.bound);
             c.margin = 0.0;
         }
         SmallResult result;

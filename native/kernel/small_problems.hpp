@@ -39,9 +39,10 @@ struct SmallProblems {
     const double* diagonal;    // of the kernel matrix
     const std::int64_t* code;  // class of each row
     Loss loss;
-    const double* below;  // per row: p_i, n_i, bound_i
+    const double* below;  // per row: p_i, n_i, bound_i, floor_i
     const double* above;
     const double* bound;
+    const double* floor;
     std::int64_t count;            // problems
     const std::int64_t* positive;  // per problem: the class of label +1, and that of label -1
     const std::int64_t* negative;
@@ -72,9 +73,10 @@ struct SmallResult {
 struct SmallFolds {
     std::int64_t count;
     const std::int64_t* out;  // per row: the fold that leaves it out, or a number that none has
-    const double* below;      // count x rows: p_i, n_i, bound_i of the problems in each fold
+    const double* below;  // count x rows: p_i, n_i, bound_i, floor_i of the problems in each fold
     const double* above;
     const double* bound;
+    const double* floor;
 };
 
 // Improves the coefficients y_i g_i of every problem in place: `coef` has a line of all rows per

@@ -35,6 +35,8 @@ WM_INLINE void descend_all(WorkingSet& set, const Loss& loss, double reduction,
             positive = positive < bound ? positive : bound;
             V negative = (loss.b - rest) * load<V>(&set.inverse_above[i]);
             negative = negative < 0 ? negative : V{};
+            const V floor = load<V>(&set.floor[i]);
+            negative = negative > floor ? negative : floor;
             const V wanted = positive + negative, step = wanted - dual;
             const V curvature =
                 wanted < 0 ? load<V>(&set.curvature_above[i]) : load<V>(&set.curvature_below[i]);
@@ -65,8 +67,8 @@ void WorkingSet::resize(std::int64_t count) {
     rows = count;
     padded = (count + lanes - 1) / lanes * lanes;
     block.resize(std::size_t(rows * padded));
-    for (auto* array : {&dual, &margin, &diagonal, &bound, &curvature_below, &curvature_above,
-                        &inverse_below, &inverse_above})
+    for (auto* array : {&dual, &margin, &diagonal, &bound, &floor, &curvature_below,
+                        &curvature_above, &inverse_below, &inverse_above})
         array->assign(std::size_t(padded), 0.0);
 }
 
@@ -78,6 +80,7 @@ void WorkingSet::set(std::int64_t i, double dual_, double margin_, double diagon
     margin[k] = margin_;
     diagonal[k] = diagonal_;
     bound[k] = loss.bound;
+    floor[k] = loss.floor;
     curvature_below[k] = std::max(diagonal_ + loss.below, tiny);
     curvature_above[k] = std::max(diagonal_ + loss.above, tiny);
     inverse_below[k] = 1.0 / curvature_below[k];

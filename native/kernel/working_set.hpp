@@ -19,8 +19,9 @@ struct WorkingSet {
     std::int64_t rows = 0, padded = 0;
     std::vector<double> block;  // rows x padded: Q
     std::vector<double> dual, margin, diagonal;
-    std::vector<double> bound, curvature_below, curvature_above;  // of the whole coordinate
-    std::vector<double> inverse_below, inverse_above;             // reciprocals, finite
+    std::vector<double> bound, floor;
+    std::vector<double> curvature_below, curvature_above;  // of the whole coordinate
+    std::vector<double> inverse_below, inverse_above;      // reciprocals, finite
 
     void set(std::int64_t i, double dual_, double margin_, double diagonal_, const LossRow& loss);
 };

@@ -75,7 +75,9 @@ def test_coordinate_minimiser(
     np.testing.assert_allclose(found, [expected], rtol=1e-12)
 
 
-BOUNDED_AND_CURVED = LossTerms(1.0, np.inf, np.array([0.5]), np.zeros(1), np.array([2.0]))
+BOUNDED_AND_CURVED = LossTerms(
+    1.0, np.inf, np.array([0.5]), np.zeros(1), np.array([2.0]), np.zeros(1)
+)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ class Run:
                 terms.below,
                 terms.above,
                 terms.bound,
+                terms.floor,
                 self.net_dual,
                 self.margin,
                 _native.DescentOptions(**{**settings, **options}),
@@ -279,11 +280,11 @@ def test_arrays_of_another_length_are_refused() -> None:
         threads=1,
         seed=0,
     )
-    good = [y, problem.diagonal, *3 * [np.ones(10)], np.zeros(10), np.zeros(10)]
+    good = [y, problem.diagonal, *3 * [np.ones(10)], np.zeros(10), np.zeros(10), np.zeros(10)]
     for k in range(len(good)):
         bad = list(good)
         bad[k] = np.ones(9)
-        label, diagonal, below, above, bound, net_dual, margin = bad
+        label, diagonal, below, above, bound, floor, net_dual, margin = bad
         with pytest.raises(ValueError, match="one entry per row"):
             _native.descend(
                 problem.rows,
@@ -295,6 +296,7 @@ def test_arrays_of_another_length_are_refused() -> None:
                 below,
                 above,
                 bound,
+                floor,
                 net_dual,
                 margin,
                 options,

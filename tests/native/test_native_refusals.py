@@ -142,7 +142,7 @@ def test_precomputed_diagonal_of_sparse_rows() -> None:
 
 
 def solve_block(kernel: np.ndarray, **changed: np.ndarray) -> int:
-    vectors = ("label", "diagonal", "below", "above", "bound", "net_dual", "margin")
+    vectors = ("label", "diagonal", "below", "above", "bound", "floor", "net_dual", "margin")
     given = {name: np.ones(len(kernel)) for name in vectors} | changed
     limits = {"gap": 0.0, "sets": 1, "working_set": 2, "threads": 1, "seed": 0}
     return _native.solve_block(kernel, lower_margin=1.0, upper_margin=np.inf, **given, **limits)
@@ -154,7 +154,7 @@ def test_blocks_whose_arrays_do_not_belong_together(dtype: str) -> None:
     assert solve_block(square) >= 0
     with pytest.raises(ValueError, match="must be square"):
         solve_block(np.ones((3, 4), dtype))
-    for name in ("label", "diagonal", "below", "above", "bound", "net_dual", "margin"):
+    for name in ("label", "diagonal", "below", "above", "bound", "floor", "net_dual", "margin"):
         with pytest.raises(ValueError, match="one entry per row"):
             solve_block(square, **{name: np.ones(2)})
     with pytest.raises(TypeError):  # a copy would be solved, and lost

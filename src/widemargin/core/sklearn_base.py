@@ -35,7 +35,15 @@ if TYPE_CHECKING:
 
         def __sklearn_tags__(self) -> Tags: ...
 
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    class RegressorMixin:
+        """What all regressors share."""
 
-__all__ = ["BaseEstimator", "ClassifierMixin"]
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """Return the coefficient of determination of the predictions."""
+
+        def __sklearn_tags__(self) -> Tags: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin"]

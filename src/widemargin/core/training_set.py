@@ -140,11 +140,12 @@ def earlier_fit_kept(estimator: Any) -> Iterator[None]:
     """Put the description of the columns back if an error ends a fit before it sets a model."""
     state = vars(estimator)
     before = {name: state[name] for name in COLUMNS if name in state}
-    model = state.get("classes_")
+    fitted = getattr(estimator, "_fitted", "classes_")
+    model = state.get(fitted)
     try:
         yield
     except BaseException:
-        if state.get("classes_") is model:  # else an interrupted fit has left its own model
+        if state.get(fitted) is model:  # else an interrupted fit has left its own model
             for name in COLUMNS:
                 state.pop(name, None)
             state.update(before)

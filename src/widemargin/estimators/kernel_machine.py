@@ -7,59 +7,46 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.budget import Budget, seed_of
-from ..core.fit import train, warn
+from ..core.budget import Budget
+from ..core.fit import train
 from ..core.history import History
 from ..core.progress import FitProgress
-from ..core.resources import memory_bytes
-from ..core.rows import as_rows, canonical, drop_unused_columns, sparse_if_faster
+from ..core.rows import as_rows, canonical
 from ..core.training_set import (
     TrainingSet,
     class_weights,
     earlier_fit_kept,
     training_set,
 )
-from ..core.uneven_scales import warn_if_few_features_dominate
-from ..engines import resolve as resolve_engine
+from ..kernel.all_classes import ALL_CLASSES, AllClassesFit, AllClassesProblem
 from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
-from ..kernel.divide.checkpoints import Checkpoints, identity_of, shaping_settings
-from ..kernel.divide.driver import LevelFit, resolve_strategy
-from ..kernel.divide.levels import Level
-from ..kernel.divide.placing import PlacedProblems
+from ..kernel.divide.driver import resolve_strategy
 from ..kernel.divide.strategies import Strategy
 from ..kernel.kernels import (
-    FLOAT32_ROUNDING,
     Kernel,
-    check_symmetric,
-    evaluate_callable,
-    resolve_gamma,
-    rounding_of_distances,
 )
 from ..kernel.model.basis_refit import RowsToFit
 from ..kernel.model.prediction import (
     Expansion,
-    Routing,
-    routing_of,
-    routing_or_none,
     set_expansion,
 )
-from ..kernel.partition import NearestGroup
-from ..kernel.problem import COLUMNS, Duals
+from ..kernel.problem import COLUMNS
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.shared_fit import SharedFit, can_share_blocks
 from ..kernel.small_fit import SmallFit, is_small
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .kernel_held_out import can_share, held_out_decisions, scheme_of
 from .kernel_model import KernelMachineParameters, KernelPredictor
+from .kernel_training import KernelTraining
 from .path import Path, refuse_division
 from .validation import ValidationSet, validation_rows
 
 
-class KernelMachine(KernelPredictor, KernelMachineParameters):
+class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
     """Base of the kernel classifiers; subclasses add the loss and its parameters."""
 
     def fit(
@@ -95,7 +82,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         name = type(self).__name__
         with earlier_fit_kept(self):
             X, training = self._training_set(X, y, sample_weight)
-            strategy = resolve_strategy(self.strategy, len(training.codes), name)
+            strategy = None
+            if self.multi_class not in ALL_CLASSES:  # which are always solved as a whole
+                strategy = resolve_strategy(self.strategy, len(training.codes), name)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:
                 training, validation = validation_rows(
@@ -109,6 +98,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
                 if strategy is None:
                     self._fit_exactly(training, problems, budget, progress)
                 else:
+                    assert isinstance(problems, KernelProblems)
                     self._fit_by_levels(training, problems, strategy, validation, budget, progress)
                     if self.calibrate is not None:
                         self._calibrate_divided(training, problems, strategy, validation, budget)
@@ -139,13 +129,14 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         """
         path = Path.of(self, X, y, Cs, sample_weight)
         first, training = path.models[0], path.training
-        refuse_division(self, len(training.codes))
+        if self.multi_class not in ALL_CLASSES:
+            refuse_division(self, len(training.codes))
         seed = first._seed()
         kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
         # that ray lie the last duals as they are and the last duals grown with C, which is where
         # those at their bound go. Margins are multiples too: a start costs no kernel value.
-        neighbours: list[Duals] | None = None
+        neighbours: list[Any] | None = None
         problems = first._pose(training, kernel, rows)
         for label, model in path.labelled():
             problems = replace(problems, weights=model._loss_weights(training))
@@ -160,14 +151,23 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.decision_function_shape == "ovo" and self.multi_class == "ovr":
+        if self.decision_function_shape == "ovo" and self.multi_class not in ("auto", "ovo"):
             raise ValueError(
                 "decision_function_shape='ovo' needs pairwise problems; got "
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
             )
+        if self.multi_class in ALL_CLASSES:
+            refuse_for_all_classes(self)
 
-    def _pose(self, training: TrainingSet, kernel: Kernel, rows: Any) -> KernelProblems:
+    def _pose(
+        self, training: TrainingSet, kernel: Kernel, rows: Any
+    ) -> KernelProblems | AllClassesProblem:
         n_classes = len(training.classes)
+        if self.multi_class in ALL_CLASSES and n_classes > 2:
+            weights = self._loss_weights(training)
+            return AllClassesProblem(
+                self.multi_class, training.codes, n_classes, kernel, rows, weights
+            )
         tasks = binary_tasks(training.codes, n_classes, self._scheme(n_classes))
         return KernelProblems(tasks, kernel, rows, self._loss_weights(training), self._loss())
 
@@ -175,10 +175,19 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         """Return the weight of each row's loss."""
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights: Array = self._row_weight(float(training.weights.sum())) * training.weights
+        if self.multi_class in ALL_CLASSES and len(training.classes) == 2:
+            # Functions of two classes at once are f/2 and -f/2: half of the penalty of f.
+            weights = 2.0 * weights
         return weights * class_weights(self.class_weight, training)
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
         """Pose the binary problems on rows that stand for all training rows."""
+        if self.multi_class_ in ALL_CLASSES and len(self.classes_) > 2:
+            raise ValueError(
+                "Coefficients can be fitted to rows for binary problems only; got a model of "
+                f"multi_class={self.multi_class_!r}. Call compress without X and y, or fit with "
+                "multi_class='ovr' or 'ovo'."
+            )
         if X is None or y is None:
             raise ValueError("X and y go together; got only one of them.")
         X, y = validate_data(self, X, y, reset=False, **self._accepted())
@@ -197,35 +206,31 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         tasks = binary_tasks(codes, len(self.classes_), self.multi_class_)
         return RowsToFit(training.X, tasks, self._loss_weights(training), self._loss())
 
-    def _seed(self) -> int:
-        return seed_of(self.random_state)
-
     def _fit_exactly(
         self,
         training: TrainingSet,
-        problems: KernelProblems,
+        problems: KernelProblems | AllClassesProblem,
         budget: Budget,
         progress: FitProgress,
-        neighbours: Sequence[Duals] | None = None,
-    ) -> ExactFit:
-        """Solve every binary problem as a whole, set what comes of it, and calibrate."""
+        neighbours: Sequence[Any] | None = None,
+    ) -> ExactFit | AllClassesFit:
+        """Solve every problem as a whole, set what comes of it, and calibrate."""
         name = type(self).__name__
-        for setting, value in (("checkpoint", self.checkpoint), ("engine", self.engine)):
-            if value not in (None, "local"):
-                warn(
-                    f"`{setting}` is for a training set that is divided; this one is solved as a "
-                    "whole. Set `strategy` to 'sodm' or 'dc', for example."
-                )
+        self._warn_of_settings_for_levels()
         own = self._training_budget(budget)
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
-        kind: type[ExactFit] = ExactFit
-        if is_small(problems, self.solver, own):
-            kind = SmallFit
-        elif can_share_blocks(problems, self.solver, own):
-            kind = SharedFit
-        fit = kind(name, problems, self.solver, own, history, neighbours)
+        fit: ExactFit | AllClassesFit
+        if isinstance(problems, AllClassesProblem):
+            fit = AllClassesFit(name, problems, own, history, neighbours)
+        else:
+            kind: type[ExactFit] = ExactFit
+            if is_small(problems, self.solver, own):
+                kind = SmallFit
+            elif can_share_blocks(problems, self.solver, own):
+                kind = SharedFit
+            fit = kind(name, problems, self.solver, own, history, neighbours)
 
-        def keep(fit: ExactFit) -> None:
+        def keep(fit: ExactFit | AllClassesFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
 
@@ -235,11 +240,15 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         return fit
 
     def _calibrate(
-        self, training: TrainingSet, problems: KernelProblems, coef: Array, budget: Budget
+        self,
+        training: TrainingSet,
+        problems: KernelProblems | AllClassesProblem,
+        coef: Array,
+        budget: Budget,
     ) -> None:
         """Calibrate a model of the whole training set by folds of it."""
         folded = FoldedRows.of(training, pairwise=self._pairwise)
-        if can_share(problems, budget):
+        if isinstance(problems, KernelProblems) and can_share(problems, budget):
             held = held_out_decisions(self, folded, problems, coef, budget)
         else:
             held = decisions_by_refits(self, folded, budget, **self._chosen)
@@ -277,92 +286,8 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
         chosen = {"fit_intercept": self.fit_intercept_, "multi_class": self.multi_class_}
         return {"gamma": gamma, **chosen}
 
-    def _fit_by_levels(
-        self,
-        training: TrainingSet,
-        problems: KernelProblems,
-        strategy: Strategy,
-        validation: ValidationSet | None,
-        budget: Budget,
-        progress: FitProgress,
-    ) -> None:
-        """Take every binary problem through the levels and set the fitted attributes."""
-        name, seed, budget = type(self).__name__, budget.seed, self._training_budget(budget)
-        engine = resolve_engine(self.engine, budget.threads)
-        folder = None
-        if self.checkpoint is not None:
-            # Everything that the levels depend on: data, settings, seed.
-            arrays = [problems.rows, training.codes, problems.weights]
-            arrays += [] if problems.previous is None else [problems.previous]
-            arrays += [] if validation is None else [validation.X, validation.codes]
-            identity = identity_of(arrays, shaping_settings(self, strategy, seed))
-            folder = Checkpoints(self.checkpoint, identity)
-        placed = PlacedProblems(problems, strategy, engine)
-
-        def judge(k: int, level: Level) -> float:
-            assert validation is not None
-            model = placed.model(k, level)
-            return validation.score(model, k, training, problems, budget.threads)
-
-        def announce(k: int, level: int, n_parts: int) -> None:
-            progress.report_parts(level, 0, n_parts)
-            if self.verbose:
-                print(f"[{name}] problem {k}: level {level}, {n_parts} parts")
-
-        def keep(fit: LevelFit) -> None:
-            coef, part, routers = placed.gather(fit.reached)
-            routing = [None if each is None else self._routing(each, training) for each in routers]
-            parts = {"support_part_": part, "routing_": routing_or_none(routing)}
-            self._set(training, problems.kernel, coef, fit.attributes() | parts)
-
-        fit = LevelFit(
-            name,
-            len(problems),
-            placed.pose,
-            strategy,
-            problems.loss.name,
-            engine,
-            self.solver,
-            budget,
-            judge=None if validation is None else judge,
-            folder=folder,
-            announce=announce,
-            report=progress.report_parts,
-            listener=progress.listener(name, self.verbose),
-        )
-        train(fit, fit.run, keep)
-
-    def _routing(self, router: NearestGroup, training: TrainingSet) -> Routing:
-        rows = router.basis_rows
-        basis = None if self._pairwise else training.X[rows]
-        return routing_of(router, training.given_numbers(rows), basis)
-
-    def _kernel_and_rows(self, training: TrainingSet) -> tuple[Kernel, Any]:
-        """Resolve the kernel; return it with the rows it sees."""
-        X, weights = training.X, training.weights
-        if callable(self.kernel):
-            needed = 8 * X.shape[0] ** 2
-            if needed > memory_bytes(self.memory_limit):
-                raise ValueError(
-                    f"A callable kernel needs its whole matrix, {needed / 2**30:.2g} GiB for "
-                    f"{X.shape[0]} rows; `memory_limit` is {self.memory_limit!r}. Raise it, use "
-                    "fewer rows, or a kernel by name."
-                )
-            gram = evaluate_callable(self.kernel, X, X)
-            check_symmetric(gram)
-            return self._with_intercept(Kernel("precomputed"), gram, training), gram
-        if self._pairwise:
-            check_symmetric(X)
-            return self._with_intercept(Kernel("precomputed"), X, training), X
-        gamma = resolve_gamma(self.gamma, X, weights)
-        kernel = Kernel(self.kernel, gamma, float(self.coef0), int(self.degree))
-        names = getattr(self, "feature_names_in_", None)
-        hidden = f"the {self.kernel} kernel sees almost nothing else"
-        warn_if_few_features_dominate(X, hidden, names)
-        precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
-        (rows,) = drop_unused_columns(sparse_if_faster(X))
-        rows = rows.astype(np.float64) if precise else rows
-        return self._with_intercept(kernel, rows, training), rows
+    def _labels_of(self, training: TrainingSet) -> NDArray[Any]:
+        return training.codes
 
     def _with_intercept(self, kernel: Kernel, rows: Any, training: TrainingSet) -> Kernel:
         """Add the constant of the intercept to a kernel, if there is to be one."""
@@ -412,3 +337,20 @@ class KernelMachine(KernelPredictor, KernelMachineParameters):
             ),
             attributes,
         )
+
+
+def refuse_for_all_classes(machine: KernelMachine) -> None:
+    """Raise ValueError for settings that go with binary problems only."""
+    known: dict[str, tuple[Any, ...]] = {
+        "loss": ("hinge",),
+        "solver": ("auto", "blocks"),
+        "strategy": ("auto", "exact"),
+    }
+    for name, allowed in known.items():
+        value = getattr(machine, name)
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(
+                f"multi_class={machine.multi_class!r} needs {name}="
+                f"{' or '.join(repr(each) for each in allowed)}; got {name}={value!r}. Set that, "
+                "or multi_class='ovr' or 'ovo'."
+            )

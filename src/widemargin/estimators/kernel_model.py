@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import field
-from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.budget import seed_of
-from ..core.parameters import POSITIVE, with_parameters
-from ..engines import ENGINES, Engine
+from ..core.parameters import with_parameters
 from ..kernel.defaults import resolve_scheme
-from ..kernel.divide.strategies import STRATEGIES, Strategy
-from ..kernel.kernels import KERNEL_NAMES, is_precomputed
 from ..kernel.model.basis_refit import RowsToFit
 from ..kernel.model.compressed_model import compressed
 from ..kernel.model.prediction import by_class, decisions, labels
-from ..kernel.solvers.binary import SOLVERS
-from .parameters import FitParameters, WeightedLoss
+from .kernel_expansion import KernelExpansion, KernelFitSettings, KernelSettings
+from .parameters import FitParameters
 from .prediction import Predictor
 from .probabilities import Probabilities
 
 
-class _Limit(Interval):  # type: ignore[misc]
-    """Numbers of iterations; -1, which stands for no limit elsewhere, is not one of them."""
-
-    def __str__(self) -> str:
-        return f"{super().__str__()} (None sets no limit)"
-
-
 @with_parameters
-class KernelParameters(Probabilities, FitParameters):
+class KernelParameters(Probabilities, KernelSettings, FitParameters):
     """Parameters that a classifier and the search for its ``C`` and ``gamma`` share.
 
     Parameters
     ----------
-    kernel : str or callable, default='rbf'
-        'rbf', 'laplacian', 'poly', 'linear', 'sigmoid' or 'precomputed'; or a function of
-        ``(X, Y)`` that returns the kernel values between their rows, as in
-        :class:`sklearn.svm.SVC`.
-    degree : int, default=3
-        Degree of 'poly'.
-    coef0 : float, default=0.0
-        Constant of 'poly' and 'sigmoid'.
     fit_intercept : bool or 'auto', default='auto'
         Add a constant to the kernel, which gives a penalised intercept: the mean kernel value of a
         row with itself, at least 1. 'auto' does so for 'linear', 'poly' and 'sigmoid', and for
@@ -72,68 +51,31 @@ class KernelParameters(Probabilities, FitParameters):
     max_iter : int, default=None
         Iterations allowed per binary problem: working sets or Newton steps. None sets no limit: a
         fit ends at ``tol``, at ``max_time``, or when nothing improves any more.
-    memory_limit : int or str, default='1GiB'
-        Bytes for kernel values, or a size such as '500MB'. Parts that are solved at the same time
-        share it.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-        "degree": [Interval(Integral, 1, 64, closed="both")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "fit_intercept": ["boolean", StrOptions({"auto"})],
-        "solver": [StrOptions({"auto", *SOLVERS})],
-        "max_iter": [None, _Limit(Integral, 1, None, closed="left")],
         "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     }
     # Parameters of scikit-learn's SVC.
     _elsewhere: ClassVar[dict[str, str]] = {
         "probability": "pass calibrate='sigmoid' instead, and predict_proba exists.",
-        "cache_size": (
-            "pass memory_limit='500MB' instead, for example; kernel values take at most 1 GiB "
-            "unless it says otherwise."
-        ),
-        "shrinking": "leave it out; rows at their bounds are always set aside and checked again.",
+        **KernelSettings._elsewhere,
         "break_ties": "leave it out; equal votes are always decided by the summed decisions.",
     }
 
-    kernel: Any = field(default="rbf", kw_only=False)
-    degree: int = 3
-    coef0: float = 0.0
     fit_intercept: bool | str = "auto"
-    solver: str = "auto"
     multi_class: str = "auto"
     decision_function_shape: str = "ovr"
-    max_iter: int | None = None
 
 
 @with_parameters
-class KernelMachineParameters(KernelParameters, WeightedLoss):
+class KernelMachineParameters(KernelFitSettings, KernelParameters):
     """Parameters and fitted attributes of a classifier.
 
     Parameters
     ----------
-    gamma : {'scale', 'auto'} or float, default='scale'
-        Width of 'rbf', 'laplacian', 'poly' and 'sigmoid'. 'scale' is 1 / (n_features · X.var()),
-        'auto' is 1 / n_features.
-    strategy : str or Strategy, default='auto'
-        'exact' solves the training set as a whole. 'stratified' ('sodm'), 'clustered' ('dc'),
-        'cascade' and 'preserving' ('dip') divide it into parts that are solved and merged level by
-        level until one part holds all rows; objects such as :class:`Clustered` set the number of
-        levels, and where to stop. 'auto' is exact up to 100,000 rows; beyond, it divides the rows
-        into clusters of at most 8,000, stops there, and warns.
-    random_state : int, RandomState instance or None, default=None
-        Breaks ties when a solver picks rows, where solutions differ within ``tol`` only; divides
-        the training set, on which the model of an unfinished level depends. None is a fixed seed:
-        the same data give the same model every time.
-    engine : {'local', 'spark'} or Engine, default='local'
-        Where the parts of a divided training set are kept and solved: threads of this process, the
-        active Spark session, or an object with the verbs of :class:`widemargin.engines.Engine`.
-        The model is the same.
-    checkpoint : str or path-like, default=None
-        Folder in which every finished level of a divided fit is kept; the same fit, started again,
-        resumes after the last one. The folder is made in one that must exist.
     warm_start : bool, default=False
         Start the next fit from the solution of this one, if it has as many rows and the same
         classes.
@@ -149,13 +91,14 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
     support_class_ : array of shape (n_support,)
         Position of each support vector's label in ``classes_``.
     dual_coef_ : array of shape (n_problems, n_support)
-        Label times net dual; one row per binary problem.
+        Label times net dual; one row per binary problem, or per class where all are learnt in one
+        problem.
     intercept_ : array of shape (n_problems,)
         Zero without an intercept; also zero where each cluster decides alone, with an intercept
         of its own.
     gamma_ : float or None
         Resolved ``gamma``.
-    multi_class_ : {'ovr', 'ovo'}
+    multi_class_ : str
         Scheme of several classes; what 'auto' chose.
     fit_intercept_ : bool
         Whether there is an intercept; what 'auto' chose.
@@ -187,79 +130,25 @@ class KernelMachineParameters(KernelParameters, WeightedLoss):
         Number of training rows.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
-        "strategy": [StrOptions({"auto", "exact", *STRATEGIES}), Strategy],
-        "engine": [StrOptions(set(ENGINES)), Engine],
-        "checkpoint": [None, str, PathLike],
-        "warm_start": ["boolean"],
-    }
 
-    gamma: float | str = "scale"
-    strategy: str | Strategy = "auto"
-    engine: Any = "local"
-    checkpoint: str | PathLike[str] | None = None
-    warm_start: bool = False
-
-
-class KernelPredictor(Predictor):
+class KernelPredictor(KernelExpansion, Predictor):
     """A classifier that sums kernel values with its support vectors."""
 
-    _fitted = "dual_coef_"
-
-    kernel: Any
     multi_class: str
     decision_function_shape: str
-    random_state: Any
     multi_class_: str
-    kernel_constant_: float
-    support_: NDArray[np.int64]
-    support_vectors_: Any
     n_support_: NDArray[np.int64]
     support_class_: NDArray[np.int64]
-    dual_coef_: Array
-    intercept_: Array
-    gamma_: float | None
-    strategy_: str
-    level_: int
-    support_part_: NDArray[np.int64] | None
-    routing_: list[Any] | None
-    n_samples_fit_: int
     compression_: dict[str, Any]
 
-    @property
-    def fit_intercept_(self) -> bool:
-        """Whether there is an intercept."""
-        return self.kernel_constant_ != 0.0
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features, which kernel classifiers do not have."""
-        raise AttributeError(
-            f"{type(self).__name__} has no `coef_`. With a linear kernel, compute `dual_coef_ @ "
-            "support_vectors_`, or fit LinearSVMClassifier or LinearODMClassifier, which have it."
-        )
-
     def _scheme(self, n_classes: int) -> str:
-        """Return how so many classes become binary problems."""
+        """Return how so many classes become problems."""
         pairs = self.decision_function_shape == "ovo"
         return resolve_scheme("ovo" if pairs else self.multi_class, n_classes)
 
-    @property
-    def _pairwise(self) -> bool:
-        return is_precomputed(self)
-
-    @property
-    def _sparse(self) -> bool:
-        return isinstance(self.kernel, str) and not self._pairwise
-
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = super()._checked_training_data(X, y)
-        if self._pairwise and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "A precomputed kernel must be a square matrix of shape (n_samples, n_samples); "
-                f"got {X.shape}."
-            )
+        self._check_square(X)
         return X, y
 
     def _decisions(self, X: Any) -> Array:

@@ -12,7 +12,7 @@ from ..core.parameters import AT_LEAST_ONE, POSITIVE, with_parameters
 
 
 @with_parameters
-class FitParameters:
+class FitLimits:
     """Limits and options of a fit.
 
     Parameters
@@ -22,8 +22,6 @@ class FitParameters:
     max_time : float, default=None
         Seconds allowed for the whole fit. When they are over, the model so far is kept and a
         :class:`~sklearn.exceptions.ConvergenceWarning` is issued.
-    class_weight : dict or 'balanced', default=None
-        Factors of ``C`` by class.
     n_jobs : int, default=None
         Number of threads. None uses all cores available to this process (one inside a worker
         process). Results do not depend on it.
@@ -32,8 +30,6 @@ class FitParameters:
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        Labels.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -42,19 +38,17 @@ class FitParameters:
 
     # The order of all estimators' parameters in signatures and documentation.
     _parameter_order: ClassVar[str] = (
-        "kernel n_sites topology formulation loss C Cs holdout lam gammas upsilon theta upsilons "
-        "thetas gamma degree coef0 n_components fit_intercept intercept_scaling strategy solver "
-        "multi_class decision_function_shape calibrate n_parts solver_options "
-        "batch_size partners exchanges "
-        "weights asynchronous faults stopping epsilon quiet cv scoring refit tol max_iter max_time "
-        "class_weight random_state n_jobs memory_limit engine checkpoint warm_start "
-        "validation_fraction verbose"
+        "kernel n_sites topology formulation loss quantile C Cs holdout lam gammas upsilon theta "
+        "upsilons thetas gamma degree coef0 n_components fit_intercept intercept_scaling "
+        "strategy solver multi_class decision_function_shape calibrate n_parts solver_options "
+        "batch_size partners exchanges weights asynchronous faults stopping epsilon quiet cv "
+        "scoring refit tol max_iter max_time class_weight random_state n_jobs memory_limit engine "
+        "checkpoint warm_start validation_fraction verbose"
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "tol": [POSITIVE],
         "max_iter": [AT_LEAST_ONE],
         "max_time": [None, POSITIVE],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "memory_limit": [str, AT_LEAST_ONE],
@@ -64,11 +58,32 @@ class FitParameters:
     tol: float = 1e-3
     max_iter: int | None = 1000
     max_time: float | None = None
-    class_weight: Any = None
     random_state: Any = None
     n_jobs: int | None = None
     memory_limit: int | str = "1GiB"
     verbose: int = 0
+
+
+@with_parameters
+class FitParameters(FitLimits):
+    """Limits and options of the fit of a classifier.
+
+    Parameters
+    ----------
+    class_weight : dict or 'balanced', default=None
+        Factors of ``C`` by class.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    class_weight: Any = None
 
 
 @with_parameters
@@ -195,6 +210,26 @@ class HingeLoss(MarginLoss):
 
     def _loss(self) -> Loss:
         return Hinge() if self.loss == "hinge" else SquaredHinge()
+
+
+@with_parameters
+class KernelHingeLoss(HingeLoss):
+    """Loss of the kernel SVM, which can be that of all classes at once.
+
+    Parameters
+    ----------
+    multi_class : {'auto', 'ovr', 'ovo', 'ww', 'cs'}, default='auto'
+        One binary problem per class, or one per pair of classes (as SVC does); or one problem with
+        a function for every class, in the formulation of Weston and Watkins or of Crammer and
+        Singer (:class:`MulticlassSVMClassifier`), which need the hinge loss and are solved as a
+        whole. 'auto' takes pairs of up to 50 classes.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "multi_class": [StrOptions({"auto", "ovr", "ovo", "ww", "cs"})]
+    }
+
+    multi_class: str = "auto"
 
 
 @with_parameters

@@ -1,4 +1,4 @@
-"""Base of all fitted classifiers: checks of rows, decisions, labels and files."""
+"""Bases of all fitted models: checks of rows, decisions, labels and files."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ def _spread(y: NDArray[Any]) -> bool:
     return y.size == 0 or 2 * (int(y.max()) - int(y.min()) + 1) > y.size
 
 
-class Predictor(ClassifierMixin, BaseEstimator):
-    """A classifier but for its fit."""
+class TrainedModel(BaseEstimator):
+    """A classifier or regressor but for its fit and what it predicts."""
 
     _fitted: ClassVar[str]  # an attribute that a fit leaves, if it ends only by an interrupt
 
     n_jobs: int | None
-    classes_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     dual_gap_: float
@@ -39,6 +38,82 @@ class Predictor(ClassifierMixin, BaseEstimator):
     n_iter_: int
     solver_: str
     history_: dict[str, NDArray[Any]]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, or of what it holds.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name; ``strategy__levels`` is the parameter ``levels`` of ``strategy``.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+        """
+        advice = advice_on(type(self), params)
+        if advice is not None:
+            raise ValueError(advice)
+        super().set_params(**params)
+        return self
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one ``.wm`` file.
+
+        The file holds numbers and text only; reading it with
+        :func:`widemargin.load_model` never executes code. An existing file is replaced
+        only once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file.
+        """
+        from ..persistence import save
+
+        save(self, path)
+
+    @property
+    def _pairwise(self) -> bool:
+        """Whether X is a matrix of kernel values."""
+        return False
+
+    @property
+    def _sparse(self) -> bool:
+        """Whether rows may be sparse."""
+        return True
+
+    def _accepted(self) -> dict[str, Any]:
+        """Return the forms of X that are taken, as arguments of the validation."""
+        return {
+            "accept_sparse": "csr" if self._sparse else False,
+            "accept_large_sparse": True,
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+        }
+
+    def _checked_rows(self, X: Any) -> Any:
+        """Return rows to predict, once fitted."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._accepted())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a fit has left a model."""
+        return hasattr(self, self._fitted)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Describe the estimator to scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.sparse = self._sparse
+        return tags
+
+
+class Predictor(ClassifierMixin, TrainedModel):
+    """A classifier but for its fit."""
+
+    classes_: NDArray[Any]
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the decision function.
@@ -71,41 +146,6 @@ class Predictor(ClassifierMixin, BaseEstimator):
         """
         return self._predict(self._checked_rows(X))
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of this classifier, or of what it holds.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name; ``strategy__levels`` is the parameter ``levels`` of ``strategy``.
-
-        Returns
-        -------
-        self : object
-            This classifier.
-        """
-        advice = advice_on(type(self), params)
-        if advice is not None:
-            raise ValueError(advice)
-        super().set_params(**params)
-        return self
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one ``.wm`` file.
-
-        The file holds numbers and text only; reading it with
-        :func:`widemargin.load_model` never executes code. An existing file is replaced
-        only once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path of the file.
-        """
-        from ..persistence import save
-
-        save(self, path)
-
     @abstractmethod
     def _decisions(self, X: Any) -> Array:
         """Evaluate every binary problem on checked rows, as (rows, problems)."""
@@ -119,30 +159,6 @@ class Predictor(ClassifierMixin, BaseEstimator):
         if decisions.shape[1] == 1:
             return np.asarray(self.classes_[(decisions[:, 0] > 0).astype(np.intp)])
         return np.asarray(self.classes_[np.argmax(decisions, axis=1)])
-
-    @property
-    def _pairwise(self) -> bool:
-        """Whether X is a matrix of kernel values."""
-        return False
-
-    @property
-    def _sparse(self) -> bool:
-        """Whether rows may be sparse."""
-        return True
-
-    def _accepted(self) -> dict[str, Any]:
-        """Return the forms of X that are taken, as arguments of the validation."""
-        return {
-            "accept_sparse": "csr" if self._sparse else False,
-            "accept_large_sparse": True,
-            "dtype": [np.float64, np.float32],
-            "order": "C",
-        }
-
-    def _checked_rows(self, X: Any) -> Any:
-        """Return rows to predict, once fitted."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted())
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(self, X, y, **self._accepted())
@@ -158,14 +174,3 @@ class Predictor(ClassifierMixin, BaseEstimator):
         X, y = self._checked_training_data(X, y)
         name, pairwise = type(self).__name__, self._pairwise
         return X, training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a fit has left a model."""
-        return hasattr(self, self._fitted)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Describe the estimator to scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._pairwise
-        tags.input_tags.sparse = self._sparse
-        return tags

@@ -1,4 +1,4 @@
-r"""Equal rows with equal labels, merged into one row that weighs as much as all of them.
+r"""Equal rows with equal labels and targets, merged into one that weighs as much as all of them.
 
 Copies have equal margins, so a problem and its merged form have the same optimum: with the sum of
 the copies' weights, the primal is the same function of the decision; and a merged dual, shared out
@@ -61,11 +61,17 @@ def merge_samples(samples: Samples) -> MergedSamples | None:
     if not samples.kernel.positive_semidefinite:
         return None
     X = canonical(samples.X)
-    group, first = copies(X, samples.label)
+    group, first = copies(X, _kinds(samples.label, samples.target))
     if first.size > (1 - WORTHWHILE) * group.size:
         return None
     total = _summed(samples.weight, group)
-    smaller = replace(samples, X=X[first], label=samples.label[first], weight=total)
+    smaller = replace(
+        samples,
+        X=X[first],
+        label=samples.label[first],
+        weight=total,
+        target=None if samples.target is None else samples.target[first],
+    )
     return MergedSamples(group, first, samples.weight / total[group], smaller)
 
 
@@ -78,7 +84,7 @@ def merge_duplicates(problem: KernelProblem) -> MergedRows | None:
     if not problem.kernel.positive_semidefinite or problem.shift:
         return None
     X = canonical(problem.X)
-    group, first = copies(X, problem.label)
+    group, first = copies(X, _kinds(problem.label, problem.terms.offset))
     if first.size > (1 - WORTHWHILE) * group.size:
         return None
     terms = problem.terms
@@ -97,9 +103,18 @@ def merge_duplicates(problem: KernelProblem) -> MergedRows | None:
             below=merged(terms.below),
             above=merged(terms.above),
             bound=_summed(terms.bound, group),
+            floor=_summed(terms.floor, group),
+            offset=None if terms.offset is None else terms.offset[first],
         ),
     )
     return MergedRows(group, first, weight / total[group], smaller)
+
+
+def _kinds(label: Array, target: Array | None) -> Array:
+    """Return what copies have in common besides their entries: labels, or numbers of targets."""
+    if target is None:
+        return label
+    return np.asarray(np.unique(target, return_inverse=True)[1], dtype=np.float64)
 
 
 def _summed(values: Array, group: NDArray[np.int64]) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -99,9 +99,14 @@ def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> Binar
     return BinaryTasks(codes, *np.triu_indices(n_classes, 1))
 
 
+def one_task(n_rows: int) -> BinaryTasks:
+    """Return the one problem of a regression: all rows, with label +1."""
+    return BinaryTasks(np.zeros(n_rows, dtype=np.int64), np.array([0]), np.array([REST]))
+
+
 @dataclass(frozen=True)
 class KernelProblems:
-    """All binary problems of a fit."""
+    """All binary problems of a fit, or the one of a regression."""
 
     tasks: BinaryTasks  # rows and labels of each problem
     kernel: Kernel
@@ -109,6 +114,7 @@ class KernelProblems:
     weights: Array  # (n_rows,): weight of each row's loss
     loss: Loss
     previous: Array | None = None  # (n_problems, n_rows): coefficients to start from
+    target: Array | None = None  # (n_rows,): targets of a regression
     # What problems of other weights share: clusters and groups of rows, and the kernel matrix of a
     # small set.
     _clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
@@ -144,14 +150,17 @@ class KernelProblems:
         """Return the training set of a problem."""
         label = np.zeros(self.n_rows)
         label[self.rows_of(k)] = self.tasks[k].label
-        everything = Samples(self.rows, self.kernel, label, self.weights, self.loss)
+        everything = Samples(
+            self.rows, self.kernel, label, self.weights, self.loss, target=self.target
+        )
         return everything.take(self.rows_of(k))
 
     def problem(self, k: int, threads: int) -> KernelProblem:
         """Pose a problem as a whole; problems on the same rows share their clusters."""
         rows, label = self.tasks[k].rows, self.tasks[k].label
         X = take_rows(self.rows, rows, self.kernel.name == "precomputed")
-        terms = self.loss.terms(self.weights if rows is None else self.weights[rows])
+        terms = replace(self.loss.terms(self.weights), offset=self.target)
+        terms = terms if rows is None else terms.at(rows)
         return KernelProblem(
             X,
             self.kernel,
@@ -264,13 +273,18 @@ class ExactFit(Fit[Duals]):
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
         """Warn once about problems that did not converge or have no certificate."""
-        lowest = min(each.iterate.lowest_eigenvalue for each in self.solved)
-        if lowest < 0:
-            warn(
-                f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there "
-                "is no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal "
-                f"was shifted by {-2 * lowest:.3g} for training. Use a positive semi-definite "
-                "kernel (rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
-                ConvergenceWarning,
-            )
+        warn_of_indefinite(min(each.iterate.lowest_eigenvalue for each in self.solved))
         super().warn(left_out)
+
+
+def warn_of_indefinite(lowest_eigenvalue: float) -> None:
+    """Warn that there is no certificate if the kernel matrix has a negative eigenvalue."""
+    if lowest_eigenvalue < 0:
+        warn(
+            f"The kernel matrix is indefinite (lowest eigenvalue about {lowest_eigenvalue:.3g}), "
+            "so there is no duality gap to certify the solution; `relative_gap_` is NaN. The "
+            f"diagonal was shifted by {-2 * lowest_eigenvalue:.3g} for training. Use a positive "
+            "semi-definite kernel (rbf, laplacian, linear, poly with coef0 >= 0) for a "
+            "certificate.",
+            ConvergenceWarning,
+        )

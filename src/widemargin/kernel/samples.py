@@ -28,6 +28,8 @@ class Samples:
     loss: Loss
     # (n_rows,): class of each row, where a model is made of several problems on a cluster.
     code: NDArray[np.int32] | None = None
+    # (n_rows,): what each row's decision should be, in a regression; labels are then +1.
+    target: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -48,6 +50,7 @@ class Samples:
             X=take_rows(self.X, rows, self.pairwise),
             label=self.label[rows],
             weight=self.weight[rows],
+            target=None if self.target is None else self.target[rows],
             code=None if self.code is None else self.code[rows],
         )
 
@@ -55,8 +58,8 @@ class Samples:
     # the same form and keeps those alone: `only` narrows it and `joined` puts sources together.
 
     def labels(self, rows: NDArray[np.int64]) -> Array:
-        """Return the labels of some rows."""
-        return self.label[rows]
+        """Return what parts should have equal shares of: labels, or the signs of targets."""
+        return self.label[rows] if self.target is None else np.sign(self.target[rows])
 
     def weights(self, rows: NDArray[np.int64]) -> Array:
         """Return the weights of some rows."""
@@ -76,7 +79,7 @@ class Samples:
 
     def problem(self, factor: float, threads: int) -> KernelProblem:
         """Pose the problem on these rows, their weights multiplied by a factor."""
-        terms = self.loss.terms(factor * self.weight)
+        terms = replace(self.loss.terms(factor * self.weight), offset=self.target)
         return KernelProblem(self.X, self.kernel, self.label, terms, threads)
 
     @property
@@ -115,8 +118,8 @@ class OwnedRows:
         return self.samples.take(self._positions(rows))
 
     def labels(self, rows: NDArray[np.int64]) -> Array:
-        """Return the labels of some rows."""
-        return self.samples.label[self._positions(rows)]
+        """Return what parts should have equal shares of: labels, or the signs of targets."""
+        return self.samples.labels(self._positions(rows))
 
     def weights(self, rows: NDArray[np.int64]) -> Array:
         """Return the weights of some rows."""
@@ -139,6 +142,7 @@ class OwnedRows:
             X=X[order],
             label=np.concatenate([each.label for each in own])[order],
             weight=np.concatenate([each.weight for each in own])[order],
+            target=_together([each.target for each in own], order),
             code=_together([each.code for each in own], order),
         )
         return OwnedRows(numbers[order], samples)
@@ -153,8 +157,8 @@ class OwnedRows:
         return np.searchsorted(self.numbers, rows)
 
 
-def _together(codes: list[Any], order: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    return None if codes[0] is None else np.concatenate(codes)[order]
+def _together(values: list[Any], order: NDArray[np.int64]) -> NDArray[Any] | None:
+    return None if values[0] is None else np.concatenate(values)[order]
 
 
 Source = Samples | OwnedRows

@@ -38,11 +38,13 @@ def is_small(
 ) -> bool:
     """Whether :class:`SmallFit` is for these problems.
 
-    None may have more than ``most_rows`` rows (pairs of classes more where kernel values are
-    costly), their kernel must be positive semi-definite, its matrices fit into memory, and ``tol``
-    be larger than rounding. With ``one_matrix``, all rows must share one.
+    They must be of classes. None may have more than ``most_rows`` rows (pairs of classes more where
+    kernel values are costly), their kernel must be positive semi-definite, its matrices fit into
+    memory, and ``tol`` be larger than rounding. With ``one_matrix``, all rows must share one.
     """
     tasks = problems.tasks
+    if problems.target is not None:
+        return False
     if _has_one_matrix(problems):
         kept = problems.n_rows**2
     elif one_matrix or not tasks.pairs:

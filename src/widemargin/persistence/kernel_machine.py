@@ -1,4 +1,4 @@
-"""Checks of the fitted attributes of a kernel machine, also of one whose fit was divided."""
+"""Checks of the fitted attributes of kernel machines, also of those whose fit was divided."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .checks import (
     check_classifier,
     check_counts,
     check_matrix,
+    check_model,
     check_reals,
     demand,
     is_integer,
@@ -36,6 +37,20 @@ def check_kernel_machine(estimator: Any) -> None:
     _check_levels(estimator, n_problems, n_support, n_features)
 
 
+def check_kernel_regressor(estimator: Any) -> None:
+    """Raise ValueError if a regressor could not predict, or its attributes disagree."""
+    n_features = check_model(estimator)
+    check_counts(required(estimator, "support_"), "support_")
+    n_support = int(estimator.support_.size)
+    check_reals(required(estimator, "dual_coef_"), "dual_coef_", (1, n_support), np.float64)
+    check_reals(required(estimator, "intercept_"), "intercept_", (1,), np.float64)
+    _check_constant(estimator, estimator.fit_intercept)
+    _check_support_vectors(estimator, n_support, n_features)
+    _check_constants(estimator)
+    _check_outcome(estimator)
+    _check_levels(estimator, 1, n_support, n_features)
+
+
 def _check_choices(estimator: Any) -> None:
     """Check what 'auto' chose; models older than 'auto' lack it, and have it as a parameter."""
     scheme, intercept = estimator.multi_class, estimator.fit_intercept
@@ -45,6 +60,10 @@ def _check_choices(estimator: Any) -> None:
         estimator.kernel_constant_ = 1.0 if intercept else 0.0
     known = ("ovr", "ovo") if scheme == "auto" else (scheme,)
     demand(required(estimator, "multi_class_") in known, "multi_class_", " or ".join(known))
+    _check_constant(estimator, intercept)
+
+
+def _check_constant(estimator: Any, intercept: Any) -> None:
     constant = required(estimator, "kernel_constant_")
     real = isinstance(constant, float) and (constant == 0 or 1 <= constant < math.inf)
     demand(real, "kernel_constant_", "0, or a finite number of at least 1")
@@ -55,7 +74,7 @@ def _check_choices(estimator: Any) -> None:
 def _number_of_problems(n_classes: int, multi_class: str) -> int:
     if n_classes == 2:
         return 1
-    return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
+    return n_classes * (n_classes - 1) // 2 if multi_class == "ovo" else n_classes
 
 
 def _check_support(estimator: Any, n_classes: int) -> int:

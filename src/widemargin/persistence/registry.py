@@ -11,12 +11,13 @@ from .calibration import check_calibration
 from .checks import (
     check_gossip,
     check_linear_machine,
+    check_linear_regressor,
     check_multiclass_svm,
     demand,
     is_integer,
     required,
 )
-from .kernel_machine import check_kernel_machine
+from .kernel_machine import check_kernel_machine, check_kernel_regressor
 from .random_features import check_random_features
 from .tables import check_automatic, check_preprocessor
 
@@ -87,10 +88,16 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "ODMClassifierCV": _check_kernel_search,
     "SVMClassifier": check_kernel_machine,
     "SVMClassifierCV": _check_kernel_search,
+    "ODMRegressor": check_kernel_regressor,
+    "QuantileSVMRegressor": check_kernel_regressor,
+    "SVMRegressor": check_kernel_regressor,
     "LinearODMClassifier": check_linear_machine,
     "LinearODMClassifierCV": _check_linear_search,
     "LinearSVMClassifier": check_linear_machine,
     "LinearSVMClassifierCV": _check_linear_search,
+    "LinearODMRegressor": check_linear_regressor,
+    "LinearQuantileSVMRegressor": check_linear_regressor,
+    "LinearSVMRegressor": check_linear_regressor,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,
     "RandomFeatures": check_random_features,

@@ -260,6 +260,7 @@ def test_the_call_refuses_other_shapes() -> None:
         "below": terms.below,
         "above": terms.above,
         "bound": terms.bound,
+        "floor": terms.floor,
         "positive": np.arange(4),
         "negative": np.full(4, -1),
         "coef": np.zeros((4, 40)),

@@ -271,7 +271,7 @@ def shaping_settings(estimator: Any, strategy: Strategy, seed: int) -> dict[str,
     """Return the settings that shape the levels of a fit."""
     settings = estimator.get_params(deep=False)
     for name in NOT_SHAPING:
-        del settings[name]
+        settings.pop(name, None)  # regressors have fewer
     levels = strategy.get_params()
     del levels["stop_level"]  # the same levels, stopped elsewhere
     settings["strategy"] = [type(strategy).__name__, levels]

@@ -236,7 +236,7 @@ def resolve_strategy(strategy: Any, n_rows: int, name: str) -> Strategy | None:
         levels += 1
     warn(
         f"{name} divides {n_rows} training rows into {4**levels} clusters and stops there: a row "
-        "is classified by its nearest cluster. strategy='exact' solves the whole set, which takes "
+        "is predicted by its nearest cluster. strategy='exact' solves the whole set, which takes "
         "longer and is often a little better; strategy=Clustered(...) or Stratified(...) sets how "
         "it is divided."
     )

@@ -139,12 +139,12 @@ def _best_factor(terms: LossTerms, net_dual: Array, margin: Array) -> float:
     """Minimise the dual along a ray from zero, inside the bounds."""
     low = net_dual > 0
     curvature = np.where(low, terms.below, terms.above)
-    wanted = np.where(low, terms.lower_margin, terms.upper_margin if np.any(~low) else 0.0)
-    wanted = np.where(net_dual != 0, wanted, 0.0)
+    wanted = np.where(net_dual != 0, terms.wanted(low), 0.0)
     along = float(wanted @ net_dual)
     bend = float(net_dual @ margin + curvature @ net_dual**2)
     if along <= 0:
         return 0.0
-    bounded = low & np.isfinite(terms.bound)
-    room = float(np.min(terms.bound[bounded] / net_dual[bounded], initial=np.inf))
+    bound = np.where(low, terms.bound, terms.floor)
+    bounded = (net_dual != 0) & np.isfinite(bound)
+    room = float(np.min(bound[bounded] / net_dual[bounded], initial=np.inf))
     return min(along / bend if bend > 0 else room, room) if np.isfinite(room) or bend > 0 else 0.0

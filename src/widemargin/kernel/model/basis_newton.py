@@ -126,18 +126,26 @@ def _factor(passes: RowPasses, corner: Array, coef: Array, width: float | None) 
 
 
 def rounded(terms: LossTerms, width: float | None) -> LossTerms:
-    """Return a loss with second derivatives: a hinge whose corner is rounded over an interval."""
+    """Return a loss with second derivatives: one whose corners are rounded over an interval.
+
+    A hinge is rounded around its corner; the two corners of an absolute loss, which may be in one
+    place, on their outer sides.
+    """
     if width is None:
         return terms
+    if terms.two_sided:
+        return replace(terms, below=width / terms.bound, above=width / -terms.floor)
     return replace(terms, lower_margin=terms.lower_margin + width / 2, below=width / terms.bound)
 
 
 def curvature_of(terms: LossTerms, margin: Array) -> Array:
     """Return the second derivative of the loss at margins."""
-    short = terms.lower_margin - margin
+    short = terms.lower - margin
     with np.errstate(invalid="ignore", divide="ignore"):
         below = (short > 0) & (short < terms.bound * terms.below)
         curvature = np.where(below, 1.0 / terms.below, 0.0)
-        if np.isfinite(terms.upper_margin):
-            curvature = np.where(margin > terms.upper_margin, 1.0 / terms.above, curvature)
+        if terms.two_sided:
+            excess = margin - terms.upper
+            above = (excess > 0) & (excess < -terms.floor * terms.above)
+            curvature = np.where(above, 1.0 / terms.above, curvature)
     return curvature

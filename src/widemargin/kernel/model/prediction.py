@@ -34,32 +34,46 @@ Routing = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Expansion:
+class SupportVectors:
     """Support vectors with their coefficients."""
 
-    classes: NDArray[Any]  # (n_classes,): sorted labels
     support: NDArray[np.int64]  # (n_support,): row numbers in the data as given, ascending
     # (n_support, n_features): the rows; none of their columns when the kernel is precomputed.
     vectors: Any
-    codes: NDArray[Any]  # (n_support,): position of each row's label in ``classes``
     coef: Array  # (n_problems, n_support): coefficients
     n_samples: int  # rows of the data as given
-    scheme: str  # "ovr" or "ovo": how several classes became binary problems
+
+
+@dataclass(frozen=True)
+class Expansion(SupportVectors):
+    """The support vectors of a classifier."""
+
+    classes: NDArray[Any]  # (n_classes,): sorted labels
+    codes: NDArray[Any]  # (n_support,): position of each row's label in ``classes``
+    # "ovr" or "ovo": how several classes became binary problems; or "ww" or "cs", one problem.
+    scheme: str
 
 
 def set_expansion(
     estimator: Any, kernel: Kernel, expansion: Expansion, attributes: dict[str, Any]
 ) -> None:
-    """Make an estimator a fitted one; ``attributes`` describe how the fit went."""
+    """Make an estimator a fitted classifier; ``attributes`` describe how the fit went."""
     codes = expansion.codes.astype(np.int32)
     estimator.classes_ = expansion.classes
     estimator.multi_class_ = expansion.scheme
+    estimator.support_class_ = codes
+    estimator.n_support_ = np.bincount(codes, minlength=len(expansion.classes)).astype(np.int32)
+    set_support(estimator, kernel, expansion, attributes)
+
+
+def set_support(
+    estimator: Any, kernel: Kernel, expansion: SupportVectors, attributes: dict[str, Any]
+) -> None:
+    """Set what classifiers and regressors have in common."""
     estimator.kernel_constant_ = float(kernel.constant)
     estimator.gamma_ = None if kernel.name == "precomputed" else kernel.gamma
     estimator.support_ = expansion.support
     estimator.support_vectors_ = expansion.vectors
-    estimator.support_class_ = codes
-    estimator.n_support_ = np.bincount(codes, minlength=len(expansion.classes)).astype(np.int32)
     estimator.dual_coef_ = expansion.coef
     for name, value in attributes.items():
         setattr(estimator, name, value)
@@ -170,7 +184,7 @@ def _kernel_decisions(model: Any, X: Any) -> Array:
         found = near_decisions(fitted_kernel(model), rows, points, coef, threads)
         if found is not None:
             return found
-    if model.multi_class_ == "ovo" and len(coef) > 1 and hasattr(model, "support_class_"):
+    if len(coef) > 1 and model.multi_class_ == "ovo" and hasattr(model, "support_class_"):
         # Neighbours of one class take part in the same few problems: the others are skipped.
         # Model files of the first format do not know the classes.
         by_class = np.argsort(model.support_class_, kind="stable")

@@ -292,9 +292,11 @@ def _descend(
         terms.below,
         terms.above,
         terms.bound,
+        terms.floor,
         net_dual,
         margin,
         options,
         report,
         problem.near if sizes.cache_bytes == 0 else None,
+        terms.offset,
     )

@@ -1,4 +1,4 @@
-r"""Interior-point method for bounded losses (the hinge), for small problems that resist descent.
+r"""Interior-point method for the hinge, for small problems that resist descent.
 
 .. math:: \min \tfrac12 \gamma^\top H \gamma - a\,\mathbf 1^\top \gamma, \qquad
           0 \le \gamma \le u, \qquad H = Q + \operatorname{diag} p
@@ -63,6 +63,7 @@ class _InteriorPoint:
 def solve_box(problem: KernelProblem, q: Array) -> Array:
     """Return a net dual close to the optimum, strictly inside the box."""
     terms, pairs = problem.terms, 2 * problem.n_rows
+    assert not terms.two_sided  # whose duals have three ends
     hessian = q + np.diag(terms.below)
     point = _start(hessian, terms.lower_margin, terms.bound)
     for _ in range(STEPS):

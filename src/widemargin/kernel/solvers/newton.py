@@ -79,16 +79,14 @@ def newton_point(q: Array, terms: LossTerms, margin: Array) -> tuple[Array, Arra
     if rows.size:
         low = side[rows] > 0
         curvature = np.where(low, terms.below[rows], terms.above[rows])
-        target = np.where(low, terms.lower_margin, terms.upper_margin)
+        target = terms.at(rows).wanted(low)
         net_dual[rows] = damped_cholesky(q[np.ix_(rows, rows)], curvature).solve(target)
     return net_dual, side
 
 
 def penalised_side(terms: LossTerms, margin: Array) -> Array:
     """Return +1 for rows below the wanted margins, −1 above, 0 between."""
-    return np.where(
-        margin < terms.lower_margin, 1.0, np.where(margin > terms.upper_margin, -1.0, 0.0)
-    )
+    return np.where(margin < terms.lower, 1.0, np.where(margin > terms.upper, -1.0, 0.0))
 
 
 def exact_line_search(
@@ -107,10 +105,10 @@ def exact_line_search(
     if slope(1.0) <= 0:
         return 1.0
     kink, change, bend = [np.zeros(1)], [np.zeros(1)], float(direction @ margin_direction)
-    sides = ((1.0, terms.lower_margin, terms.below), (-1.0, terms.upper_margin, terms.above))
+    sides = [(1.0, terms.lower, terms.below)]
+    if terms.two_sided:
+        sides.append((-1.0, terms.upper, terms.above))
     for sign, wanted, curvature in sides:
-        if not np.isfinite(wanted):
-            continue
         short, rate = sign * (wanted - margin), sign * margin_direction
         weight = rate * rate / curvature
         bend += float(weight[(short > 0) | ((short == 0) & (rate < 0))].sum())

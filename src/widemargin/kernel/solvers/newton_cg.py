@@ -175,7 +175,7 @@ class _Iteration:
         rows = np.flatnonzero(side)
         low = side[rows] > 0
         curvature = np.where(low, terms.below[rows], terms.above[rows])
-        wanted = np.where(low, terms.lower_margin, terms.upper_margin)
+        wanted = terms.at(rows).wanted(low)
         self.preconditioner.set_rows(rows, curvature)
 
         net_dual = point.net_dual[rows]

@@ -85,7 +85,7 @@ def _newton_point(problem: KernelProblem, margin: Array) -> Array | None:
         return net_dual
     low, label = side[rows] > 0, problem.label[rows]
     curvature = np.where(low, terms.below[rows], terms.above[rows]) + problem.shift
-    target = label * np.where(low, terms.lower_margin, terms.upper_margin)
+    target = label * terms.at(rows).wanted(low)
     coef = _solve_system(problem, rows, curvature, target)
     if coef is None:
         return None

@@ -10,10 +10,11 @@ whose optimality condition :math:`\gamma = \pi(Q\gamma)`,
 :math:`\pi_i(m) = \operatorname{clip}((a + \sigma_i c_i - m) / (p_i + \sigma_i), 0, u_i)`, is
 piecewise linear. A semi-smooth Newton step keeps every row on its piece. Rows on a sloping one, the
 set A, are found by one Cholesky factor of :math:`Q_{AA} + \operatorname{diag}(p + \sigma)_A`; the
-others sit at 0 or at their bound :math:`u`. An exact search of the line to that point ends the
-step. It always lowers the primal of the round, so a round ends after finitely many steps; it is
-stopped when its own gap is a fraction of the gap of the problem. The next round has the dual as its
-centre and a smaller width, and goes on from the margins of the last.
+others sit at 0, at their bound :math:`u` or, if the loss is two-sided, at their floor. An exact
+search of the line to that point ends the step. It always lowers the primal of the round, so a round
+ends after finitely many steps; it is stopped when its own gap is a fraction of the gap of the
+problem. The next round has the dual as its centre and a smaller width, and goes on from the margins
+of the last.
 
 Stops when :math:`(P - D) / P \le` ``tol``, for the best primal and the best dual among feasible net
 duals, certified in float64. Within a round, net duals may lie outside the box; a round that brings
@@ -74,23 +75,24 @@ class _Smoothed:
     below: Array
     above: Array
     bound: Array
+    floor: Array
 
     @classmethod
     def of(cls, terms: LossTerms, centre: Array, width: Array) -> _Smoothed:
-        two_sided = bool(np.isfinite(terms.upper_margin))
         return cls(
-            terms.lower_margin + width * centre,
-            terms.upper_margin + width * centre if two_sided else None,
+            terms.lower + width * centre,
+            terms.upper + width * centre if terms.two_sided else None,
             terms.below + width,
             terms.above + width,
             terms.bound,
+            terms.floor,
         )
 
     def dual(self, margin: Array) -> Array:
         """Return the net duals that margins imply."""
         dual = np.clip((self.lower - margin) / self.below, 0.0, self.bound)
         if self.upper is not None:
-            dual -= np.maximum(margin - self.upper, 0.0) / self.above
+            dual -= np.clip((margin - self.upper) / self.above, 0.0, -self.floor)
         return np.asarray(dual)
 
     def phi(self, net_dual: Array) -> Array:
@@ -106,18 +108,20 @@ class _Smoothed:
         return np.asarray(-self.phi(dual) - dual * margin)
 
     def piece(self, margin: Array) -> NDArray[np.int8]:
-        """Return the piece of every row: 0 flat, 1 sloping below, 2 at its bound, −1 above."""
+        """Return the piece of every row: 0 flat, ±1 sloping below or above, ±2 at that end."""
         dual = (self.lower - margin) / self.below
         piece = (dual > 0).astype(np.int8) + (dual >= self.bound).astype(np.int8)
         if self.upper is not None:
-            piece[margin > self.upper] = -1
+            above = margin > self.upper
+            full = (self.upper - margin) / self.above <= self.floor
+            piece[above] = np.where(full[above], -2, -1)
         return piece
 
     def kinks(self, margin: Array, direction: Array) -> Array:
         """Return where on the way rows change their pieces, in order, from 0 to 1."""
         ends = [self.lower, self.lower - self.below * self.bound]
         if self.upper is not None:
-            ends.append(self.upper)
+            ends += [self.upper, self.upper - self.above * self.floor]
         with np.errstate(divide="ignore", invalid="ignore"):
             at = np.concatenate([(end - margin) / direction for end in ends])
         return np.concatenate([[0.0], np.sort(at[(at > 0) & (at < 1)]), [1.0]])
@@ -153,7 +157,10 @@ class _Rounds:
         exact = terms.smooth
         width, idle = FIRST_WIDTH, 0
         # A row without weight must not have an infinite slope.
-        bound = np.maximum(terms.bound, NO_WEIGHT * terms.bound.max())
+        bound = np.maximum(terms.bound, -terms.floor)
+        bound = np.maximum(bound, NO_WEIGHT * bound.max())
+        width *= _unit(terms)
+        least = LEAST_WIDTH * _unit(terms)
         while True:
             before = self.seen, self.highest
             slope = np.zeros_like(centre) if exact else width / bound
@@ -162,7 +169,7 @@ class _Rounds:
             if outcome is not None:
                 return self._solution(outcome)
             idle = idle + 1 if (self.seen, self.highest) == before else 0
-            if exact or width < LEAST_WIDTH or idle == IDLE_ROUNDS:
+            if exact or width < least or idle == IDLE_ROUNDS:
                 return self._solution(Outcome.STALLED)
             centre, width = smoothed.dual(self.margin), NARROWING * width
 
@@ -200,8 +207,8 @@ class _Rounds:
 
     def _newton_point(self, loss: _Smoothed, piece: NDArray[np.int8]) -> Array:
         """Solve the optimality conditions with every row on its piece."""
-        net_dual, full = np.zeros(len(piece)), piece == 2
-        net_dual[full] = loss.bound[full]
+        net_dual, full, least = np.zeros(len(piece)), piece == 2, piece == -2
+        net_dual[full], net_dual[least] = loss.bound[full], loss.floor[least]
         rows = np.flatnonzero(np.abs(piece) == 1)
         if rows.size == 0:
             return net_dual
@@ -225,7 +232,7 @@ class _Rounds:
         that is needed, because a step that ends outside the box says little there.
         """
         if not np.any(np.isfinite(self.terms.bound)):
-            if np.isfinite(self.terms.upper_margin):
+            if self.terms.two_sided:
                 self._consider(self.net_dual, self.margin)
                 self._consider(wanted, wanted_margin)
             else:
@@ -260,6 +267,14 @@ class _Rounds:
     def _solution(self, outcome: Outcome) -> Solution[Duals]:
         certificate = Certificate(self.lowest, self.highest)
         return Solution(self.best, certificate, outcome, self.steps)
+
+
+def _unit(terms: LossTerms) -> float:
+    """Return the size of margins: 1 where rows have no targets, else the spread of these."""
+    if terms.offset is None:
+        return 1.0
+    spread = float(np.mean(np.abs(terms.offset - np.mean(terms.offset))))
+    return spread if spread > 0 else 1.0
 
 
 def _lowest_on_line(

@@ -39,7 +39,7 @@ def settled_rows(
     """Return which rows have settled in all the problems that they take part in."""
     settled = np.ones(n_rows, dtype=np.bool_)
     for problem, dual, at in zip(problems, net_dual, margin, strict=True):
-        low, high = problem.terms.lower_margin + DISTANCE, problem.terms.upper_margin - DISTANCE
+        low, high = problem.terms.lower + DISTANCE, problem.terms.upper - DISTANCE
         mine = slice(None) if problem.rows is None else problem.rows
         settled[mine] &= (dual == 0) & (at >= low) & (at <= high)
     return settled

@@ -75,8 +75,16 @@ def leave_out(terms: LossTerms, rows: NDArray[np.bool_]) -> LossTerms:
     def stiff(curvature: Array) -> Array:
         return np.where(rows & (curvature > 0), LEFT_OUT, curvature)
 
-    bound = np.where(rows & np.isfinite(terms.bound), 0.0, terms.bound)
-    return replace(terms, below=stiff(terms.below), above=stiff(terms.above), bound=bound)
+    def none(end: Array) -> Array:
+        return np.where(rows & np.isfinite(end), 0.0, end)
+
+    return replace(
+        terms,
+        below=stiff(terms.below),
+        above=stiff(terms.above),
+        bound=none(terms.bound),
+        floor=none(terms.floor),
+    )
 
 
 def rows_of_block(memory: int, itemsize: int, own_rows: bool = False) -> int:
@@ -232,6 +240,8 @@ class SharedBlocks:
             matrix = values if len(inside) == len(block) else values[np.ix_(inside, inside)]
             here, label = problem.terms.at(place), problem.label[place]
             dual, at = net_dual[p][place], margin[p][place]
+            if here.offset is not None:  # the native solver takes residuals
+                at = at - here.offset
             taken[p] = _native.solve_block(
                 matrix,
                 label,
@@ -241,6 +251,7 @@ class SharedBlocks:
                 here.below,
                 here.above,
                 here.bound,
+                here.floor,
                 dual,
                 at,
                 gap=float(fraction[p] * shares[p][place].sum()),
@@ -251,7 +262,8 @@ class SharedBlocks:
             )
             change = dual - net_dual[p][place]
             changes[p, inside] = change * label
-            net_dual[p][place], margin[p][place] = dual, at
+            net_dual[p][place] = dual
+            margin[p][place] = at if here.offset is None else at + here.offset
 
         in_parallel(solve, chosen, min(self.threads, COPIES) if self.own_rows else self.threads)
         return taken, changes

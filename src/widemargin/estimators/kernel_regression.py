@@ -1,0 +1,396 @@
+"""The kernel regressors: SVM, ODM and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.arrays import Array
+from ..core.budget import Budget
+from ..core.fit import train
+from ..core.history import History
+from ..core.parameters import with_parameters
+from ..core.progress import FitProgress
+from ..core.regression_set import RegressionSet
+from ..core.rows import as_rows
+from ..core.training_set import earlier_fit_kept
+from ..kernel.defaults import mean_and_sameness, with_intercept
+from ..kernel.divide.driver import resolve_strategy
+from ..kernel.kernels import Kernel
+from ..kernel.model.prediction import SupportVectors, decisions, set_support
+from ..kernel.problem import COLUMNS, Duals
+from ..kernel.problems import ExactFit, KernelProblems, one_task
+from .kernel_expansion import KernelFitSettings, KernelSettings
+from .kernel_training import KernelTraining
+from .path import Path, refuse_division
+from .regression import (
+    DeviationBandLoss,
+    EpsilonInsensitiveLoss,
+    QuantileLoss,
+    Regressor,
+    ResidualLoss,
+)
+
+
+@with_parameters
+class KernelRegressorParameters(KernelFitSettings, KernelSettings):
+    """Parameters and fitted attributes of a kernel regressor.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Add a constant to the kernel, the mean kernel value of a row with itself, at least 1. That
+        gives an intercept, whose distance from the middle of the targets is penalised: their
+        weighted mean, or quantile where that is learnt. Without one, predictions far from all
+        support vectors go to zero with 'rbf' and 'laplacian'.
+    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
+        'blocks': dual descent on blocks of the most violating rows, for any number of rows;
+        Newton steps finish what it is slow on, if the kernel matrix fits in memory. 'newton', for
+        squared losses: semi-smooth Newton, dense up to 2,000 rows and by conjugate gradients
+        beyond. 'coordinate': 'blocks' without the blocks, for comparison. 'auto': 'newton' for
+        squared losses up to 1,000 rows and with linear kernels, else 'blocks'.
+    max_iter : int, default=None
+        Iterations allowed: working sets or Newton steps. None sets no limit: a fit ends at ``tol``,
+        at ``max_time``, or when nothing improves any more.
+    warm_start : bool, default=False
+        Start the next fit from the solution of this one, if it has as many rows.
+
+    Attributes
+    ----------
+    support_ : array of shape (n_support,)
+        Training rows with a non-zero coefficient, ascending.
+    support_vectors_ : array or sparse matrix of shape (n_support, n_features)
+        Those rows; no columns for a precomputed kernel.
+    n_support_ : array of shape (1,)
+        Number of support vectors.
+    dual_coef_ : array of shape (1, n_support)
+        Coefficients of the support vectors, the net duals.
+    intercept_ : array of shape (1,)
+        Added to the sums of kernel values. Where each cluster predicts alone, with a constant of
+        its own, it is the middle of the targets.
+    gamma_ : float or None
+        Resolved ``gamma``.
+    fit_intercept_ : bool
+        Whether there is an intercept.
+    kernel_constant_ : float
+        Constant added to the kernel; zero without an intercept.
+    dual_gap_, relative_gap_ : float
+        Duality gap, and the same relative to the objective. NaN for an indefinite kernel, and for
+        the model of an unfinished level: its parts have gaps (``history_``), the whole problem is
+        not evaluated.
+    converged_ : bool
+        Whether the problem, or every part of the level, is within ``tol``.
+    n_iter_ : int
+        Number of iterations.
+    strategy_, solver_ : str
+        What 'auto' chose.
+    level_ : int
+        Level of the model; 0 is the whole training set.
+    support_part_ : array of shape (1, n_support) or None
+        Part that each support vector belongs to; None at level 0.
+    routing_ : list or None
+        How rows find their cluster; None where all parts take part in a prediction.
+    history_ : dict of arrays
+        Exact: per iteration, problem, iteration, seconds, primal, dual, relative_gap, active_rows
+        and passes (kernel entries evaluated over rows squared). Divided: per level, problem, level,
+        parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
+        part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
+    n_samples_fit_ : int
+        Number of training rows.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"fit_intercept": ["boolean"]}
+
+    fit_intercept: bool = True
+
+
+class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, KernelTraining):
+    """Base of the kernel regressors; subclasses add the loss and its parameters."""
+
+    n_support_: NDArray[np.int32]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows and targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) when
+            ``kernel="precomputed"``. float32 stays float32.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted regressor.
+        """
+        self._check_parameters()
+        name = type(self).__name__
+        with earlier_fit_kept(self):
+            _, training = self._training_set(X, y, sample_weight)
+            strategy = resolve_strategy(self.strategy, len(training.targets), name)
+            if strategy is not None and strategy.validation_fraction is not None:
+                raise ValueError(
+                    "validation_fraction chooses a level by the labels of classifiers; got "
+                    f"{strategy!r} for {name}. Set stop_level instead."
+                )
+            problems = self._pose(training, *self._kernel_and_rows(training))
+            if self.warm_start:
+                problems = replace(problems, previous=self._previous_coefficients(training))
+            budget = Budget.of(self, self._seed())
+            with FitProgress(name, self.tol) as progress:
+                if strategy is None:
+                    self._fit_exactly(training, problems, budget, progress)
+                else:
+                    self._fit_by_levels(training, problems, strategy, None, budget, progress)
+        return self
+
+    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
+        """Train one regressor for each of several values of ``C``.
+
+        Costs less than as many fits: the data are prepared once, and the problems are solved in
+        ascending order of ``C``, each from the best multiple of the last solution. Every model is
+        solved to ``tol`` as by :meth:`fit`. This regressor itself is left as it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows, or their kernel matrix, as for :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Targets.
+        Cs : array-like of shape (n_values,)
+            Values of ``C``, in any order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        list of n_values regressors
+            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
+        """
+        path = Path.of(self, X, y, Cs, sample_weight)
+        first = path.models[0]
+        training: Any = path.training
+        refuse_division(self, len(training.targets))
+        problems = first._pose(training, *first._kernel_and_rows(training))
+        neighbours: list[Duals] | None = None
+        for label, model in path.labelled():
+            problems = replace(problems, weights=model._loss_weights(training))
+            budget = Budget.of(model, first._seed())
+            with FitProgress(label, model.tol) as progress:
+                fit = model._fit_exactly(training, problems, budget, progress, neighbours)
+            neighbours = [each.iterate for each in fit.solved]
+        return path.models
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+
+    def _training_set(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, RegressionSet]:
+        X, training = super()._training_set(X, y, sample_weight, reset=reset)
+        self._check_square(X)
+        return X, training
+
+    def _pose(self, training: RegressionSet, kernel: Kernel, rows: Any) -> KernelProblems:
+        return KernelProblems(
+            one_task(len(training.targets)),
+            kernel,
+            rows,
+            self._loss_weights(training),
+            self._loss(),
+            target=training.targets - self._centre(training, kernel),
+        )
+
+    def _loss_weights(self, training: RegressionSet) -> Array:
+        """Return the weight of each row's loss."""
+        return self._row_weight(float(training.weights.sum())) * training.weights
+
+    def _centre(self, training: RegressionSet, kernel: Kernel) -> float:
+        """Return what is taken off the targets for the fit, and added to predictions."""
+        if kernel.constant == 0.0:
+            return 0.0
+        return self._middle(training.targets, training.weights)
+
+    def _labels_of(self, training: RegressionSet) -> NDArray[Any]:
+        return training.targets
+
+    def _training_budget(self, budget: Budget) -> Budget:
+        return budget
+
+    def _with_intercept(self, kernel: Kernel, rows: Any, training: RegressionSet) -> Kernel:
+        weights = training.weights
+
+        def diagonal() -> tuple[float, bool]:
+            return mean_and_sameness(kernel.diagonal(as_rows(rows, rows.dtype)), weights)
+
+        return with_intercept(kernel, self.fit_intercept, float(weights.sum()), diagonal)
+
+    def _fit_exactly(
+        self,
+        training: RegressionSet,
+        problems: KernelProblems,
+        budget: Budget,
+        progress: FitProgress,
+        neighbours: Sequence[Duals] | None = None,
+    ) -> ExactFit:
+        """Solve the problem as a whole and set what comes of it."""
+        name = type(self).__name__
+        self._warn_of_settings_for_levels()
+        history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
+        fit = ExactFit(name, problems, self.solver, budget, history, neighbours)
+
+        def keep(fit: ExactFit) -> None:
+            whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
+            self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
+
+        train(fit, fit.run_all, keep)
+        return fit
+
+    def _previous_coefficients(self, training: RegressionSet) -> Array | None:
+        """Return the last fit's coefficients as (1, rows), if they fit the new data."""
+        if not hasattr(self, "dual_coef_") or self.n_samples_fit_ != training.n_given:
+            return None
+        coef = np.zeros((1, training.n_given))
+        coef[:, self.support_] = self.dual_coef_
+        return coef if training.kept is None else coef[:, training.kept]
+
+    def _set(
+        self, training: RegressionSet, kernel: Kernel, coef: Array, attributes: dict[str, Any]
+    ) -> None:
+        support = np.flatnonzero(coef[0])
+        part = attributes["support_part_"]
+        if part is not None:
+            attributes["support_part_"] = np.ascontiguousarray(part[:, support])
+        vectors = SupportVectors(
+            support=training.given_numbers(support),
+            vectors=training.X[support, :0] if self._pairwise else training.X[support],
+            coef=coef[:, support],
+            n_samples=training.n_given,
+        )
+        set_support(self, kernel, vectors, attributes)
+        self.n_support_ = np.array([support.size], dtype=np.int32)
+        self.intercept_ = self.intercept_ + self._centre(training, kernel)
+
+    def _predictions(self, X: Any) -> Array:
+        return np.ascontiguousarray(decisions(self, X)[:, 0])
+
+
+@with_parameters
+class SVMRegressor(KernelRegressor, EpsilonInsensitiveLoss):
+    r"""Kernel support vector regression, solved to a certified duality gap.
+
+    .. math:: \min_f \tfrac12 \lVert f \rVert^2 + C \sum_i w_i\, (|r_i| - \varepsilon)_+^q,
+              \qquad r_i = f(x_i) - t_i,
+
+    with q = 1 or 2. The intercept is penalised as a part of f, by its distance from the mean of the
+    targets; that of :class:`sklearn.svm.SVR` is free.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        ε: residuals of at most this, in the unit of the targets, cost nothing.
+
+    See Also
+    --------
+    ODMRegressor : The same with a loss that weighs the two sides of a residual.
+    QuantileSVMRegressor : The same for a quantile of the targets.
+    sklearn.svm.SVR : LIBSVM's solver, with an unpenalised intercept.
+
+    Notes
+    -----
+    Scale the features first: kernels measure distances. ``epsilon`` is in the unit of the targets,
+    and so are the errors that ``C`` weighs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import SVMRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = SVMRegressor(C=50.0, epsilon=10.0).fit(X, y)
+    >>> bool(model.relative_gap_ <= 1e-3)
+    True
+    """
+
+    epsilon: float = 0.1
+
+
+@with_parameters
+class ODMRegressor(KernelRegressor, DeviationBandLoss):
+    r"""Kernel regression that optimises the distribution of residuals.
+
+    The analogue of :class:`ODMClassifier`: residuals, like margins there, are to stay within θ of
+    their middle, and what they deviate further is penalised by its square,
+
+    .. math:: \min_f \tfrac12 \lVert f \rVert^2 + \tfrac{C}{2} \sum_i w_i \left[
+              (-\theta - r_i)_+^2 + \upsilon\,(r_i - \theta)_+^2 \right],
+              \qquad r_i = f(x_i) - t_i.
+
+    Predictions that are too large weigh υ times as much as those that are too small. With θ = 0 and
+    υ = 1 it is the variance of the residuals that is minimised: kernel ridge regression.
+
+    See Also
+    --------
+    SVMRegressor : The same with the losses of support vector regression.
+    ODMClassifier : The same for classes.
+
+    Notes
+    -----
+    Scale the features first: kernels measure distances. ``theta`` is in the unit of the targets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import ODMRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> bool(ODMRegressor(theta=10.0).fit(X, y).score(X, y) > 0.5)
+    True
+    """
+
+
+@with_parameters
+class QuantileSVMRegressor(KernelRegressor, QuantileLoss):
+    r"""Kernel quantile regression, solved to a certified duality gap.
+
+    .. math:: \min_f \tfrac12 \lVert f \rVert^2 + C \sum_i w_i \max\left(
+              -q\, r_i,\; (1 - q)\, r_i \right), \qquad r_i = f(x_i) - t_i.
+
+    About a share q of the targets lies below the predictions. Two of them, of the quantiles 0.05
+    and 0.95, are a band that holds about nine targets in ten.
+
+    See Also
+    --------
+    SVMRegressor : The same with the losses of support vector regression.
+    sklearn.linear_model.QuantileRegressor : Linear, with absolute weights as penalty.
+
+    Notes
+    -----
+    Scale the features first: kernels measure distances.
+
+    References
+    ----------
+    .. [1] I. Takeuchi, Q. V. Le, T. D. Sears and A. J. Smola, "Nonparametric quantile estimation",
+       Journal of Machine Learning Research, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import QuantileSVMRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = QuantileSVMRegressor(quantile=0.9).fit(X, y)
+    >>> round(float((y <= model.predict(X)).mean()), 1)
+    0.9
+    """

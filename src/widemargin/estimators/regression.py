@@ -1,0 +1,146 @@
+"""Base of all fitted regressors, and the parameters of their losses."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from ..core.arrays import Array
+from ..core.losses import Loss
+from ..core.parameters import with_parameters
+from ..core.regression_losses import (
+    DeviationBand,
+    EpsilonInsensitive,
+    Pinball,
+    SquaredEpsilonInsensitive,
+)
+from ..core.regression_set import RegressionSet, TargetUnits, regression_set, weighted_quantile
+from ..core.rows import canonical
+from ..core.sklearn_base import RegressorMixin
+from .parameters import MarginLoss
+from .prediction import TrainedModel
+
+NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
+
+
+class Regressor(RegressorMixin, TrainedModel):
+    """A regressor but for its fit."""
+
+    def predict(self, X: Any) -> Array:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows. float32 rows are not copied as a whole.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Predicted targets.
+        """
+        return self._predictions(self._checked_rows(X))
+
+    @abstractmethod
+    def _predictions(self, X: Any) -> Array:
+        """Predict the targets of checked rows."""
+
+    def _training_set(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    ) -> tuple[Any, RegressionSet]:
+        """Return the checked rows, and those of positive weight with targets and weights."""
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._accepted())
+        X = canonical(X)
+        return X, regression_set(X, np.asarray(y), sample_weight, pairwise=self._pairwise)
+
+
+class ResidualLoss(MarginLoss):
+    """Loss of a residual, the prediction less the target."""
+
+    def _middle(self, targets: Array, weights: Array | None) -> float:
+        """Return the middle of targets, which the intercept is measured from."""
+        return float(np.average(targets, weights=weights))
+
+    def _units(self, targets: Array, weights: Array | None, *, centred: bool) -> TargetUnits:
+        """Return what targets are measured in; from their middle, if they are to be centred."""
+        origin = self._middle(targets, weights) if centred else 0.0
+        return TargetUnits.around(origin, targets, weights)
+
+
+@with_parameters
+class EpsilonInsensitiveLoss(ResidualLoss):
+    """Loss of support vector regression.
+
+    Parameters
+    ----------
+    loss : {'epsilon_insensitive', 'squared_epsilon_insensitive'}, default='epsilon_insensitive'
+        Loss of residuals beyond ``epsilon``: their distance from it, or its square.
+    epsilon : float, default=0.0
+        ε: residuals of at most this, in the unit of the targets, cost nothing.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+        "epsilon": [NOT_NEGATIVE],
+    }
+
+    loss: str = "epsilon_insensitive"
+    epsilon: float = 0.0
+
+    def _loss(self) -> Loss:
+        if self.loss == "epsilon_insensitive":
+            return EpsilonInsensitive(self.epsilon)
+        return SquaredEpsilonInsensitive(self.epsilon)
+
+
+@with_parameters
+class QuantileLoss(ResidualLoss):
+    """Loss of quantile regression.
+
+    Parameters
+    ----------
+    quantile : float in (0, 1), default=0.5
+        Share of the targets that is to lie below the predictions; 0.5 is the median.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "quantile": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+
+    quantile: float = 0.5
+
+    def _loss(self) -> Loss:
+        return Pinball(self.quantile)
+
+    def _middle(self, targets: Array, weights: Array | None) -> float:
+        return weighted_quantile(targets, self.quantile, weights)
+
+
+@with_parameters
+class DeviationBandLoss(ResidualLoss):
+    """Loss of the ODM for regression.
+
+    Parameters
+    ----------
+    upsilon : float in (0, 1], default=1.0
+        υ: weight of predictions that are too large, relative to those that are too small. (Not the
+        ν of :class:`sklearn.svm.NuSVR`.)
+    theta : float, default=0.1
+        θ: residuals of at most this, in the unit of the targets, cost nothing.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "upsilon": [Interval(Real, 0.0, 1.0, closed="right")],
+        "theta": [NOT_NEGATIVE],
+    }
+
+    upsilon: float = 1.0
+    theta: float = 0.1
+
+    def _loss(self) -> Loss:
+        return DeviationBand(self.upsilon, self.theta)
