@@ -98,8 +98,10 @@ def solve(
         eta = safe_step(stages.total, step_factor) if step is None else step
         return descend(stages, w, budget, history, eta)
     parts = divide(problem, n_parts, partition, n_strata, budget.seed)
-    own = {"steps": steps, "step": step, "steps_per_row": steps_per_row, "step_factor": step_factor}
-    return solve_on_parts(partial(solve, **own), problem, parts, w, budget, history, dual, engine)
+    there = partial(
+        solve, steps=steps, step=step, steps_per_row=steps_per_row, step_factor=step_factor
+    )
+    return solve_on_parts(there, problem, parts, w, budget, history, dual, engine)
 
 
 def solve_on_parts(

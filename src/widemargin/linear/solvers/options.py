@@ -16,11 +16,11 @@ ON_PARTS = ("dsvrg", "dsvrg_printed")
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _step(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < value < 1
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
 
 
 # Of every option of ``solver_options``: a test, and what it asks for.
