@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from linear_models import noisy_classes
-from multiclass.multiclass_oracle import objective, optimum
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from multiclass_oracle import objective, optimum
 from widemargin import MulticlassSVMClassifier
 from widemargin.core.progress import FitProgress
 from widemargin.engines import LocalEngine
