@@ -33,7 +33,7 @@ print(X.shape)
 # reduction (SVRG, and DSVRG on parts of the rows) continues at the same rate.
 
 axes = plt.subplots(layout="constrained")[1]
-for solver in ("newton", "dual", "svrg", "dsvrg", "csvrg", "pegasos"):
+for solver in ("newton", "dual", "svrg", "dsvrg", "sampled_svrg", "pegasos"):
     model = LinearODMClassifier(solver=solver, tol=1e-6, max_iter=300, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # Pegasos stops at `max_iter`

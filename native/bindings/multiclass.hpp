@@ -112,7 +112,7 @@ template <class T>
 auto py_visit(const MulticlassSet<T>& set, const std::string& formulation, ClassBundle& home,
               ClassBundle& away, std::optional<Vector<double>> mean, std::uint64_t seed,
               std::int64_t part, std::int64_t parts, bool active_only, double skip_below,
-              std::int64_t fewest_new, double new_mass, nb::object stopping) {
+              std::int64_t fewest_new, double new_mass, bool in_turn, nb::object stopping) {
     const Formulation kind = formulation_named(formulation);
     set.check(home);
     set.check(away);
@@ -131,6 +131,7 @@ auto py_visit(const MulticlassSet<T>& set, const std::string& formulation, Class
     options.skip_below = skip_below;
     options.fewest_new = fewest_new;
     options.new_mass = new_mass;
+    options.in_turn = in_turn;
     VisitResult result;
     run_until_told(stopping, [&](Interrupt& interrupt) {
         result = visit_rows(set.problem(), kind, home, away, m, options, interrupt);
@@ -388,7 +389,7 @@ void bind_multiclass(nb::module_& m, const char* name) {
         .def("visit", &py_visit<T>, "formulation"_a, "home"_a, "away"_a,
              "mean"_a.noconvert().none() = nb::none(), nb::kw_only(), "seed"_a = 0, "part"_a = 0,
              "parts"_a = 1, "active_only"_a = false, "skip_below"_a = 0.0, "fewest_new"_a = 0,
-             "new_mass"_a = 0.0, "stopping"_a.none() = nb::none())
+             "new_mass"_a = 0.0, "in_turn"_a = false, "stopping"_a.none() = nb::none())
         .def("add_weights", &py_add_weights<T>, "formulation"_a, "home"_a, "away"_a)
         .def("dual_sums", &py_dual_sums<T>, "formulation"_a, "bundle"_a)
         .def("total_losses", &py_total_losses<T>, "formulation"_a, "bundles"_a, "mean"_a.none(),

@@ -36,7 +36,8 @@ struct ClassBundle {
 
 // How rows are gone through.
 struct VisitOptions {
-    std::uint64_t seed = 0;            // mixes the rows of two bundles
+    std::uint64_t seed = 0;            // mixes the rows of two bundles,
+    bool in_turn = false;              // unless one bundle's rows all come before the other's
     std::int64_t part = 0, parts = 1;  // only one of several parts of each bundle's order
     bool active_only = false;          // only multipliers that are not zero,
     double skip_below = 0.0;           // and rows whose last visit gained as much as this

@@ -31,8 +31,8 @@ WM_INLINE void spread(const std::vector<ClassChange>& changes, std::vector<doubl
     for (const ClassChange& change : changes) step[std::size_t(change.at)] = change.step;
 }
 
-// Rows of both bundles in one random order: one bundle after the other would let each undo what the
-// other has done.
+// Rows of both bundles in one random order: one bundle after the other, as printed, would let each
+// undo what the other has done.
 template <class T, int Bytes>
 WM_INLINE void visit_all(Visit<T>& there) {
     Visit<T> back{there.problem, there.formulation, there.away,     there.home,
@@ -41,7 +41,7 @@ WM_INLINE void visit_all(Visit<T>& there) {
     take_part(there.home, there.options, 1, order);
     if (!there.same()) {
         take_part(there.away, there.options, -1, order);
-        mix(order, there.options.seed);
+        if (!there.options.in_turn) mix(order, there.options.seed);
     }
     const std::size_t widest =
         std::size_t(std::max(there.home.weights.stride(), there.away.weights.stride()));

@@ -431,6 +431,7 @@ class _MulticlassProblem:
         skip_below: float = 0.0,
         fewest_new: int = 0,
         new_mass: float = 0.0,
+        in_turn: bool = False,
         stopping: Callable[[], bool] | None = None,
     ) -> tuple[float, float]: ...
     def add_weights(self, formulation: str, home: ClassBundle, away: ClassBundle) -> None: ...

@@ -75,7 +75,7 @@ def test_two_classes_in_a_sparse_file(run, cancer):  # noqa: F811
         (("--multiclass", "ww", "--strategy", "dc"), "--strategy is no setting of --multiclass"),
         (("--multiclass", "ww", "--levels", 2), "--levels is no setting of --multiclass, which"),
         (("--multiclass", "ww", "--solver", "parts"), "'solver' parameter"),
-        (("--multiclass", "ww", "--solver", "printed"), "formulation='llw'"),
+        (("--multiclass", "cs", "--solver", "printed"), "formulation='ww' or 'llw'"),
         (("--multiclass", "ww", "--spool-dir", "."), "--spool-dir is for --linear"),
         (("--multiclass", "ww", "--checkpoint", "d"), "--checkpoint is no setting of --multiclass"),
     ],

@@ -64,6 +64,7 @@ def test_every_parameter_survives_a_clone(kind: type) -> None:
         "intercept_scaling": 2.0,
         "solver": "dual",
         "n_parts": 4,
+        "solver_options": {"n_strata": 3},
         "batch_size": None,
         "calibrate": "isotonic",
         "tol": 1e-4,

@@ -315,7 +315,7 @@ def test_validation_is_refused_where_it_makes_no_sense() -> None:
 # Solvers that are not for every loss, or have settings of their own
 
 
-@pytest.mark.parametrize("solver", ["svrg", "dsvrg", "csvrg"])
+@pytest.mark.parametrize("solver", ["svrg", "dsvrg", "sampled_svrg"])
 def test_the_hinge_is_refused_where_gradients_must_be_continuous(solver: str) -> None:
     model = LinearSVMClassifier(loss="hinge", solver=solver)
     for fit in (model.fit, lambda X, y: model.fit_path(X, y, [1.0])):

@@ -356,7 +356,7 @@ def test_wrong_settings_are_named() -> None:
     ]:
         with pytest.raises(ValueError, match=f"The '{name}' parameter of"):
             model.fit(X, y)
-    for solver in ("svrg", "dsvrg", "csvrg"):
+    for solver in ("svrg", "dsvrg", "dsvrg_printed", "sampled_svrg"):
         for model in (LinearSVMRegressor(solver=solver), LinearQuantileSVMRegressor(solver=solver)):
             with pytest.raises(ValueError, match=f"solver='{solver}' is for a smooth loss"):
                 model.fit(X, y)

@@ -9,7 +9,7 @@ from linear_models import noisy_classes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from multiclass.multiclass_oracle import objective, optimum
+from multiclass_oracle import objective, optimum
 from widemargin import MulticlassSVMClassifier
 from widemargin.core.progress import FitProgress
 from widemargin.engines import LocalEngine
@@ -313,7 +313,7 @@ def test_verbose_prints_the_gap(capsys: pytest.CaptureFixture[str]) -> None:
         ({"C": -1.0}, "'C' parameter"),
         ({"formulation": "ovo"}, "'formulation' parameter"),
         ({"solver": "parts"}, "'solver' parameter"),
-        ({"solver": "printed"}, "formulation='llw'; got formulation='ww'"),
+        ({"formulation": "cs", "solver": "printed"}, "'ww' or 'llw'; got formulation='cs'"),
         ({"engine": "cloud"}, "'engine' parameter"),
         ({"memory_limit": "much"}, "`memory_limit` must be"),
         ({"n_jobs": 0}, "`n_jobs` must not be 0"),

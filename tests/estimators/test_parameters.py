@@ -35,7 +35,10 @@ KERNEL = {
 }
 KERNEL_CV = {**SHAPE, **TASKS, **SEARCH, **LIMITS, "max_iter": None, "verbose": 0}
 CONSTANT = {"fit_intercept": True, "intercept_scaling": 1.0}
-SOLVER = {**CONSTANT, "solver": "auto", "calibrate": None, "n_parts": 16, "batch_size": 1}
+SOLVER = {
+    **{**CONSTANT, "solver": "auto", "calibrate": None, "n_parts": 16},
+    **{"solver_options": None, "batch_size": 1},
+}
 LINEAR = {
     **SOLVER,
     **LIMITS,

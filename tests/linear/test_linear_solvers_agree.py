@@ -10,10 +10,10 @@ from linear_problems import CASES, LOSSES, SMOOTH, Case, dense, optimum, problem
 from widemargin.core.outcome import Solution
 from widemargin.linear.solvers import (
     augmented_lagrangian,
-    csvrg,
     dsvrg,
     dual,
     newton,
+    sampled_svrg,
     svrg,
 )
 
@@ -24,7 +24,7 @@ SOLVERS: dict[str, Callable[..., Solution]] = {
     "svrg": svrg.solve,
     "dsvrg": lambda *a, **k: dsvrg.solve(*a, n_parts=4, n_strata=4, **k),
     "dsvrg_random": lambda *a, **k: dsvrg.solve(*a, n_parts=4, partition="random", **k),
-    "csvrg": lambda *a, **k: csvrg.solve(*a, coreset_size=30, **k),
+    "sampled_svrg": lambda *a, **k: sampled_svrg.solve(*a, sample_size=30, **k),
     "augmented_lagrangian": augmented_lagrangian.solve,
 }
 FOR_THE_HINGE = ("dual", "dual_then_newton", "augmented_lagrangian")

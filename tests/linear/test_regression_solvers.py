@@ -23,11 +23,11 @@ from widemargin.engines import LocalEngine
 from widemargin.linear.problem import LinearProblem
 from widemargin.linear.solvers import (
     augmented_lagrangian,
-    csvrg,
     dsvrg,
     dual,
     newton,
     pegasos,
+    sampled_svrg,
     starts,
     svrg,
 )
@@ -44,7 +44,7 @@ SMOOTH: dict[str, Callable[..., Solution]] = {
     "dual_then_newton": dual.solve_then_newton,
     "svrg": svrg.solve,
     "dsvrg": lambda *a, **k: dsvrg.solve(*a, n_parts=4, n_strata=4, **k),
-    "csvrg": lambda *a, **k: csvrg.solve(*a, coreset_size=30, **k),
+    "sampled_svrg": lambda *a, **k: sampled_svrg.solve(*a, sample_size=30, **k),
 }
 WITH_KINKS: dict[str, Callable[..., Solution]] = {
     "augmented_lagrangian": augmented_lagrangian.solve,

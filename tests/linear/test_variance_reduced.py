@@ -1,4 +1,4 @@
-"""How svrg, dsvrg and csvrg work: steps that correct themselves, parts, coresets, budgets."""
+"""How svrg, dsvrg and sampled_svrg work: steps that correct themselves, parts, samples, budgets."""
 
 import signal
 import threading
@@ -10,10 +10,11 @@ import pytest
 from linear_problems import Case, Run, optimum, problem_of, run_of
 
 from engines_under_test import CarryingEngine
+from widemargin import _native
 from widemargin.core.outcome import Outcome
 from widemargin.engines import LocalEngine
 from widemargin.linear.problem import LinearProblem
-from widemargin.linear.solvers import csvrg, dsvrg, newton, pegasos, svrg
+from widemargin.linear.solvers import dsvrg, newton, pegasos, sampled_svrg, svrg
 
 STAGED = {"svrg": svrg.solve, "dsvrg": dsvrg.solve}
 CASE = Case(n_rows=2000)
@@ -167,37 +168,60 @@ class TestParts:
         assert visited == [k % 8 for k in range(len(visited))]
         assert len(visited) >= 8
 
+    def test_given_steps_and_step(self) -> None:
+        """T steps of η from zero, by hand: the mean of the later half of the iterates."""
+        problem, run = problem_of(Case(n_rows=40, constant=0.0)), run_of(tol=1e-12, max_iter=1)
+        w = np.zeros(problem.size)
+        found = dsvrg.solve(problem, w, *run, n_parts=1, steps=7, step=0.01)
+        at = problem.evaluate(w)
+        each, total = problem.smoothness(), float(problem.smoothness().sum())
+        chance = int(np.random.SeedSequence((1, 0)).generate_state(1, np.uint64)[0])
+        iterates, duals = [], np.zeros(40)
+        problem.evaluate(w, dual=duals)
+        for i in _native.draw_rows(each, 7, chance):
+            x, y = problem.X[i], problem.label[i]
+            m = y * (x @ w)
+            dual = max(0.8 - m, 0.0) - 0.5 * max(m - 1.2, 0.0)
+            w = w - 0.01 * (w + at.gradient - (dual - duals[i]) * y * x * total / each[i])
+            iterates.append(w)
+        np.testing.assert_allclose(found.iterate, np.mean(iterates[3:], axis=0), rtol=1e-9)
 
-class TestCoresets:
-    def test_coreset_is_right_on_average(self) -> None:
+
+class TestSamples:
+    def test_sample_is_right_on_average(self) -> None:
         problem = problem_of(Case(n_rows=300, weighted=True))
-        w, share = np.full(problem.size, 0.1), csvrg.sensitivity(problem)
+        w, share = np.full(problem.size, 0.1), sampled_svrg.sensitivity(problem)
         exact = problem.evaluate(w).gradient
-        drawn = [csvrg.coreset(problem, share, 60, seed) for seed in range(400)]
+        drawn = [sampled_svrg.drawn_sample(problem, share, 60, seed) for seed in range(400)]
         gradients = np.array([core.evaluate(w).gradient for core in drawn])
         error = gradients.std(axis=0) / np.sqrt(len(drawn))
         assert np.all(np.abs(gradients.mean(axis=0) - exact) < 5 * error)
         assert all(core.n_rows <= 60 for core in drawn)
 
-    def test_coresets_grow_where_they_do_not_help(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_samples_grow_where_they_do_not_help(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sizes: list[int] = []
 
         def watching(problem: Any, share: Any, size: int, seed: int) -> LinearProblem:
             sizes.append(size)
-            return coreset(problem, share, size, seed)
+            return drawn_sample(problem, share, size, seed)
 
-        coreset = csvrg.coreset
-        monkeypatch.setattr(csvrg, "coreset", watching)
+        drawn_sample = sampled_svrg.drawn_sample
+        monkeypatch.setattr(sampled_svrg, "drawn_sample", watching)
         problem, run = problem_of(CASE), run_of(tol=1e-6, max_iter=100)
-        found = csvrg.solve(problem, np.zeros(problem.size), *run, coreset_size=10)
+        found = sampled_svrg.solve(problem, np.zeros(problem.size), *run, sample_size=10)
         assert found.outcome.converged
         assert set(sizes) == {10, 80, 640}
         assert sizes == sorted(sizes)
-        # Looks at all rows that no coreset would have needed are counted too.
+        # Looks at all rows that no sample would have needed are counted too.
         assert problem.evaluations == history(run)["gradient_evaluations"][-1] > 4 * 2000
 
 
-ALL = {"svrg": svrg.solve, "dsvrg": dsvrg.solve, "csvrg": csvrg.solve, "pegasos": pegasos.solve}
+ALL = {
+    "svrg": svrg.solve,
+    "dsvrg": dsvrg.solve,
+    "sampled_svrg": sampled_svrg.solve,
+    "pegasos": pegasos.solve,
+}
 
 
 @pytest.mark.parametrize("solver", ALL)
@@ -252,7 +276,7 @@ class TestBudgets:
         assert np.all(np.isfinite(run.history.latest))
 
 
-@pytest.mark.parametrize("solver", ["svrg", "dsvrg", "csvrg"])
+@pytest.mark.parametrize("solver", ["svrg", "dsvrg", "sampled_svrg"])
 def test_hinge_is_refused_with_advice(solver: str) -> None:
     problem = problem_of(Case("hinge"))
     with pytest.raises(ValueError, match=r"continuous derivative.*'dual' or 'pegasos'"):

@@ -288,7 +288,7 @@ def test_rows_that_cannot_be_trained_on(spark, rows, message):
         ({"C": -1.0}, ValueError, r"^`C` must be a number above 0; got -1\.0\.$"),
         ({"maxIter": 0}, ValueError, "^`maxIter` must be a whole number of at least 1; got 0"),
         ({"handleInvalid": "keep"}, ValueError, "`handleInvalid` must be 'error' or 'skip'; got "),
-        ({"solver": "magic"}, ValueError, "`solver` must be 'auto', 'csvrg', 'dsvrg', 'dual', "),
+        ({"solver": "magic"}, ValueError, "`solver` must be 'auto', 'dsvrg', "),
         ({"classWeight": {7: 1.0}}, ValueError, "`classWeight` names none of the classes, "),
         ({"memoryLimit": "many"}, ValueError, "`memoryLimit` must be a positive number of bytes"),
     ],

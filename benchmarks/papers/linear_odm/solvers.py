@@ -38,7 +38,7 @@ SOLVERS = {
     "dual": "dual coordinate descent",
     "svrg": "SVRG",
     "dsvrg": "DSVRG",
-    "csvrg": "coreset SVRG",
+    "sampled_svrg": "SVRG on samples",
     "pegasos": "SGD",
 }
 C = 1.0

@@ -114,8 +114,9 @@ def train(
         str | None,
         option(
             "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
-            "dual_then_newton, svrg, dsvrg, csvrg or pegasos; with --multiclass auto, dual, "
-            "proximal (ww, cs, llw), tournament (ww), newton (ww, llw) or printed (llw).",
+            "dual_then_newton, svrg, dsvrg, dsvrg_printed, sampled_svrg or pegasos; with "
+            "--multiclass auto, dual, proximal (ww, cs, llw), tournament (ww), newton (ww, llw) or "
+            "printed (ww, llw).",
             group=SOLVER,
             default="auto",
         ),

@@ -38,7 +38,9 @@ def trial_rows(board: dict[str, Any], at_most: int) -> list[list[str]]:
     """Return classifier, settings, rows, score and seconds of the best trials, as text."""
     rows = []
     for i in range(min(len(board["rank"]), at_most)):
-        settings = ", ".join(f"{k}={_short(value)}" for k, value in board["params"][i].items())
+        params = board["params"][i]  # of a damaged file, anything
+        given = params.items() if isinstance(params, dict) else ()
+        settings = ", ".join(f"{k}={_short(value)}" for k, value in given)
         score = board["score"][i]
         known = score is not None and score == score
         rows.append(

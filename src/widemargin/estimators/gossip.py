@@ -31,6 +31,7 @@ from ..core.uneven_scales import UNEVEN_PENALTY, warn_if_few_features_dominate
 from ..engines import LocalEngine
 from ..gossip import NetworkFaults, Stopping, Talking, Topology
 from ..gossip.methods import METHODS, GossipMethod
+from ..gossip.mixing_matrix import mixing_matrix
 from ..linear.model import Validation, decisions_of
 from ..linear.problems import LinearProblems
 from .gossip_choice import ChosenValue, HeldOutRows, checked_values, choose
@@ -62,8 +63,8 @@ class GossipClassifier(
     Parameters
     ----------
     n_sites : int, default=None
-        Number of sites. None uses that of the graph given as ``topology``, or that of the labels
-        passed as ``sites``, or 10.
+        Number of sites. None uses that of the graph given as ``topology``, or of the matrix given
+        as ``weights``, or that of the labels passed as ``sites``, or 10.
     topology : str, tuple, networkx graph, matrix or list, default='ring'
         Who talks to whom: 'complete', 'ring', 'grid', 'torus', 'star', 'random_regular',
         'erdos_renyi' or 'small_world'; a name with options, such as
@@ -99,10 +100,13 @@ class GossipClassifier(
         Whether a site talks to every neighbour, or to one drawn at random.
     exchanges : int, default=1
         Number of exchanges between two steps.
-    weights : {'metropolis', 'random_walk', 'given'}, default='metropolis'
+    weights : {'metropolis', 'random_walk', 'given'} or matrix, default='metropolis'
         Weights of the neighbours in averages; 'consensus' uses them for its estimates only.
         'given': those of the matrix that ``topology`` is, where the entry in row i and column j is
-        the share that site i sends to j, or of the edges of a networkx graph.
+        the share that site i sends to j, or of the edges of a networkx graph. A matrix of your own,
+        B of the paper, is doubly stochastic, with sites in the order of ``sites_`` and shares
+        between neighbours in ``topology`` alone; links without a share carry nothing. It is for
+        ``partners='all'``.
     asynchronous : bool, default=False
         Whether sites wake at random instead of all together.
     faults : NetworkFaults, default=None
@@ -216,7 +220,7 @@ class GossipClassifier(
     solver: Any = "consensus"
     partners: str = "all"
     exchanges: int = 1
-    weights: str = "metropolis"
+    weights: Any = "metropolis"
     asynchronous: bool = False
     faults: NetworkFaults | None = None
     stopping: str = "gap"
@@ -244,7 +248,11 @@ class GossipClassifier(
         "solver": [StrOptions(set(METHODS)), *METHODS.values()],
         "partners": [StrOptions({"all", "one"})],
         "exchanges": [AT_LEAST_ONE],
-        "weights": [StrOptions({"metropolis", "random_walk", "given"})],
+        "weights": [
+            StrOptions({"metropolis", "random_walk", "given"}),
+            "array-like",
+            "sparse matrix",
+        ],
         "asynchronous": ["boolean"],
         "faults": [None, NetworkFaults],
         "stopping": [StrOptions({"gap", "norm", "never"})],
@@ -296,7 +304,8 @@ class GossipClassifier(
         with earlier_fit_kept(self):
             _, training = self._training_set(X, y, sample_weight)
             seed = seed_of(self.random_state)
-            placement = placed(training, sites, self.n_sites, self.topology, seed)
+            matrix = None if isinstance(self.weights, str) else mixing_matrix(self.weights)
+            placement = placed(training, sites, self.n_sites, self.topology, seed, matrix)
             rows, codes = self._validation_rows(training, X_val, y_val)
             map = self._feature_map(training.X.shape[1], seed)
             rules = self._rules()
@@ -352,6 +361,12 @@ class GossipClassifier(
             )
         if self._several:
             checked_values(self.C)
+        if not isinstance(self.weights, str) and self.partners == "one":
+            raise ValueError(
+                "`weights` as a matrix says what a site sends to each of its neighbours, and must "
+                "have `partners`='all'; got partners='one', where it sends half of what it has to "
+                "one of them."
+            )
 
     @property
     def _several(self) -> bool:
@@ -415,7 +430,12 @@ class GossipClassifier(
     def _rules(self) -> NetworkRules:
         return NetworkRules(
             method=self._method(),
-            talking=Talking(self.partners, self.exchanges, self.weights, self.asynchronous),
+            talking=Talking(
+                self.partners,
+                self.exchanges,
+                self.weights if isinstance(self.weights, str) else "given",
+                self.asynchronous,
+            ),
             faults=NetworkFaults() if self.faults is None else self.faults,
             stopping=Stopping(self.stopping, self.tol, self.epsilon, self.quiet),
         )

@@ -15,6 +15,7 @@ from ..gossip.given_graph import GivenGraph, check_size, first_graph
 from ..gossip.graph_parameter import graph_of, listed
 from ..gossip.methods import GossipMethod
 from ..gossip.mixing import consensus_time
+from ..gossip.mixing_matrix import with_mixing_matrix
 from ..gossip.simulation import check_directions
 from ..gossip.topology import Topology
 
@@ -140,18 +141,26 @@ class NetworkRules:
 
 
 def placed(
-    training: TrainingSet, sites: Any, n_sites: int | None, topology: Any, seed: int
+    training: TrainingSet,
+    sites: Any,
+    n_sites: int | None,
+    topology: Any,
+    seed: int,
+    matrix: NDArray[np.float64] | None = None,
 ) -> Placement:
     """Choose the sites, their neighbours and their rows.
 
     ``sites`` has the site of every row that was given; None deals the rows out at random. If
-    ``n_sites`` is None, the graph or ``sites`` determine it, or else it is 10.
+    ``n_sites`` is None, the graph, the mixing ``matrix`` or ``sites`` determine it, or else it is
+    10.
     """
     graph = first_graph(topology)
     if graph is not None:
         if n_sites is not None:
             check_size(graph, n_sites)
         n_sites = graph.n_sites
+    elif matrix is not None and n_sites is None:
+        n_sites = len(matrix)
     if sites is None:
         if n_sites is not None and n_sites > len(training.codes):
             raise ValueError(
@@ -171,6 +180,8 @@ def placed(
         training = in_own_order(training, of_given[kept])
         number = of_given[training.given_numbers(np.arange(len(training.codes)))]
     network = graph_of(topology, len(labels), seed)
+    if matrix is not None:
+        network = with_mixing_matrix(network, matrix)
     start = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(labels)))])
     return Placement(_sorted_by(number, training), start.astype(np.int64), labels, network)
 

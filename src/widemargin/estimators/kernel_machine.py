@@ -318,9 +318,10 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
         def diagonal() -> tuple[float, bool]:
             return mean_and_sameness(kernel.diagonal(as_rows(rows, rows.dtype)), weights)
 
-        return with_intercept(
-            kernel, self.fit_intercept, rows_of_a_problem(total, n_classes, scheme), diagonal
-        )
+        wanted = self.fit_intercept
+        if wanted == "auto" and isinstance(self.strategy, Strategy) and self.strategy.printed:
+            wanted = False  # no listing has one
+        return with_intercept(kernel, wanted, rows_of_a_problem(total, n_classes, scheme), diagonal)
 
     def _previous_coefficients(self, training: TrainingSet) -> Array | None:
         """Return the last fit's coefficients as (problems, rows), if they fit the new data."""

@@ -34,7 +34,7 @@ class KernelParameters(Probabilities, KernelSettings, FitParameters):
         row with itself, at least 1. 'auto' does so for 'linear', 'poly' and 'sigmoid', and for
         all kernels up to 1,000 rows in a binary problem. Kernel values that are precomputed or
         come from a function count as 'linear' unless all rows have the same value with themselves.
-        The papers have none.
+        The papers have none, and 'auto' adds none to a strategy with ``printed=True``.
     solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
         'blocks': dual descent on blocks of the most violating rows, for any number of rows;
         Newton steps finish what it is slow on, if the kernel matrix fits in memory.

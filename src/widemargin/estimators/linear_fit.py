@@ -31,6 +31,7 @@ from ..linear.model import Validation
 from ..linear.problem import LinearProblem
 from ..linear.problems import LinearProblems
 from ..linear.solvers import ON_MERGED_ROWS, SolverOptions, dsvrg
+from ..linear.solvers.options import ON_PARTS
 from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .path import Path
 
@@ -47,6 +48,12 @@ def row_weights(estimator: Any, training: TrainingSet) -> Array | None:
     """Return the weights of rows beside ``C``; None means 1."""
     weights: Array = training.weights * class_weights(estimator.class_weight, training)
     return None if np.all(weights == 1.0) else weights
+
+
+def solver_options(estimator: Any) -> SolverOptions:
+    """Return the settings of a linear classifier that single solvers have."""
+    given = estimator.solver_options or {}
+    return SolverOptions(estimator.n_parts, estimator.batch_size, given)
 
 
 def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblems:
@@ -71,10 +78,11 @@ def placed(
     if estimator._local:
         engine: Engine = LocalEngine(threads)
         return LinearProblems.of_blocks(engine, [whole], n_classes, constants, constant)
-    if estimator.solver == "dsvrg":  # whose parts look like the whole
+    if estimator.solver in ON_PARTS:  # which look like the whole
         label = np.where(whole.codes == (n_classes == 2), 1, -1).astype(np.int8)
         problem = LinearProblem(whole.X, label, constants, threads=threads, rows=whole.rows)
-        parts = dsvrg.divide(problem, estimator.n_parts, "stratified", dsvrg.N_STRATA, seed)
+        division = solver_options(estimator).division(estimator.solver)
+        parts = dsvrg.divide(problem, seed=seed, **division)
     else:
         parts = even_parts(whole.X)
     blocks = [whole.take(rows, f"{whole.name}-{k}") for k, rows in enumerate(parts)]
@@ -127,7 +135,7 @@ def train_linear(
             estimator.solver,
             budget,
             LinearHistory(started=budget.started, listener=listener, score=score),
-            options=SolverOptions(estimator.n_parts, estimator.batch_size),
+            options=solver_options(estimator),
             **options,
         )
         train(

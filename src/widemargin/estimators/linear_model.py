@@ -14,7 +14,7 @@ from ..core.parameters import AT_LEAST_ONE, with_parameters
 from ..core.resources import thread_count
 from ..engines import ENGINES, Engine
 from ..linear.model import decisions_of
-from ..linear.solvers import SOLVERS, refuse
+from ..linear.solvers import SOLVERS, refuse, refuse_options
 from .parameters import ConstantFeature, FitLimits, FitParameters, WeightedLoss
 from .prediction import Predictor
 from .probabilities import Probabilities
@@ -30,10 +30,22 @@ class LinearSolverParameters(ConstantFeature, FitLimits):
         'newton': few passes over all rows. 'dual': coordinate descent, many cheap visits to single
         rows, for many features. 'dual_then_newton': 'dual', then 'newton' where it is slow. 'auto':
         'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'. For
-        comparison, the papers' gradient methods: 'svrg' with reduced variance, 'dsvrg' on parts,
-        'csvrg' on samples (not for losses with a kink), and 'pegasos' with shrinking steps.
+        comparison, gradient methods: 'svrg' with reduced variance, 'dsvrg' the same on parts,
+        'dsvrg_printed' exactly as published, 'sampled_svrg' on growing samples (none of them for
+        losses with a kink), and 'pegasos' with shrinking steps.
     n_parts : int, default=16
-        Number of parts of 'dsvrg'.
+        Number of parts, K, of 'dsvrg' and 'dsvrg_printed'.
+    solver_options : dict or None, default=None
+        Further settings of 'dsvrg' and 'dsvrg_printed', such as ``{"n_strata": 8, "steps": 500,
+        "step": 0.01}``:
+
+        - 'partition': 'stratified' (the default) or 'random', how rows are divided into parts;
+        - 'n_strata': landmarks, S, of 'stratified'; 32 by default;
+        - 'steps': steps of a stage, T; as many as there are rows by default;
+        - 'step': length of the steps, η, between 0 and 1; from the data by default. 'dsvrg' halves
+          it where the objective rises;
+        - 'listing', of 'dsvrg_printed' alone: 'diodm' (the default), where a part steps until all
+          its rows are drawn, or 'sodm', where parts take one step each in a stage.
     batch_size : int or None, default=1
         Rows per step of 'pegasos'; None uses all of them.
     max_iter : int, default=1000
@@ -45,11 +57,13 @@ class LinearSolverParameters(ConstantFeature, FitLimits):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [StrOptions({"auto", *SOLVERS})],
         "n_parts": [AT_LEAST_ONE],
+        "solver_options": [None, dict],
         "batch_size": [None, AT_LEAST_ONE],
     }
 
     solver: str = "auto"
     n_parts: int = 16
+    solver_options: dict[str, Any] | None = None
     batch_size: int | None = 1
 
 
@@ -137,6 +151,7 @@ class LinearFitParameters(LinearSolverParameters, WeightedLoss):
     def _refuse_solver(self) -> None:
         """Raise ValueError if the solver cannot minimise the loss."""
         refuse(self.solver, smooth=LossConstants.of(self._loss(), 1.0).smooth)
+        refuse_options(self.solver, self.solver_options)
 
     def _seed(self) -> int:
         return seed_of(self.random_state)

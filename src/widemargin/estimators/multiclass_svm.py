@@ -49,7 +49,9 @@ class MulticlassSVMClassifier(MulticlassMachine):
           after every pass: for engines with rows elsewhere, where 'auto' chooses it for large sets.
         - 'tournament', for 'ww', visits rows for bundles of classes that meet in pairs, several
           pairs at the same time.
-        - 'printed' is the published algorithm for 'llw', which hardly converges.
+        - 'printed' is the published algorithm, to be cited and compared with: for 'ww' a
+          tournament of single classes, one multiplier at a time, and for 'llw' a mean of all
+          classes that is updated ten times in an epoch, which hardly converges.
     max_iter : int, default=10000
         Epochs, Newton steps, or passes of 'blocks' allowed.
     engine : {'local', 'spark'} or Engine, default='local'

@@ -54,12 +54,12 @@ def graph_of(topology: Any, n_sites: int, seed: int = 0) -> Topology:
         raise ValueError(f"`n_sites` must be an integer of at least 1; got {n_sites!r}.")
     n_sites = int(n_sites)
     if is_sequence(topology):
-        return _connected(Topology.of_rounds(n_sites, _rounds_of(topology, n_sites, seed)))
+        return connected(Topology.of_rounds(n_sites, _rounds_of(topology, n_sites, seed)))
     if is_named(topology):
         return _of_name(topology, n_sites, seed)
     given = read_graph(topology)
     check_size(given, n_sites)
-    return _connected(Topology.of_rounds(n_sites, [given]))
+    return connected(Topology.of_rounds(n_sites, [given]))
 
 
 def _rounds_of(graphs: Sequence[Any], n_sites: int, seed: int) -> list[GivenGraph]:
@@ -116,7 +116,8 @@ def _named(name: str, n_sites: int, seed: int, options: Mapping[str, Any]) -> To
     )
 
 
-def _connected(graph: Topology) -> Topology:
+def connected(graph: Topology) -> Topology:
+    """Return a graph; raise unless all of its sites hear of each other."""
     n_components = int(graph.component.max()) + 1
     if n_components == 1:
         return graph

@@ -16,10 +16,7 @@ from ..kernel.divide.driver import resolve_strategy
 from ..kernel.divide.strategies import Strategy
 from ..kernel.kernels import Kernel
 from ..kernel.partition import InputSpaceStrata, LandmarkStrata, NearestGroup
-from ..kernel.partition.division import draw
-from ..kernel.partition.kernel_kmeans import cluster_rows
 from ..kernel.partition.nearest_group import Numbers
-from ..kernel.partition.strata import CANDIDATE_BYTES, landmarks
 from ..kernel.samples import Samples, whole_set
 
 
@@ -93,24 +90,11 @@ def leaf_partition(estimator: Any, X: Any, y: Any) -> Partition:
     part = np.empty(samples.n_rows, dtype=np.int64)
     for number, each in enumerate(divided.parts):
         part[each.rows] = number
-    groups = _strata(division, engine, whole, kernel, np.random.default_rng(seed))
+    groups = None
+    if isinstance(division, LandmarkStrata | InputSpaceStrata):  # which do not keep their strata
+        groups = division.strata(engine, whole, 1, np.random.default_rng(seed))
     stratum = None if groups is None else groups.assign_samples(samples, np.arange(samples.n_rows))
     return Partition(part, stratum, divided.router if groups is None else groups, kernel)
-
-
-def _strata(
-    division: Any, engine: LocalEngine, whole: Any, kernel: Kernel, random: np.random.Generator
-) -> NearestGroup | None:
-    """Compute the strata of a division again; the division does not keep them."""
-    if isinstance(division, LandmarkStrata):
-        drawn, _ = draw(engine, whole, 1, CANDIDATE_BYTES // (8 * division.n_strata), random)
-        return landmarks(kernel, drawn, division.n_strata, engine.threads)
-    if isinstance(division, InputSpaceStrata):
-        drawn, _ = draw(engine, whole, 1, max(division.n_sample, 8 * division.n_strata), random)
-        return cluster_rows(
-            Kernel("linear"), drawn, min(division.n_strata, drawn.rows.size), random
-        )
-    return None
 
 
 def binary_samples(estimator: Any, X: Any, y: Any) -> Samples:

@@ -58,9 +58,9 @@ class LinearParams(ConstantFeatureParams, StageParams):
     """Params that all linear classifiers have."""
 
     solver = param(
-        "'newton' and 'dsvrg' leave rows where they are; 'auto' solves sets of up to 256 MiB in "
-        "one task and larger ones by 'newton'; the local solvers ('dual', 'dual_then_newton', "
-        "'svrg', 'csvrg', 'pegasos') bring all rows into one task."
+        "'newton', 'dsvrg' and 'dsvrg_printed' leave rows where they are; 'auto' solves sets of up "
+        "to 256 MiB in one task and larger ones by 'newton'; the local solvers ('dual', "
+        "'dual_then_newton', 'svrg', 'sampled_svrg', 'pegasos') bring all rows into one task."
     )
     maxIter = param(
         "iterations allowed per binary problem (>= 1): Newton steps, or passes over the rows.",

@@ -95,8 +95,9 @@ class LevelFit(Fit[SolvedLevels]):
     ) -> Solution[SolvedLevels]:
         nobody_asks = self.judge is None and self.folder is None and budget.max_time is None
         plan = self.strategy.plan(whole.n_rows, self.method.last_level, direct=nobody_asks)
-        # Clusters are not of one size.
-        largest = LARGEST if self.method.routed and not self.engine.in_process else 1.0
+        largest = 1.0
+        if self.method.routed and not self.engine.in_process:  # clusters are not of one size
+            largest = float(whole.n_rows) if self.method.printed else LARGEST
         check_memory(plan, whole.n_rows, whole.row, self.engine, budget.memory, largest=largest)
         announce, report = self._calls(k)
         judge = self.judge
@@ -200,7 +201,8 @@ class LevelFit(Fit[SolvedLevels]):
         failed = [level for level in in_time if level.summary.failed]
         if failed:
             level = max(failed, key=lambda each: float(np.nan_to_num(each.summary.worst_gap)))
-            worst, wanted = level.summary, level_tol(self.budget.tol, level.number == 0)
+            worst = level.summary
+            wanted = level_tol(self.budget.tol, level.number == 0, self.method.printed)
             warn(
                 f"{self.name} did not converge in {sum(each.summary.failed for each in failed)} of "
                 f"{sum(each.summary.parts for each in failed)} parts: relative gap "

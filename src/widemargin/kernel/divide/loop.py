@@ -209,7 +209,7 @@ class DivideAndConquer:
         if self.plan.direct and not root:
             budget = start_budget(budget, self.whole.n_rows // divided.n_parts, divided.n_parts)
         else:
-            budget = replace(budget, tol=level_tol(budget.tol, root))
+            budget = replace(budget, tol=level_tol(budget.tol, root, self.method.printed))
         return partial(
             solve_part,
             method=self.method,

@@ -108,3 +108,6 @@ class Method:
     refine: bool = False  # whether the root solves its support vectors first
     # Level nearest to the root that the method goes to, as published; 0 is the root.
     last_level: int = 0
+    # Whether it runs as published: every level to `tol`, by coordinate descent unless a solver is
+    # named.
+    printed: bool = False

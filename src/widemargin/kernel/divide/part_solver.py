@@ -39,9 +39,12 @@ START_SWEEPS = 2
 START_SHARE = 0.04
 
 
-def level_tol(tol: float, root: bool) -> float:
-    """Return the relative gap that parts are solved to: ``tol`` at the root, looser elsewhere."""
-    return tol if root else max(tol, min(TIMES_TOL * tol, MOST_TOL))
+def level_tol(tol: float, root: bool, printed: bool = False) -> float:
+    """Return the relative gap that parts are solved to.
+
+    It is ``tol`` at the root and looser elsewhere, unless the method runs as published.
+    """
+    return tol if root or printed else max(tol, min(TIMES_TOL * tol, MOST_TOL))
 
 
 def start_budget(budget: Budget, rows: int, parts: int) -> Budget:
@@ -85,6 +88,7 @@ def solve_part(
         Called after every iteration.
     """
     problem = part.samples().problem(method.weight(total, part.mass), budget.threads)
+    solver = "coordinate" if method.printed and solver == "auto" else solver
     carried = part.net_dual
     if root and method.refine and np.any(carried):
         carried = _refined(problem, carried, method, solver, budget)
@@ -148,7 +152,7 @@ def _refined(
         return carried
     alone = problem.only(rows)
     start = method.start(alone, carried[rows])
-    looser = replace(budget, tol=level_tol(budget.tol, root=False))
+    looser = replace(budget, tol=level_tol(budget.tol, root=False, printed=method.printed))
     solution = _solve(alone, start, solver, looser)
     refined = np.zeros_like(carried)
     refined[rows] = solution.iterate.net_dual

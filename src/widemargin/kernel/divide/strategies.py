@@ -54,8 +54,11 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         Keep this share of the training rows out, score the model of each level on it, and stop at
         the first level that is no better than the one before; the better one is returned.
     printed : bool, default=False
-        Run the method as its paper prints it, for comparison: its weights, duals glued together
-        unchanged and taken as the start whatever they are worth, and its last level.
+        Run the method as its paper prints it, to be cited and compared with: its partition, its
+        weights, duals glued together unchanged and taken as the start whatever they are worth, its
+        last level. Copies of rows are not merged, every level is solved to ``tol``, 'auto' is
+        'coordinate' as ``solver`` and no intercept as ``fit_intercept``. The class says what is
+        not as in print.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -86,7 +89,7 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         """
         regroup = Fold(divided=False) if isinstance(method.regroup, Fold) else method.regroup
         weight = small_copy if loss == "odm" else block_of_whole
-        return replace(method, weight=weight, regroup=regroup, start=as_carried)
+        return replace(method, weight=weight, regroup=regroup, start=as_carried, printed=True)
 
     def row(self, loss: str) -> Method:
         """Return the row to run, as published if asked for."""
@@ -128,6 +131,18 @@ class Stratified(Strategy):
     n_strata : int, default=32
         Landmarks, hence strata.
 
+    Notes
+    -----
+    ``printed=True`` is Algorithm 1 of the paper. Landmarks are chosen among all rows by Eqn. 8, the
+    first row first; where κ(x, x) varies, which Eqn. 8 does not allow, by Eqn. 5 of the paper's
+    earlier version, the largest κ(x, x) first. Strata are cut into equal pieces at random, whatever
+    the labels. Parts have the mean loss of their rows, the loop ends at ``fan_in`` parts, or
+    earlier on a level that no dual moves on, and starts are the duals side by side, which are
+    ``fan_in`` times too long: they are proportional to a row's weight, which falls with each merge.
+    Not as printed: an instance has one net dual ζ − β instead of both, which is the same problem
+    because one of them is zero; coordinates are taken in working sets; and decisions are those of
+    the mean of the parts' models, whose sign is that of the glued duals.
+
     References
     ----------
     Wang, Cao, Zhang, Shi and Jin (2023), "Scalable optimal margin distribution machine".
@@ -146,7 +161,8 @@ class Stratified(Strategy):
 
     def method(self) -> Method:
         """Return the row of the table."""
-        return Method("stratified", LandmarkStrata(self.n_strata), start=mean_if_close)
+        strata = LandmarkStrata(self.n_strata, self.printed)
+        return Method("stratified", strata, start=mean_if_close)
 
     def plan(self, n_rows: int, last_level: int = 0, *, direct: bool = False) -> Plan:
         """Settle the levels; those between leaves and root are left out where nobody asks for them.
@@ -175,7 +191,19 @@ class Clustered(Strategy):
     Parameters
     ----------
     n_sample : int, default=500
-        Rows that clusters are found on; at least eight per cluster are taken.
+        Rows that clusters are found on; at least eight per cluster are taken. As printed, exactly
+        these, of which the paper takes 1,000.
+
+    Notes
+    -----
+    ``printed=True`` is Algorithm 1 of the paper, of whose experiments ``Clustered(4, 4,
+    n_sample=1000, printed=True)`` has the settings. Clusters are those of two-step kernel k-means
+    with the kernel of the problem, from a random assignment of the sampled rows (the paper says
+    "random initialization"); none is split or balanced, and one that falls empty is dropped, so
+    there may be fewer than ``fan_in ** levels``. On further levels the sample is drawn among
+    the support vectors, all of them if they are fewer. Rows weigh C with the hinge; with ODM, which
+    the paper does not treat, parts have the mean loss as in SODM's comparison. Not as printed:
+    coordinates are taken in working sets, as in LIBSVM with more than one row.
 
     References
     ----------
@@ -195,7 +223,7 @@ class Clustered(Strategy):
 
     def method(self) -> Method:
         """Return the row of the table."""
-        clusters = Clusters(self.n_sample)
+        clusters = Clusters(self.n_sample, self.printed)
         return Method(
             "clustered", clusters, block_of_whole, regroup=clusters, routed=True, refine=True
         )
@@ -207,6 +235,13 @@ class Cascade(Strategy):
 
     Rows that no part supports are dropped for good, so the root is exact on the others only.
 
+    Notes
+    -----
+    ``printed=True`` is the method as SODM and DC-SVM describe and compare it: random parts whatever
+    the labels, rows of weight C (of mean loss with ODM), support vectors passed on with their
+    duals, once from the leaves to the root. Graf et al. merge two parts at a time (``fan_in=2``);
+    that the root's support vectors go back to the leaves until nothing changes is not implemented.
+
     References
     ----------
     Graf, Cosatto, Bottou, Dourdanovic and Vapnik (2004), "Parallel support vector machines: the
@@ -215,7 +250,7 @@ class Cascade(Strategy):
 
     def method(self) -> Method:
         """Return the row of the table."""
-        return Method("cascade", RandomParts(), carry=support_vectors)
+        return Method("cascade", RandomParts(self.printed), carry=support_vectors)
 
 
 @with_parameters
@@ -226,6 +261,12 @@ class Preserving(Strategy):
     ----------
     n_strata : int, default=32
         Clusters of the features, each dealt out over the parts.
+
+    Notes
+    -----
+    ``printed=True`` is the method as SODM describes and compares it: k-means of all rows in input
+    space, here from rows drawn at random, clusters cut into equal pieces whatever the labels,
+    rows of weight C (of mean loss with ODM), support vectors passed on with their duals.
 
     References
     ----------
@@ -241,7 +282,8 @@ class Preserving(Strategy):
 
     def method(self) -> Method:
         """Return the row of the table."""
-        return Method("preserving", InputSpaceStrata(self.n_strata), carry=support_vectors)
+        strata = InputSpaceStrata(self.n_strata, printed=self.printed)
+        return Method("preserving", strata, carry=support_vectors)
 
 
 # Names that `strategy` accepts, with the methods' published names beside ours.

@@ -100,6 +100,7 @@ def draw_numbers(
     random: np.random.Generator,
     *,
     support: bool = False,
+    or_fewer: bool = False,
 ) -> tuple[Numbers, int]:
     """Draw numbers of rows without replacement, in ascending order; count all rows, too.
 
@@ -116,6 +117,8 @@ def draw_numbers(
         Chance.
     support : bool
         Whether to draw among rows with a dual, if these are enough.
+    or_fewer : bool
+        Whether any number of rows with a dual is enough.
     """
     seed = int(random.integers(2**31))
     shares = (1.0, 1.0)
@@ -123,7 +126,9 @@ def draw_numbers(
         counts = engine.reduce(parts, _sizes, np.add)
         shares = share_for(size, int(counts[0])), share_for(size, int(counts[1]))
     tally = engine.reduce(parts, partial(_tally, size, seed, shares), partial(_tallied, size))
-    found = tally.support if support and tally.support[1].size == size else tally.every
+    n_support = tally.support[1].size
+    enough = n_support == size or (or_fewer and n_support > 0)
+    found = tally.support if support and enough else tally.every
     return np.sort(found[1]), tally.n_rows
 
 

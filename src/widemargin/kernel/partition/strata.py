@@ -10,16 +10,22 @@ Eqn. 5), which is greedy pivoted Cholesky. A row belongs to the stratum of its n
 
 Landmarks cost :math:`O(M S)` kernel values and :math:`O(M S^2)` multiply-adds; memory
 :math:`O(M S)`, where they are chosen among at most ``CANDIDATE_BYTES`` / 8S rows drawn at random.
+
+With ``printed``, divisions are those of the papers: landmarks are chosen among all rows, and
+k-means runs on all rows from centres drawn at random; strata are dealt out whatever the labels.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ...core.arrays import Array
 from ...core.rows import as_rows
 from ...engines import Engine
 from ..cholesky import pivoted_cholesky
@@ -27,26 +33,39 @@ from ..kernels import Kernel
 from ..samples import Part
 from .dealing import deal_out
 from .division import Divided, Drawn, draw
-from .kernel_kmeans import cluster_rows
+from .kernel_kmeans import PRINTED_STEPS, cluster_rows
 from .nearest_group import NearestGroup, Numbers, nearest_landmark
 
 CANDIDATE_BYTES = 1 << 22
+ALL_ROWS = sys.maxsize
 
 
 @dataclass(frozen=True)
 class LandmarkStrata:
-    """Deal out the strata of ``n_strata`` landmarks."""
+    """Deal out the strata of ``n_strata`` landmarks.
+
+    As printed, the first landmark is the first row where κ(x, x) is constant. SODM's Eqn. 8 assumes
+    that it is; where it varies, the rule is DiODM's Eqn. 5, which maximises the same determinant.
+    """
 
     n_strata: int
+    printed: bool = False
 
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts into others."""
-        drawn, kernel = draw(engine, parts, n_from, CANDIDATE_BYTES // (8 * self.n_strata), random)
-        threads = engine.share(1).threads
-        nearest = landmarks(kernel, drawn, self.n_strata, threads)
-        return deal_out(engine, parts, n_to, partial(_stratum, nearest, threads), random)
+        nearest = self.strata(engine, parts, n_from, random)
+        stratum = partial(_stratum, nearest, engine.share(1).threads)
+        return deal_out(engine, parts, n_to, stratum, random, by_label=not self.printed)
+
+    def strata(
+        self, engine: Engine, parts: Any, n_from: int, random: np.random.Generator
+    ) -> NearestGroup:
+        """Find the landmarks."""
+        candidates = ALL_ROWS if self.printed else CANDIDATE_BYTES // (8 * self.n_strata)
+        drawn, kernel = draw(engine, parts, n_from, candidates, random)
+        return landmarks(kernel, drawn, self.n_strata, engine.share(1).threads)
 
 
 def landmarks(kernel: Kernel, drawn: Drawn, n_strata: int, threads: int = 1) -> NearestGroup:
@@ -72,12 +91,22 @@ class InputSpaceStrata:
 
     n_strata: int
     n_sample: int = 1000
+    printed: bool = False
 
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts into others."""
-        drawn, kernel = draw(engine, parts, n_from, max(self.n_sample, 8 * self.n_strata), random)
+        nearest = self.strata(engine, parts, n_from, random)
+        stratum = partial(_stratum, nearest, 1)
+        return deal_out(engine, parts, n_to, stratum, random, by_label=not self.printed)
+
+    def strata(
+        self, engine: Engine, parts: Any, n_from: int, random: np.random.Generator
+    ) -> NearestGroup:
+        """Find the clusters."""
+        size = ALL_ROWS if self.printed else max(self.n_sample, 8 * self.n_strata)
+        drawn, kernel = draw(engine, parts, n_from, size, random)
         if kernel.name == "precomputed":
             raise ValueError(
                 "The distribution-preserving partition clusters the features themselves, which a "
@@ -85,8 +114,34 @@ class InputSpaceStrata:
                 "'clustered' or 'cascade', or a kernel by name."
             )
         n_strata = min(self.n_strata, drawn.rows.size)
-        nearest = cluster_rows(Kernel("linear"), drawn, n_strata, random)
-        return deal_out(engine, parts, n_to, partial(_stratum, nearest, 1), random)
+        if self.printed:
+            return _means_of_all_rows(drawn.X, n_strata, random, engine.share(1).threads)
+        return cluster_rows(Kernel("linear"), drawn, n_strata, random)
+
+
+def _means_of_all_rows(
+    X: Any, n_clusters: int, random: np.random.Generator, threads: int
+) -> NearestGroup:
+    """Run Lloyd's k-means from rows drawn at random; clusters that fall empty are dropped."""
+    centres = X[np.sort(random.choice(X.shape[0], n_clusters, replace=False))]
+    centres = np.asarray(centres.toarray() if sp.issparse(centres) else centres, dtype=np.float64)
+    nearest = _nearest_centre(centres)
+    group = np.full(X.shape[0], -1, dtype=np.int64)
+    for _ in range(PRINTED_STEPS):
+        moved = np.unique(nearest.assign(X, threads), return_inverse=True)[1].astype(np.int64)
+        if np.array_equal(moved, group):
+            break
+        group = moved
+        member = sp.csr_matrix((np.ones(group.size), (group, np.arange(group.size))))
+        centres = np.asarray((member @ X).toarray() if sp.issparse(X) else member @ X)
+        nearest = _nearest_centre(centres / np.bincount(group)[:, None])
+    return nearest
+
+
+def _nearest_centre(centres: Array) -> NearestGroup:
+    squares = np.einsum("ij,ij->i", centres, centres)
+    no_rows = np.full(len(centres), -1, dtype=np.int64)  # centres are no rows of the training set
+    return nearest_landmark(Kernel("linear"), centres, no_rows, squares)
 
 
 def _stratum(nearest: NearestGroup, threads: int, part: Part) -> Numbers:
@@ -95,13 +150,16 @@ def _stratum(nearest: NearestGroup, threads: int, part: Part) -> Numbers:
 
 @dataclass(frozen=True)
 class RandomParts:
-    """Deal rows out at random; labels keep their shares."""
+    """Deal rows out at random; labels keep their shares, unless as printed."""
+
+    printed: bool = False
 
     def __call__(
         self, engine: Engine, parts: Any, n_from: int, n_to: int, random: np.random.Generator
     ) -> Divided:
         """Divide parts into others."""
-        return deal_out(engine, parts, n_to, _one_stratum, random)
+        by_label = not self.printed
+        return deal_out(engine, parts, n_to, _one_stratum, random, by_label=by_label)
 
 
 def _one_stratum(part: Part) -> Numbers:

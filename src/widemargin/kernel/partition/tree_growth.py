@@ -73,9 +73,15 @@ def grown(
     n_to: int,
     n_rows: int,
     random: np.random.Generator,
+    *,
+    largest: int | None = None,
 ) -> Divided:
-    """Divide parts by the clusters of a root and by further ones, about ``n_to`` in all."""
-    seed, largest = int(random.integers(2**31)), int(LARGEST * n_rows / n_to)
+    """Divide parts by the clusters of a root and by further ones, about ``n_to`` in all.
+
+    ``largest`` limits the rows of a part; None is ``LARGEST`` times the mean.
+    """
+    seed = int(random.integers(2**31))
+    largest = int(LARGEST * n_rows / n_to) if largest is None else largest
     places = Places(uuid.uuid4().hex, ClusterTree.of(root), engine.share(1).threads)
     try:
         counts = places.counts(engine, parts, n_from)

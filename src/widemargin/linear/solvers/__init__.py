@@ -9,7 +9,8 @@ dual              coordinate descent in the dual                    all
 dual_then_newton  the same, and Newton's method where that is slow  all
 svrg              variance-reduced gradient steps                   smooth
 dsvrg             the same on parts of the rows, one after another  smooth
-csvrg             the same on a growing sample                      smooth
+dsvrg_printed     that one exactly as published                     smooth
+sampled_svrg      variance-reduced steps on a growing sample        smooth
 pegasos           gradient steps of shrinking length                all
 ================  ================================================  =======
 """
@@ -17,7 +18,7 @@ pegasos           gradient steps of shrinking length                all
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +28,29 @@ from ...core.outcome import Solution
 from ...core.resources import DIRECT_SIZE, single_threaded_blas
 from ..block_problem import AnyProblem
 from ..history import LinearHistory
-from . import augmented_lagrangian, csvrg, dsvrg, dual, newton, pegasos, svrg
+from . import (
+    augmented_lagrangian,
+    dsvrg,
+    dsvrg_printed,
+    dual,
+    newton,
+    pegasos,
+    sampled_svrg,
+    svrg,
+)
+from .options import SolverOptions, refuse_options
+
+__all__ = [
+    "FROM_DUALS",
+    "ON_BLOCKS",
+    "ON_MERGED_ROWS",
+    "SOLVERS",
+    "SolverOptions",
+    "choose",
+    "refuse",
+    "refuse_options",
+    "solve",
+]
 
 Solve = Callable[..., Solution[Array]]
 
@@ -38,30 +61,17 @@ SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
     "dual_then_newton": (dual.solve_then_newton, dual.solve_then_newton),
     "svrg": (svrg.solve, None),
     "dsvrg": (dsvrg.solve, None),
-    "csvrg": (csvrg.solve, None),
+    "dsvrg_printed": (dsvrg_printed.solve, None),
+    "sampled_svrg": (sampled_svrg.solve, None),
     "pegasos": (pegasos.solve, pegasos.solve),
 }
 # Those that go on from duals and not from weights.
 FROM_DUALS = ("dual", "dual_then_newton")
 # Those that leave rows in their blocks; the others visit rows at random and need all in one place.
-ON_BLOCKS = ("newton", "dsvrg")
+ON_BLOCKS = ("newton", "dsvrg", "dsvrg_printed")
 # Those that copies of rows are merged for; the steps of the others take one row in each turn, and
 # merged rows would weigh too differently.
 ON_MERGED_ROWS = ("auto", "newton", "dual", "dual_then_newton")
-
-
-@dataclass(frozen=True)
-class SolverOptions:
-    """Settings that one solver alone has."""
-
-    n_parts: int = 16  # parts of dsvrg
-    batch_size: int | None = 1  # rows per step of pegasos; None means all
-
-    def of(self, name: str) -> dict[str, int | None]:
-        """Return what the solver of that name takes."""
-        if name == "dsvrg":
-            return {"n_parts": self.n_parts}
-        return {"batch_size": self.batch_size} if name == "pegasos" else {}
 
 
 def choose(name: str, size: int, *, on_disk: bool = False) -> str:

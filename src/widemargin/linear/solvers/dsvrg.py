@@ -12,13 +12,15 @@ part has, if its rows are as smooth as all are on average. A stage sends the wei
 and back, and :math:`\lceil TK/M \rceil` times on.
 
 Departures: those of :mod:`.svrg`; the listing sets its :math:`R_j` once, and has none left after
-the first :math:`M` steps.
+the first :math:`M` steps. :mod:`.dsvrg_printed` has none but the last.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,8 @@ def solve(
     n_parts: int = N_PARTS,
     partition: str = "stratified",
     n_strata: int = N_STRATA,
+    steps: int | None = None,
+    step: float | None = None,
     steps_per_row: float = STEPS_PER_ROW,
     step_factor: float = 1.0,
     engine: Engine | None = None,
@@ -77,6 +81,10 @@ def solve(
         Whether parts are drawn from strata around landmarks, or at random.
     n_strata : int
         Landmarks, S.
+    steps : int, optional
+        Steps of a stage, T; None follows from ``steps_per_row``.
+    step : float, optional
+        Length of the steps, η, to begin with; None follows from the data.
     steps_per_row : float
         T over the number of rows.
     step_factor : float
@@ -85,29 +93,53 @@ def solve(
         Where to put the parts; threads of this process if None.
     """
     if isinstance(problem, BlockProblem):
-        stages = PartsOnEngine(problem, steps_per_row)
-        return descend(stages, w, budget, history, safe_step(stages.total, step_factor))
+        n_steps = max(1, round(steps_per_row * problem.n_rows)) if steps is None else steps
+        stages = PartsOnEngine(problem, n_steps)
+        eta = safe_step(stages.total, step_factor) if step is None else step
+        return descend(stages, w, budget, history, eta)
     parts = divide(problem, n_parts, partition, n_strata, budget.seed)
-    placed = on_engine(problem, parts, engine or LocalEngine(problem.threads))
-    solution = solve(
-        placed, w, budget, history, steps_per_row=steps_per_row, step_factor=step_factor
+    there = partial(
+        solve, steps=steps, step=step, steps_per_row=steps_per_row, step_factor=step_factor
     )
+    return solve_on_parts(there, problem, parts, w, budget, history, dual, engine)
+
+
+def solve_on_parts(
+    solve: Callable[..., Solution[Array]],
+    problem: LinearProblem,
+    parts: list[NDArray[np.int64]],
+    w: Array,
+    budget: Budget,
+    history: LinearHistory,
+    dual: Array | None,
+    engine: Engine | None,
+) -> Solution[Array]:
+    """Place parts of the rows on an engine and solve there; ``dual`` receives implied duals."""
+    placed = on_engine(problem, parts, engine or LocalEngine(problem.threads))
+    solution = solve(placed, w, budget, history)
     problem.evaluations += placed.evaluations
     if dual is not None:
         question = ImpliedDuals(placed.pose, Point.at(solution.iterate))
-        own = placed.engine.reduce(placed.blocks, question, _joined)
+        own = placed.engine.reduce(placed.blocks, question, joined_lists)
         for rows, implied in zip(parts, own, strict=True):
             dual[rows] = implied
     return solution
 
 
 def divide(
-    problem: LinearProblem, n_parts: int, partition: str, n_strata: int, seed: int
+    problem: LinearProblem,
+    n_parts: int,
+    partition: str,
+    n_strata: int,
+    seed: int,
+    *,
+    printed: bool = False,
 ) -> list[NDArray[np.int64]]:
     """Divide the rows into parts that look like the whole; return the numbers of each part's rows.
 
     Classes keep their shares; with ``partition="stratified"`` so do the strata around landmarks
-    (SODM Eqns. 7 and 8) in the space of the features.
+    (SODM Eqns. 7 and 8) in the space of the features. As printed, landmarks are chosen among all
+    rows, and classes do not count.
     """
     if partition not in ("stratified", "random"):
         raise ValueError(f"`partition` must be 'stratified' or 'random'; got {partition!r}.")
@@ -117,17 +149,17 @@ def divide(
     n_parts = min(n_parts, problem.n_rows)
     strata = np.zeros(problem.n_rows, dtype=np.int64)
     if partition == "stratified" and n_parts > 1:
-        strata = _strata(problem, n_strata, random)
-    target = deal(strata, problem.label, n_parts, random)
+        strata = _strata(problem, n_strata, random, all_rows=printed)
+    target = deal(strata, None if printed else problem.label, n_parts, random)
     return [np.flatnonzero(target == k) for k in range(n_parts)]
 
 
 def _strata(
-    problem: LinearProblem, n_strata: int, random: np.random.Generator
+    problem: LinearProblem, n_strata: int, random: np.random.Generator, *, all_rows: bool
 ) -> NDArray[np.int64]:
     candidates = np.arange(problem.n_rows)
     most = CANDIDATE_BYTES // (8 * n_strata)
-    if problem.n_rows > most:
+    if problem.n_rows > most and not all_rows:
         candidates = np.sort(random.choice(problem.n_rows, most, replace=False))
     drawn = Drawn(candidates, problem.X[candidates])
     nearest = landmarks(Kernel("linear"), drawn, n_strata, problem.threads)
@@ -152,15 +184,14 @@ def on_engine(
 class PartsOnEngine:
     """Stages on the blocks of an engine."""
 
-    def __init__(self, problem: BlockProblem, steps_per_row: float) -> None:
-        self.problem = problem
+    def __init__(self, problem: BlockProblem, steps: int) -> None:
+        self.problem, self.steps = problem, steps
         each: list[float] = problem.engine.reduce(
-            problem.blocks, TotalSmoothness(problem.pose), _joined
+            problem.blocks, TotalSmoothness(problem.pose), joined_lists
         )
         self.total = float(sum(each))
         shares = [own / self.total if self.total > 0 else 1 / len(each) for own in each]
         self.drawn = [max(1, round(problem.n_rows * share)) for share in shares]  # |R_j|
-        self.steps = max(1, round(steps_per_row * problem.n_rows))
         self.turn = 0
         self._start: Point | None = None
 
@@ -257,5 +288,6 @@ class Visit:
         return w, summed
 
 
-def _joined(a: list[Any], b: list[Any]) -> list[Any]:
+def joined_lists(a: list[Any], b: list[Any]) -> list[Any]:
+    """Put lists one after another: how answers of parts are collected."""
     return a + b

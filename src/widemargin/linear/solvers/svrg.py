@@ -1,4 +1,4 @@
-r"""Stochastic variance-reduced gradients, and the stages that ``dsvrg`` and ``csvrg`` share.
+r"""Stochastic variance-reduced gradients, with stages that ``dsvrg`` and ``sampled_svrg`` share.
 
 A stage is a pass over all rows, which gives the gradient at its start and the certificate, then
 :math:`T` cheap steps on single rows (native/linear/svrg.hpp), drawn without replacement. The next

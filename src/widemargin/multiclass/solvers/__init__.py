@@ -8,7 +8,7 @@ tournament   the same with bundles of classes that meet in pairs, for ``ww``
 proximal     the same as dual, accelerated by proximal points; for a large ``C``
 newton       second-order steps on all weights; where the dual is slow
 blocks       ascent in the dual on all parts of the rows at once; for rows elsewhere
-printed      the published algorithm for Lee, Lin and Wahba's formulation
+printed      the published algorithms for ``ww`` and ``llw``
 ===========  ======================================================================
 """
 
@@ -22,6 +22,7 @@ from ...core.outcome import Solution
 from ..problem import ClassWeights, MulticlassProblem
 from . import blockwise, dealt_bundles, dual_ascent, newton, proximal
 from .dual_ascent import AllTogether, Independent, PrintedLeeLinWahba
+from .printed_tournament import PrintedWestonWatkins
 from .tournament import Tournament
 
 __all__ = ["SOLVERS", "choose", "refuse", "solve"]
@@ -56,9 +57,9 @@ def refuse(name: str, formulation: str) -> None:
             "`solver='newton'` is for losses that add up hinges of other classes, formulation='ww' "
             f"or 'llw'; got formulation={formulation!r}. Use solver='auto'."
         )
-    if name == "printed" and formulation != "llw":
+    if name == "printed" and formulation not in ("ww", "llw"):
         raise ValueError(
-            "`solver='printed'` is the published algorithm for formulation='llw'; got "
+            "`solver='printed'` is the published algorithm for formulation='ww' or 'llw'; got "
             f"formulation={formulation!r}. Use solver='auto'."
         )
 
@@ -92,7 +93,7 @@ def solve(
 
 def _epochs_of(name: str, formulation: str) -> dual_ascent.BundledEpochs:
     if name == "printed":
-        return PrintedLeeLinWahba()
+        return PrintedWestonWatkins() if formulation == "ww" else PrintedLeeLinWahba()
     if name == "tournament":
         return Tournament()
     return Independent() if formulation == "ovr" else AllTogether()

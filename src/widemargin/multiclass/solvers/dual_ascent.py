@@ -30,7 +30,7 @@ the gap after 30 epochs is .90 against .09); the sum-to-zero constraint of ``llw
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -100,6 +100,9 @@ class AscentState(ClassWeights, Protocol):
 
 class Epochs(Protocol):
     """What an epoch visits."""
+
+    # Whether it is a published algorithm, which has no epochs over non-zero multipliers between.
+    printed: ClassVar[bool]
 
     def epoch(self, state: Any, what: Pass) -> tuple[float, float]:
         """Visit every row for every class once; return the losses met and the gain."""
@@ -184,7 +187,8 @@ class AscentRounds:
     def go_on(self, done: int, stopping: Callable[[], bool]) -> int:
         """Visit multipliers that are not zero, while that is worthwhile."""
         gain = self.gain
-        allowed = min(MOST_AGAIN, self.budget.max_iter - done - 1)  # the last epoch is over all
+        most = 0 if self.epochs.printed else MOST_AGAIN
+        allowed = min(most, self.budget.max_iter - done - 1)  # the last epoch is over all
         for again in range(1, allowed + 1):
             share = SKIPPED_SHARE if again > 1 else FIRST_SKIPPED_SHARE
             least = share * gain / self.state.n_rows
@@ -209,6 +213,8 @@ class AllTogether:
     classes 7 epochs against 34.
     """
 
+    printed: ClassVar[bool] = False
+
     def bundles(self, problem: InMemoryProblem, engine: Engine, memory: int) -> ClassBundles:
         """Put all classes into one bundle."""
         return ClassBundles(
@@ -228,6 +234,7 @@ class Independent:
     """Bundles that each have all rows, and do not interact: for ``ovr``."""
 
     formulation, parts = "ovr", 1
+    printed: ClassVar[bool] = False
 
     def bundles(self, problem: InMemoryProblem, engine: Engine, memory: int) -> ClassBundles:
         """Deal the classes out."""
@@ -259,14 +266,18 @@ class Independent:
 
 
 class PrintedLeeLinWahba(Independent):
-    """Alber et al.'s algorithm for Lee, Lin and Wahba's formulation, kept for the record.
+    """Alber et al.'s algorithm for Lee, Lin and Wahba's formulation (Algorithms 1 and 2).
 
     The mean of all classes stays fixed for a tenth of an epoch, which makes classes independent of
-    each other, and is updated then. The direction in which all multipliers of a row move together
-    is too stiff by a factor of the number of classes, and the algorithm hardly converges.
+    each other, and is updated then, as the text has it; Algorithm 1 updates it once in an epoch.
+    The direction in which all multipliers of a row move together is too stiff by a factor of the
+    number of classes, and the algorithm hardly converges. Corrected: weights have one sign
+    throughout, where Algorithm 2 works on their negatives. Not as printed: ε of Algorithm 2 is 0,
+    and the end is a duality gap within ``tol``.
     """
 
     formulation, parts = "llw_fixed_mean", PRINTED_PARTS
+    printed: ClassVar[bool] = True
 
     def epoch(self, state: ClassBundles, what: Pass) -> tuple[float, float]:
         """Visit all rows; the gain includes what updates of the mean change."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +182,8 @@ class Tournament:
     Rows are not left out by what they gained last (``Pass.skip_below``): that of one match says
     little of the next, and it would have to travel.
     """
+
+    printed: ClassVar[bool] = False
 
     def bundles(self, problem: InMemoryProblem, engine: Engine, memory: int) -> MatchedBundles:
         """Deal the classes out."""
