@@ -12,6 +12,8 @@ SANITIZE_TESTS ?= tests/native
 # named by WIDEMARGIN_DATA.
 BENCH ?= benchmarks.speed
 BENCH_ARGS ?=
+# What `make papers` measures: sodm, dc, linear, solvers, speed_up, multiclass or gossip.
+PAPER ?= multiclass
 
 IN_VENV := $(VENV)/bin/python
 PIP := $(IN_VENV) -m pip --disable-pip-version-check
@@ -21,7 +23,7 @@ SANITIZED := build/sanitize/venv
 WHEEL_VENV := build/wheel-check/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-slow test-cluster lint docs sanitize wheel bench clean distclean
+.PHONY: help demo test test-quick test-slow test-cluster lint docs sanitize wheel bench tables papers clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -57,6 +59,13 @@ docs: $(VENV)/.docs ## Build the documentation into docs/_build/html; a warning 
 
 bench: $(VENV)/.bench ## Measure speed against peers
 	$(IN_VENV) -m $(BENCH) $(BENCH_ARGS)
+
+tables: $(VENV)/.bench ## Write the tables of the documentation from the stored results
+	$(IN_VENV) -m benchmarks render
+
+papers: $(VENV)/.bench ## Measure a paper's tables from nothing: make papers PAPER=dc WIDEMARGIN_DATA=folder
+	$(IN_VENV) -m benchmarks.papers $(PAPER) --again
+	$(IN_VENV) -m benchmarks.papers render --only $(PAPER)
 
 # --- Toolchain -----------------------------------------------------------------------------------
 # Asked before anything is created or downloaded. Each complaint says what is required, what was

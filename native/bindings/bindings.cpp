@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bindings/block.hpp"
+#include "bindings/class_block.hpp"
 #include "bindings/gossip.hpp"
 #include "bindings/grouped.hpp"
 #include "bindings/linear.hpp"
@@ -239,6 +240,10 @@ NB_MODULE(_native, m) {
     bind_near_groups(m);
     bind_precision<float>(m, "Rows32");
     bind_precision<double>(m, "Rows64");
+    m.def("measure_class_rows", &py_measure_class_rows, "formulation"_a, "code"_a, "bound"_a,
+          "diagonal"_a, "coef"_a, "score"_a, "error"_a = 0.0, "threads"_a = 1);
+    bind_class_block<float>(m);
+    bind_class_block<double>(m);
     bind_row_scan<float>(m);
     bind_row_scan<double>(m);
     m.def("solve_small_problems", &py_solve_small_problems, "kernel"_a.noconvert().none(),

@@ -25,17 +25,19 @@ class LinearSet {
 public:
     LinearSet(nb::object rows, Vector<const std::int8_t> label, OptionalDoubles weight,
               OptionalDoubles multiplier, double lower_margin, double upper_margin, double below,
-              double above, double bound, double floor, double constant)
-        : rows_(rows), label_(label), weight_(weight), multiplier_(multiplier) {
+              double above, double bound, double floor, double constant, OptionalDoubles target)
+        : rows_(rows), label_(label), weight_(weight), multiplier_(multiplier), target_(target) {
         problem_.rows = nb::cast<const RowSet<T>&>(rows).view(KernelKind::linear);
         const std::size_t n = std::size_t(problem_.rows.count);
         require(label.shape(0) == n, "`label` needs one entry per row.");
         require(!weight || weight->shape(0) == n, "`weight` needs one entry per row.");
         require(!multiplier || multiplier->shape(0) == n, "`multiplier` needs one entry per row.");
+        require(!target || target->shape(0) == n, "`target` needs one entry per row.");
         problem_.constant = constant;
         problem_.label = label.data();
         problem_.weight = weight ? weight->data() : nullptr;
         problem_.multiplier = multiplier ? multiplier->data() : nullptr;
+        problem_.target = target ? target->data() : nullptr;
         problem_.loss = {lower_margin, upper_margin};
         problem_.unit = {below, above, bound, floor};
     }
@@ -47,7 +49,7 @@ public:
 private:
     nb::object rows_;
     Vector<const std::int8_t> label_;
-    OptionalDoubles weight_, multiplier_;
+    OptionalDoubles weight_, multiplier_, target_;
     LinearProblem<T> problem_;
 };
 
@@ -235,10 +237,10 @@ void bind_linear(nb::module_& m, const char* name) {
     using namespace nb::literals;
     nb::class_<LinearSet<T>>(m, name)
         .def(nb::init<nb::object, Vector<const std::int8_t>, OptionalDoubles, OptionalDoubles,
-                      double, double, double, double, double, double, double>(),
+                      double, double, double, double, double, double, double, OptionalDoubles>(),
              "rows"_a, "label"_a, "weight"_a.none(), "multiplier"_a.none(), nb::kw_only(),
              "lower_margin"_a, "upper_margin"_a, "below"_a, "above"_a, "bound"_a, "floor"_a,
-             "constant"_a)
+             "constant"_a, "target"_a.none() = nb::none())
         .def_prop_ro("size", &LinearSet<T>::size)
         .def_prop_ro("count", &LinearSet<T>::count)
         .def("evaluate", &py_evaluate<T>, "w"_a, "dual"_a.noconvert().none() = nb::none(),

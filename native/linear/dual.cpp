@@ -28,6 +28,7 @@ WM_INLINE void fetch_numbers(const EpochTask<T>& task, std::int64_t i) {
     __builtin_prefetch(task.dual + i);
     __builtin_prefetch(task.squares + i);
     __builtin_prefetch(task.problem.label + i);
+    if (task.problem.target) __builtin_prefetch(task.problem.target + i);
     if (task.problem.rows.sparse()) __builtin_prefetch(task.problem.rows.row_start + i);
 }
 
@@ -42,7 +43,7 @@ WM_INLINE void visit_all(EpochTask<T>& task) {
         if (k + 8 < active) fetch_numbers(task, task.order[k + 8]);
         if (k + 4 < active) fetch_soon(problem.rows, task.order[k + 4]);
         const double label = double(problem.label[i]);
-        const double margin = label * dot<T, Bytes>(problem, i, task.w);
+        const double margin = problem.margin(i, dot<T, Bytes>(problem, i, task.w));
         const Coordinate c{task.dual[i], margin, task.squares[i], label, problem.row(i), i};
         const double violation = margin_violation(problem.loss, c);
         result.violation = std::fmax(result.violation, violation);

@@ -1,6 +1,7 @@
 // Dual coordinate descent for linear problems (Hsieh et al., 2008): one unknown per row, w kept.
 //
-//     minimise over g  1/2 |w(g)|^2 + sum over i of phi_i(g_i),   w(g) = sum over i of g_i y_i x_i
+//     minimise over g  1/2 |w(g)|^2 + sum over i of phi_i(g_i) - t_i g_i,
+//     w(g) = sum over i of g_i y_i x_i
 //
 // Departures: (1) one loop for all losses, the minimiser comes from loss_terms.hpp; (2) a row is
 // set aside when its margin is further inside its flat piece than the last epoch's largest

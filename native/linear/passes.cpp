@@ -42,9 +42,11 @@ WM_INLINE void evaluate_piece(PassTask<T>& task) {
     PassResult& result = task.result;
     for (std::int64_t i = task.begin; i < task.end; ++i) {
         const double label = double(problem.label[i]);
-        const double m = label * dot<T, Bytes>(problem, i, task.w);
+        const double target = problem.target_of(i);
+        const double proper_m = label * dot<T, Bytes>(problem, i, task.w) - target;
+        const double m = shifted ? proper_m - problem.shift_of(i) : proper_m;
         const LossRow row = problem.row(i);
-        const Loss loss = problem.loss_of(i);
+        const Loss& loss = problem.loss;
         double g = 0.0;
         Piece piece = Piece::flat;
         if (m < loss.a) {
@@ -61,9 +63,9 @@ WM_INLINE void evaluate_piece(PassTask<T>& task) {
                 g = row.floor;
         }
         result.loss += loss.primal(row, m);
-        const LossRow proper = shifted ? LossRow{0.0, row.above, row.bound, row.floor} : row;
-        if (shifted) result.plain += problem.loss.primal(proper, m);
-        result.phi += problem.loss.phi(proper, g);
+        const LossRow proper = shifted ? LossRow{0.0, 0.0, row.bound, row.floor} : row;
+        if (shifted) result.plain += loss.primal(proper, proper_m);
+        result.phi += loss.phi(proper, g) - target * g;
         result.curved += piece != Piece::flat;
         if (g != 0.0) add_to<T, Bytes>(problem, i, label * g, task.sum);
         if (task.dual) task.dual[i] = g;
@@ -93,12 +95,11 @@ WM_INLINE void along_piece(const LinearProblem<T>& problem, std::int64_t begin, 
                            const double* w, const double* p, const double* steps,
                            std::int64_t count, double* sum) {
     for (std::int64_t i = begin; i < end; ++i) {
-        const double label = double(problem.label[i]);
-        const double m = label * dot<T, Bytes>(problem, i, w);
-        const double along = label * dot<T, Bytes>(problem, i, p);
+        const double m = problem.margin(i, dot<T, Bytes>(problem, i, w));
+        const double along = double(problem.label[i]) * dot<T, Bytes>(problem, i, p);
         const LossRow row = problem.row(i);
-        const Loss loss = problem.loss_of(i);
-        for (std::int64_t k = 0; k < count; ++k) sum[k] += loss.primal(row, m + steps[k] * along);
+        for (std::int64_t k = 0; k < count; ++k)
+            sum[k] += problem.loss.primal(row, m + steps[k] * along);
     }
 }
 
@@ -106,8 +107,8 @@ template <class T, int Bytes>
 WM_INLINE void loss_piece(const LinearProblem<T>& problem, std::int64_t begin, std::int64_t end,
                           const double* w, double* sum) {
     for (std::int64_t i = begin; i < end; ++i) {
-        const double m = double(problem.label[i]) * dot<T, Bytes>(problem, i, w);
-        *sum += problem.loss_of(i).primal(problem.row(i), m);
+        const double m = problem.margin(i, dot<T, Bytes>(problem, i, w));
+        *sum += problem.loss.primal(problem.row(i), m);
     }
 }
 

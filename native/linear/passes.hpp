@@ -25,7 +25,7 @@ struct PassResult {
     double loss = 0.0;  // sum of the losses
     double plain =
         0.0;  // the same without multipliers and below (the hinge proper); else equal to `loss`
-    double phi = 0.0;         // sum of phi over the implied duals, of the loss proper
+    double phi = 0.0;  // sum of phi_i(g_i) - t_i g_i over the implied duals, of the loss proper
     std::int64_t curved = 0;  // rows with curvature
 };
 

@@ -1,11 +1,13 @@
 // A linear training problem as its solvers see it.
 //
-//     minimise over w  1/2 |w|^2 + sum over i of loss_i(m_i),   m_i = y_i (x_i . w)
+//     minimise over w  1/2 |w|^2 + sum over i of loss_i(m_i),   m_i = y_i (x_i . w) - t_i
+//
+// Targets t are those of a regression, whose labels are all +1; a classification has none.
 //
 // Rows may have one more feature, the same constant for all: its weight is the intercept. The loss
 // of a row of weight v has the constants of loss_terms.hpp with p = below / v, n = above / v and
-// bound * v, floor * v. `multiplier` moves the lower margin of single rows by multiplier * p (the
-// hinge's augmented Lagrangian).
+// bound * v, floor * v. `multiplier` lowers the margin of single rows by multiplier * p (the
+// augmented Lagrangian of losses with a kink).
 //
 // Weights and sums are double whatever the type of the rows.
 #pragma once
@@ -25,6 +27,7 @@ struct LinearProblem {
     double constant = 0.0;               // value of the constant feature; 0: there is none
     const std::int8_t* label = nullptr;  // +1 or -1
     const double* weight = nullptr;      // null: every row weighs 1
+    const double* target = nullptr;      // null: all 0
     const double* multiplier = nullptr;  // null: none
     Loss loss{};
     LossRow unit{};  // constants of a row of weight 1
@@ -36,8 +39,14 @@ struct LinearProblem {
         const double v = weight[i];
         return {unit.below / v, unit.above / v, unit.bound * v, unit.floor * v};
     }
-    Loss loss_of(std::int64_t i) const {
-        return {loss.a + (multiplier ? multiplier[i] * unit.below / weight_of(i) : 0.0), loss.b};
+    double target_of(std::int64_t i) const { return target ? target[i] : 0.0; }
+    // What multipliers take off a margin.
+    double shift_of(std::int64_t i) const {
+        return multiplier ? multiplier[i] * unit.below / weight_of(i) : 0.0;
+    }
+    // The margin that the loss is of, given x_i . w.
+    double margin(std::int64_t i, double decision) const {
+        return double(label[i]) * decision - target_of(i) - shift_of(i);
     }
     // Stored values of all rows, what a pass over them costs.
     std::int64_t stored() const {

@@ -55,8 +55,8 @@ WM_INLINE void descend_once(SgdTask<T>& task) {
             if (k + 4 < n) fetch_soon(problem.rows, task.order[k + 4]);
             const std::int64_t i = task.order[k];
             const double m =
-                double(problem.label[i]) * task.iterates.template product<T, Bytes>(problem, i);
-            task.dual[i] = problem.loss_of(i).implied_dual(problem.row(i), m);
+                problem.margin(i, task.iterates.template product<T, Bytes>(problem, i));
+            task.dual[i] = problem.loss.implied_dual(problem.row(i), m);
         }
         const double step = 1.0 / (task.schedule.offset + t);
         task.iterates.shrink(1.0 - step);

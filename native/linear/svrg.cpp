@@ -39,8 +39,8 @@ WM_INLINE void step_through(StepsTask<T>& task) {
         fetch_soon(task, k + 4);
         const std::int64_t i = task.order[k];
         const double label = double(problem.label[i]);
-        const double m = label * w.template product<T, Bytes>(problem, i);
-        const double change = problem.loss_of(i).implied_dual(problem.row(i), m) - start.dual[i];
+        const double m = problem.margin(i, w.template product<T, Bytes>(problem, i));
+        const double change = problem.loss.implied_dual(problem.row(i), m) - start.dual[i];
         w.shrink(1.0 - start.step);
         if (change != 0.0) {
             const double per_share = start.total / start.smoothness[i];

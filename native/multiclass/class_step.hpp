@@ -17,6 +17,7 @@
 #include <limits>
 
 #include "core/simd.hpp"
+#include "multiclass/problem.hpp"
 
 namespace widemargin {
 
@@ -74,6 +75,30 @@ WM_INLINE double find_shift(const double* wish, std::int64_t count, double bound
         shift = next;
     }
     return shift;
+}
+
+struct ClassStep {
+    double shift;  // what all wishes have in common
+    double upper;  // bound of each multiplier: a_c' = clip(wish_c - shift, 0, upper)
+};
+
+// The best multipliers of a row, given their wishes and what they add up to before.
+WM_INLINE ClassStep class_step(Formulation formulation, const double* wish, std::int64_t count,
+                               double before, double bound, std::int64_t classes) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    switch (formulation) {
+        case Formulation::weston_watkins:
+            return {find_shift(wish, count, bound, 1.0, before, 0.0), bound};
+        case Formulation::lee_lin_wahba:
+            return {find_shift(wish, count, bound, -double(classes), before, 0.0), bound};
+        case Formulation::crammer_singer: {
+            const double shift = find_shift(wish, count, infinity, 1.0, before, 0.0);
+            if (shifted_sum(wish, count, infinity, shift).sum <= bound) return {shift, infinity};
+            return {find_shift(wish, count, infinity, 0.0, bound, shift), infinity};
+        }
+        default:
+            return {0.0, bound};
+    }
 }
 
 }  // namespace widemargin

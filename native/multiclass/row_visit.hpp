@@ -230,30 +230,6 @@ WM_INLINE double collect_few(const Visit<T>& v, const RowPlan& plan, const doubl
     return loss;
 }
 
-// The shift that all wishes have in common; see class_step.hpp.
-template <class T>
-WM_INLINE double shift_of(const Visit<T>& v, const Desk& desk, double bound, double& upper) {
-    const double* wish = desk.wish.data();
-    const std::int64_t count = std::int64_t(desk.wish.size());
-    double before = 0.0;
-    for (double a : desk.before) before += a;
-    upper = bound;
-    switch (v.formulation) {
-        case Formulation::weston_watkins:
-            return find_shift(wish, count, bound, 1.0, before, 0.0);
-        case Formulation::lee_lin_wahba:
-            return find_shift(wish, count, bound, -double(v.problem.classes), before, 0.0);
-        case Formulation::crammer_singer: {
-            upper = std::numeric_limits<double>::infinity();
-            const double shift = find_shift(wish, count, upper, 1.0, before, 0.0);
-            if (shifted_sum(wish, count, upper, shift).sum <= bound) return shift;
-            return find_shift(wish, count, upper, 0.0, bound, shift);
-        }
-        default:
-            return 0.0;
-    }
-}
-
 // Gives the row its best multipliers; leaves the changes of the bundle's weights on the desk.
 template <class T>
 WM_INLINE void decide(Visit<T>& v, const RowPlan& plan, const double* score, double apart,
@@ -269,10 +245,14 @@ WM_INLINE void decide(Visit<T>& v, const RowPlan& plan, const double* score, dou
         if (double(desk.fresh.size()) > limit) thin_out(desk, std::size_t(limit), plan.i, width);
     }
     if (desk.at.empty()) return;
-    for (std::size_t k = 0; k < desk.at.size(); ++k)
+    double before = 0.0;
+    for (std::size_t k = 0; k < desk.at.size(); ++k) {
+        before += desk.before[k];
         desk.wish.push_back(desk.before[k] + desk.slope[k] / square);
-    double upper = bound;
-    const double shift = shift_of(v, desk, bound, upper);
+    }
+    const auto [shift, upper] =
+        class_step(v.formulation, desk.wish.data(), std::int64_t(desk.wish.size()), before, bound,
+                   v.problem.classes);
     double squares = 0.0, rise = 0.0;
     for (std::size_t k = 0; k < desk.at.size(); ++k) {
         const double after = std::min(upper, std::max(0.0, desk.wish[k] - shift));

@@ -176,6 +176,31 @@ def solve_block(
     threads: int,
     seed: int,
 ) -> int: ...
+def measure_class_rows(
+    formulation: str,
+    code: _Integers,
+    bound: _Floats,
+    diagonal: _Floats,
+    coef: _Floats,
+    score: _Floats,
+    error: float = 0.0,
+    threads: int = 1,
+) -> _Floats: ...
+def solve_class_block(
+    kernel: NDArray[Any],
+    formulation: str,
+    code: _Integers,
+    bound: _Floats,
+    diagonal: _Floats,
+    coef: _Floats,
+    score: _Floats,
+    *,
+    gap: float,
+    sets: int,
+    working_set: int,
+    threads: int,
+    seed: int,
+) -> int: ...
 def solve_small_problems(
     kernel: _Floats | None,
     diagonal: _Floats,
@@ -241,6 +266,7 @@ class _LinearProblem:
         bound: float,
         floor: float,
         constant: float,
+        target: _Floats | None = None,
     ) -> None: ...
     size: Final[int]
     count: Final[int]

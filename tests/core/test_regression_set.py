@@ -55,4 +55,4 @@ def test_rows_without_weight_are_left_out() -> None:
     assert found.targets.tolist() == [0.0, 2.0]
     assert found.n_given == 4
     with pytest.raises(ValueError, match="At least one `sample_weight` must be positive"):
-        regression_set(X, y, np.zeros(4))
+        regression_set(X, y, np.full(4, 1e-280))

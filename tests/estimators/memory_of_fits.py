@@ -93,6 +93,9 @@ CASES = {
     "ODM, one-vs-rest": Case(
         32, lambda: dense(12, 5), ODM, {"gamma": 0.1, "multi_class": "ovr"}, fills=True
     ),
+    "SVM, all classes": Case(
+        32, lambda: dense(80, 5), SVM, {"gamma": 0.01, "multi_class": "ww"}, fills=True
+    ),
     "SVM, pairs": Case(32, lambda: dense(12, 3), SVM, {"gamma": 0.1, "multi_class": "ovo"}),
     "ODM, many pairs": Case(
         128, lambda: dense(15, 15), ODM, {"gamma": 0.1, "multi_class": "ovo"}, fills=True

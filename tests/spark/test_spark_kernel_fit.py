@@ -36,7 +36,8 @@ def placed(X, y, weight=None, blocks=3, validation=None):
     parts = []
     for k, rows in enumerate(np.array_split(np.arange(len(y)), blocks)):
         own = None if weight is None else weight[rows]
-        parts.append(SourceBlock(f"b{k}", X[rows], y[rows].astype(np.int32), own, 10 * k + 1))
+        codes = y[rows].astype(np.int32)
+        parts.append(SourceBlock(f"b{k}", X[rows], codes, own, number=10 * k + 1))
     summary = reduce(Summary.plus, map(summary_of, parts))
     facts = tuple(map(facts_of, parts))
     return PlacedRows(LocalEngine(1), parts, summary, facts, validation)

@@ -3,22 +3,25 @@
 [MC] scales iris and news20 to rows of unit length, letter and satimage to features of unit
 variance, and leaves the others as they are. Its files are those that LIBSVM publishes, in which the
 features of glass, iris, letter and satimage are in [-1, 1]: unit variance is then without a shift
-of the origin. Sets without a test part are split at random, 90/10.
+of the origin. glass and iris are the authors' own files, which are split and scaled. Other sets
+without a test part are split at random, 90/10.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
 from benchmarks.race.data import TF_IDF as TF_IDF
 from benchmarks.race.data import UNIT_LENGTH as UNIT_LENGTH
 from benchmarks.race.data import UNIT_VARIANCE as UNIT_VARIANCE
-from benchmarks.race.data import DataSet, load
+from benchmarks.race.data import DataSet, folder, load
 from benchmarks.race.generated import topics
 
 QUICK_ROWS, QUICK_CLASSES = 300, 12
@@ -43,6 +46,8 @@ class Source:
         Number of classes of a generated set.
     to_range : bool
         Scale to [-1, 1] first, as in the file that LIBSVM publishes.
+    authors : str or None
+        The authors' own files, in the folder ``authors_splits``, without their endings.
     """
 
     name: str
@@ -51,6 +56,7 @@ class Source:
     remark: str = ""
     classes: int | None = None
     to_range: bool = False
+    authors: str | None = None
 
 
 @cache
@@ -58,12 +64,24 @@ def whole(source: Source) -> DataSet:
     """Read a set as it is, or generate it."""
     if source.classes is not None:
         return topics(source.classes)
+    if source.authors is not None:
+        return authors_split(source.authors)
     data = load(source.name)
     if not source.to_range:
         return data
     unit = MinMaxScaler((-1.0, 1.0)).fit(data.X)
     X_test = None if data.y_test is None else unit.transform(data.X_test)
     return DataSet(unit.transform(data.X), data.y, X_test, data.y_test)
+
+
+def authors_split(name: str) -> DataSet:
+    """Read the training and test rows that the paper's authors used."""
+    path = folder() / "authors_splits" / name
+    if not Path(f"{path}.train.libsvm").exists():
+        raise SystemExit(f"{path}.train.libsvm does not exist.")
+    X, y = load_svmlight_file(f"{path}.train.libsvm")
+    X_test, y_test = load_svmlight_file(f"{path}.test.libsvm", n_features=X.shape[1])
+    return DataSet(X, y.astype(int), X_test, y_test.astype(int))
 
 
 def has_test_part(source: Source) -> bool:

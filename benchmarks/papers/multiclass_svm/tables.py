@@ -27,13 +27,13 @@ from .sources import TF_IDF, UNIT_LENGTH, UNIT_VARIANCE, Source, has_test_part, 
 SPLITS = 10
 MAX_TIME = 300.0
 # The gap of Table 1 is that of an exact solution; the others are comparisons of time, too.
-TOL = {"1": 1e-3, "3": 1e-2, "5": 1e-2}
+TOL = {"1": 1e-4, "3": 1e-2, "5": 1e-2}
 TABLES = tuple(TOL)
 # A larger difference from the print, in points, is checked by the second solver.
 MARGIN = 1.0
 TABLE_1 = (
-    Source("glass", published="glass", to_range=True),
-    Source("iris", UNIT_LENGTH, "iris", to_range=True),
+    Source("glass", published="glass", authors="glass_9dim_6cl"),
+    Source("iris", published="iris", authors="iris_4dim_3cl.normalized"),
     Source("letter", UNIT_VARIANCE, "letter"),
     Source("news20_bydate", UNIT_LENGTH, "news20", "other split, other features"),
     Source("news20_t", UNIT_LENGTH, "news20", "the paper's test file, split"),

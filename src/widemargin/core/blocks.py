@@ -41,6 +41,8 @@ class RowBlock:
     X: Any  # rows, float32 or float64
     codes: NDArray[np.int32]  # (n_rows,): position of each row's label in the classes
     weight: Array | None = None  # (n_rows,): weights of the rows, positive; None means 1
+    # (n_rows,): targets of a regression, whose rows are all of class 0.
+    target: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -51,6 +53,12 @@ class RowBlock:
     def rows(self) -> Rows:
         """The native view, which goes with the block and not with its copies elsewhere."""
         return as_rows(self.X)
+
+    def take(self, rows: NDArray[np.int64], name: str) -> RowBlock:
+        """Copy some rows into a block of another name."""
+        weight = None if self.weight is None else self.weight[rows]
+        target = None if self.target is None else self.target[rows]
+        return RowBlock(name, self.X[rows], self.codes[rows], weight, target)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "rows"}
@@ -68,8 +76,11 @@ def joined(blocks: Sequence[RowBlock]) -> RowBlock:
     weights = [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
     weight = None if all(b.weight is None for b in blocks) else np.concatenate(weights)
     codes = np.concatenate([b.codes for b in blocks])
+    targets = [b.target for b in blocks if b.target is not None]
+    target = np.concatenate(targets) if targets else None
     name = f"{blocks[0].name} and {len(blocks) - 1} more"
-    return RowBlock(name, np.vstack([b.X for b in blocks]) if X is None else X, codes, weight)
+    X = np.vstack([b.X for b in blocks]) if X is None else X
+    return RowBlock(name, X, codes, weight, target)
 
 
 def even_parts(X: Any) -> list[NDArray[np.int64]]:

@@ -266,9 +266,29 @@ class LossConstants:
         return self.below > 0
 
     @property
-    def smoothed_hinge(self) -> bool:
-        """Whether this is a round of the hinge's augmented Lagrangian: curved, then linear."""
+    def smoothed(self) -> bool:
+        """Whether this is a round of an augmented Lagrangian: curved, then linear."""
         return self.below > 0 and bool(np.isfinite(self.bound))
+
+    def rounded(self, width: float) -> LossConstants:
+        """Return the loss with its kinks made into curves, over margins of the given width."""
+        curvature = width / max(self.bound, -self.floor)
+        return replace(self, below=curvature, above=curvature if self.floor < 0 else self.above)
+
+    def in_units(self, unit: float) -> LossConstants:
+        r"""Return the loss of margins that are measured in another unit.
+
+        With :math:`w = u w'` and :math:`t = u t'`, the objective is :math:`u^2` times that of
+        :math:`w'`, :math:`t'` and this loss: margins and bounds are divided by the unit, curvatures
+        stay.
+        """
+        return replace(
+            self,
+            lower_margin=self.lower_margin / unit,
+            upper_margin=self.upper_margin / unit,
+            bound=self.bound / unit,
+            floor=self.floor / unit,
+        )
 
     @property
     def steepest(self) -> float:

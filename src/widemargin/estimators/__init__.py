@@ -5,6 +5,11 @@ from .gossip import GossipClassifier
 from .kernel import ODMClassifier, SVMClassifier
 from .kernel_regression import ODMRegressor, QuantileSVMRegressor, SVMRegressor
 from .linear import LinearODMClassifier, LinearSVMClassifier
+from .linear_regression import (
+    LinearODMRegressor,
+    LinearQuantileSVMRegressor,
+    LinearSVMRegressor,
+)
 from .multiclass_svm import MulticlassSVMClassifier
 from .random_features import RandomFeatures
 from .search import (
@@ -19,8 +24,11 @@ __all__ = [
     "GossipClassifier",
     "LinearODMClassifier",
     "LinearODMClassifierCV",
+    "LinearODMRegressor",
+    "LinearQuantileSVMRegressor",
     "LinearSVMClassifier",
     "LinearSVMClassifierCV",
+    "LinearSVMRegressor",
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.parameters import with_parameters
 from .kernel_machine import KernelMachine
-from .parameters import HingeLoss, WeightedMarginDistributionLoss
+from .parameters import KernelHingeLoss, WeightedMarginDistributionLoss
 
 
 @with_parameters
@@ -49,7 +49,7 @@ class ODMClassifier(KernelMachine, WeightedMarginDistributionLoss):
 
 
 @with_parameters
-class SVMClassifier(KernelMachine, HingeLoss):
+class SVMClassifier(KernelHingeLoss, KernelMachine):
     r"""Kernel support vector machine, solved to a certified duality gap.
 
     .. math:: \min_f \tfrac12 \lVert f \rVert^2 + C \sum_i w_i\, (1 - m_i)_+^q,
@@ -58,9 +58,18 @@ class SVMClassifier(KernelMachine, HingeLoss):
     with q = 1 (hinge) or 2 (squared hinge). The intercept, where there is one, is penalised as a
     part of f, which that of :class:`sklearn.svm.SVC` is not.
 
+    Several classes are several such problems, or one in all, with a function for every class:
+
+    .. math:: \min_f \tfrac12 \sum_c \lVert f_c \rVert^2 + C \sum_i w_i\, \ell_i, \qquad
+              \ell_i = \sum_{c \ne y_i} (1 - f_{y_i}(x_i) + f_c(x_i))_+ \quad
+              \text{or the largest of these terms}
+
+    for ``multi_class="ww"`` or ``"cs"``.
+
     See Also
     --------
     ODMClassifier : The same with the margin-distribution loss.
+    MulticlassSVMClassifier : All classes in one problem, linear.
     sklearn.svm.SVC : LIBSVM's solver, with an unpenalised intercept.
 
     Examples

@@ -22,6 +22,7 @@ from ..core.budget import Budget
 from ..core.fit import warn
 from ..core.losses import Loss, LossTerms
 from ..core.rows import as_rows, take_rows
+from ..kernel.all_classes import AllClassesProblem
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.problems import REST, KernelProblems, binary_tasks
 from ..kernel.small_fit import is_small
@@ -49,8 +50,10 @@ WARM_ROWS = 1000
 THREADED_ROWS = 500
 
 
-def scheme_of(problems: KernelProblems) -> str:
+def scheme_of(problems: KernelProblems | AllClassesProblem) -> str:
     """Return what the columns of decisions are."""
+    if isinstance(problems, AllClassesProblem):
+        return "margins"
     if len(problems) == 1:
         return "binary"
     return "rest" if problems.tasks[0].rows is None else "pairs"

@@ -22,6 +22,7 @@ from ..core.training_set import (
     earlier_fit_kept,
     training_set,
 )
+from ..kernel.all_classes import ALL_CLASSES, AllClassesFit, AllClassesProblem
 from ..kernel.defaults import mean_and_sameness, rows_of_a_problem, with_intercept
 from ..kernel.divide.driver import resolve_strategy
 from ..kernel.divide.strategies import Strategy
@@ -33,7 +34,7 @@ from ..kernel.model.prediction import (
     Expansion,
     set_expansion,
 )
-from ..kernel.problem import COLUMNS, Duals
+from ..kernel.problem import COLUMNS
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.shared_fit import SharedFit, can_share_blocks
 from ..kernel.small_fit import SmallFit, is_small
@@ -81,7 +82,9 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         name = type(self).__name__
         with earlier_fit_kept(self):
             X, training = self._training_set(X, y, sample_weight)
-            strategy = resolve_strategy(self.strategy, len(training.codes), name)
+            strategy = None
+            if self.multi_class not in ALL_CLASSES:  # which are always solved as a whole
+                strategy = resolve_strategy(self.strategy, len(training.codes), name)
             seed, validation = self._seed(), None
             if strategy is not None or X_val is not None or y_val is not None:
                 training, validation = validation_rows(
@@ -95,6 +98,7 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
                 if strategy is None:
                     self._fit_exactly(training, problems, budget, progress)
                 else:
+                    assert isinstance(problems, KernelProblems)
                     self._fit_by_levels(training, problems, strategy, validation, budget, progress)
                     if self.calibrate is not None:
                         self._calibrate_divided(training, problems, strategy, validation, budget)
@@ -125,13 +129,14 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         """
         path = Path.of(self, X, y, Cs, sample_weight)
         first, training = path.models[0], path.training
-        refuse_division(self, len(training.codes))
+        if self.multi_class not in ALL_CLASSES:
+            refuse_division(self, len(training.codes))
         seed = first._seed()
         kernel, rows = first._kernel_and_rows(training)
         # The dual of a larger C is searched from the best multiple of the last solution: along
         # that ray lie the last duals as they are and the last duals grown with C, which is where
         # those at their bound go. Margins are multiples too: a start costs no kernel value.
-        neighbours: list[Duals] | None = None
+        neighbours: list[Any] | None = None
         problems = first._pose(training, kernel, rows)
         for label, model in path.labelled():
             problems = replace(problems, weights=model._loss_weights(training))
@@ -146,14 +151,23 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.decision_function_shape == "ovo" and self.multi_class == "ovr":
+        if self.decision_function_shape == "ovo" and self.multi_class not in ("auto", "ovo"):
             raise ValueError(
                 "decision_function_shape='ovo' needs pairwise problems; got "
                 f"multi_class={self.multi_class!r}. Set multi_class='ovo' too."
             )
+        if self.multi_class in ALL_CLASSES:
+            refuse_for_all_classes(self)
 
-    def _pose(self, training: TrainingSet, kernel: Kernel, rows: Any) -> KernelProblems:
+    def _pose(
+        self, training: TrainingSet, kernel: Kernel, rows: Any
+    ) -> KernelProblems | AllClassesProblem:
         n_classes = len(training.classes)
+        if self.multi_class in ALL_CLASSES and n_classes > 2:
+            weights = self._loss_weights(training)
+            return AllClassesProblem(
+                self.multi_class, training.codes, n_classes, kernel, rows, weights
+            )
         tasks = binary_tasks(training.codes, n_classes, self._scheme(n_classes))
         return KernelProblems(tasks, kernel, rows, self._loss_weights(training), self._loss())
 
@@ -161,10 +175,19 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         """Return the weight of each row's loss."""
         # The row weight is per unit of sample weight: class weights change emphasis, not scale.
         weights: Array = self._row_weight(float(training.weights.sum())) * training.weights
+        if self.multi_class in ALL_CLASSES and len(training.classes) == 2:
+            # Functions of two classes at once are f/2 and -f/2: half of the penalty of f.
+            weights = 2.0 * weights
         return weights * class_weights(self.class_weight, training)
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
         """Pose the binary problems on rows that stand for all training rows."""
+        if self.multi_class_ in ALL_CLASSES and len(self.classes_) > 2:
+            raise ValueError(
+                "Coefficients can be fitted to rows for binary problems only; got a model of "
+                f"multi_class={self.multi_class_!r}. Call compress without X and y, or fit with "
+                "multi_class='ovr' or 'ovo'."
+            )
         if X is None or y is None:
             raise ValueError("X and y go together; got only one of them.")
         X, y = validate_data(self, X, y, reset=False, **self._accepted())
@@ -186,24 +209,28 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
     def _fit_exactly(
         self,
         training: TrainingSet,
-        problems: KernelProblems,
+        problems: KernelProblems | AllClassesProblem,
         budget: Budget,
         progress: FitProgress,
-        neighbours: Sequence[Duals] | None = None,
-    ) -> ExactFit:
-        """Solve every binary problem as a whole, set what comes of it, and calibrate."""
+        neighbours: Sequence[Any] | None = None,
+    ) -> ExactFit | AllClassesFit:
+        """Solve every problem as a whole, set what comes of it, and calibrate."""
         name = type(self).__name__
         self._warn_of_settings_for_levels()
         own = self._training_budget(budget)
         history = History.of(COLUMNS, own, progress.listener(name, self.verbose))
-        kind: type[ExactFit] = ExactFit
-        if is_small(problems, self.solver, own):
-            kind = SmallFit
-        elif can_share_blocks(problems, self.solver, own):
-            kind = SharedFit
-        fit = kind(name, problems, self.solver, own, history, neighbours)
+        fit: ExactFit | AllClassesFit
+        if isinstance(problems, AllClassesProblem):
+            fit = AllClassesFit(name, problems, own, history, neighbours)
+        else:
+            kind: type[ExactFit] = ExactFit
+            if is_small(problems, self.solver, own):
+                kind = SmallFit
+            elif can_share_blocks(problems, self.solver, own):
+                kind = SharedFit
+            fit = kind(name, problems, self.solver, own, history, neighbours)
 
-        def keep(fit: ExactFit) -> None:
+        def keep(fit: ExactFit | AllClassesFit) -> None:
             whole = {"strategy_": "exact", "level_": 0, "support_part_": None, "routing_": None}
             self._set(training, problems.kernel, fit.coefficients(), fit.attributes() | whole)
 
@@ -213,11 +240,15 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
         return fit
 
     def _calibrate(
-        self, training: TrainingSet, problems: KernelProblems, coef: Array, budget: Budget
+        self,
+        training: TrainingSet,
+        problems: KernelProblems | AllClassesProblem,
+        coef: Array,
+        budget: Budget,
     ) -> None:
         """Calibrate a model of the whole training set by folds of it."""
         folded = FoldedRows.of(training, pairwise=self._pairwise)
-        if can_share(problems, budget):
+        if isinstance(problems, KernelProblems) and can_share(problems, budget):
             held = held_out_decisions(self, folded, problems, coef, budget)
         else:
             held = decisions_by_refits(self, folded, budget, **self._chosen)
@@ -305,3 +336,20 @@ class KernelMachine(KernelPredictor, KernelMachineParameters, KernelTraining):
             ),
             attributes,
         )
+
+
+def refuse_for_all_classes(machine: KernelMachine) -> None:
+    """Raise ValueError for settings that go with binary problems only."""
+    known: dict[str, tuple[Any, ...]] = {
+        "loss": ("hinge",),
+        "solver": ("auto", "blocks"),
+        "strategy": ("auto", "exact"),
+    }
+    for name, allowed in known.items():
+        value = getattr(machine, name)
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(
+                f"multi_class={machine.multi_class!r} needs {name}="
+                f"{' or '.join(repr(each) for each in allowed)}; got {name}={value!r}. Set that, "
+                "or multi_class='ovr' or 'ovo'."
+            )

@@ -91,13 +91,14 @@ class KernelMachineParameters(KernelFitSettings, KernelParameters):
     support_class_ : array of shape (n_support,)
         Position of each support vector's label in ``classes_``.
     dual_coef_ : array of shape (n_problems, n_support)
-        Label times net dual; one row per binary problem.
+        Label times net dual; one row per binary problem, or per class where all are learnt in one
+        problem.
     intercept_ : array of shape (n_problems,)
         Zero without an intercept; also zero where each cluster decides alone, with an intercept
         of its own.
     gamma_ : float or None
         Resolved ``gamma``.
-    multi_class_ : {'ovr', 'ovo'}
+    multi_class_ : str
         Scheme of several classes; what 'auto' chose.
     fit_intercept_ : bool
         Whether there is an intercept; what 'auto' chose.
@@ -141,7 +142,7 @@ class KernelPredictor(KernelExpansion, Predictor):
     compression_: dict[str, Any]
 
     def _scheme(self, n_classes: int) -> str:
-        """Return how so many classes become binary problems."""
+        """Return how so many classes become problems."""
         pairs = self.decision_function_shape == "ovo"
         return resolve_scheme("ovo" if pairs else self.multi_class, n_classes)
 

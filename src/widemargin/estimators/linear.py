@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -11,14 +12,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.budget import seed_of
-from ..core.losses import LossConstants
 from ..core.parameters import with_parameters
 from ..core.rows import canonical
 from ..core.training_set import TrainingSet, earlier_fit_kept
 from ..linear.model import Validation
-from ..linear.solvers import refuse
-from .linear_fit import budget_of, calibrate_linear, fit_path, posed, train_linear
+from .linear_fit import budget_of, calibrate_linear, fit_path, posed, set_fitted, train_linear
 from .linear_model import LinearMachineParameters, LinearPredictor
 from .linear_streaming import fit_stream, partial_fit
 from .parameters import SquaredHingeLoss, WeightedMarginDistributionLoss
@@ -82,9 +80,9 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
             start = self._previous_weights(training.classes) if self.warm_start else None
             budget = budget_of(self, problems, seed)
             try:
-                train_linear(
-                    self, problems, training.classes, budget, score=validation, start=start
-                )
+                keep = partial(set_fitted, self, training.classes)
+                own = self._training_budget(budget)
+                train_linear(self, problems, keep, own, score=validation, start=start)
             finally:
                 if isinstance(self.engine, str):  # made for this fit, without others' parts
                     problems.engine.release()
@@ -193,17 +191,6 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
             partial_fit(self, X, y, classes, sample_weight)
         return self
 
-    @property
-    def _local(self) -> bool:
-        return isinstance(self.engine, str) and self.engine == "local"
-
-    def _refuse_engine(self, method: str) -> None:
-        if not self._local:
-            raise ValueError(
-                f"`{method}` works in this process alone; got engine={self.engine!r}. Set "
-                "engine='local', or use `fit`."
-            )
-
     def _check_parameters(self) -> None:
         self._validate_params()
         if not self._local and self.validation_fraction is not None:
@@ -211,10 +198,7 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
                 "`validation_fraction` is for engine='local' alone; got it with "
                 f"engine={self.engine!r}. Leave it out."
             )
-        refuse(self.solver, smooth=LossConstants.of(self._loss(), 1.0).smooth)
-
-    def _seed(self) -> int:
-        return seed_of(self.random_state)
+        self._refuse_solver()
 
     def _validation(
         self, training: TrainingSet, X: Any, X_val: Any, y_val: Any, seed: int

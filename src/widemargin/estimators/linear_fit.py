@@ -1,8 +1,9 @@
-"""From a training set to a fitted linear classifier: pose, budget, run, set."""
+"""From a training set to a fitted linear model: pose, budget, run, set."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +35,7 @@ from .held_out import FoldedRows, HeldOut, decisions_by_refits
 from .path import Path
 
 # What `partial_fit` sets, and another fit ends.
-LEARNT = ("curvature_", "n_samples_seen_", "_learnt_constant")
+LEARNT = ("curvature_", "n_samples_seen_", "_learnt_constant", "_learnt_units")
 
 
 def loss_of(estimator: Any, total_weight: float) -> LossConstants:
@@ -55,31 +56,30 @@ def posed(estimator: Any, training: TrainingSet, seed: int = 0) -> LinearProblem
     # The row weight is per unit of sample weight: class weights change emphasis, not scale.
     constants = loss_of(estimator, float(training.weights.sum()))
     threads = thread_count(estimator.n_jobs)
-    local = isinstance(estimator.engine, str) and estimator.engine == "local"
-    if local and estimator.solver in ON_MERGED_ROWS:
+    if estimator._local and estimator.solver in ON_MERGED_ROWS:
         training = merged_if_many(training, memory_bytes(estimator.memory_limit), threads)
-    X = training.X
-    whole = RowBlock(
-        uuid.uuid4().hex, X, training.codes.astype(np.int32), row_weights(estimator, training)
-    )
-    n_classes, constant = len(training.classes), estimator._constant
-    if local:
+    codes = training.codes.astype(np.int32)
+    whole = RowBlock(uuid.uuid4().hex, training.X, codes, row_weights(estimator, training))
+    return placed(estimator, whole, len(training.classes), constants, seed)
+
+
+def placed(
+    estimator: Any, whole: RowBlock, n_classes: int, constants: LossConstants, seed: int
+) -> LinearProblems:
+    """Place rows on the engine of an estimator, and pose their problems there."""
+    constant, threads = estimator._constant, thread_count(estimator.n_jobs)
+    if estimator._local:
         engine: Engine = LocalEngine(threads)
         return LinearProblems.of_blocks(engine, [whole], n_classes, constants, constant)
     if estimator.solver == "dsvrg":  # whose parts look like the whole
-        label = np.where(training.codes == (n_classes == 2), 1, -1).astype(np.int8)
-        problem = LinearProblem(X, label, constants, threads=threads, rows=whole.rows)
+        label = np.where(whole.codes == (n_classes == 2), 1, -1).astype(np.int8)
+        problem = LinearProblem(whole.X, label, constants, threads=threads, rows=whole.rows)
         parts = dsvrg.divide(problem, estimator.n_parts, "stratified", dsvrg.N_STRATA, seed)
     else:
-        parts = even_parts(X)
-    blocks = [_some(whole, rows, k) for k, rows in enumerate(parts)]
+        parts = even_parts(whole.X)
+    blocks = [whole.take(rows, f"{whole.name}-{k}") for k, rows in enumerate(parts)]
     engine = resolve(estimator.engine, threads)
     return LinearProblems.of_blocks(engine, blocks, n_classes, constants, constant)
-
-
-def _some(block: RowBlock, rows: NDArray[np.int64], number: int) -> RowBlock:
-    weight = None if block.weight is None else block.weight[rows]
-    return RowBlock(f"{block.name}-{number}", block.X[rows], block.codes[rows], weight)
 
 
 def budget_of(estimator: Any, problems: LinearProblems, seed: int) -> Budget:
@@ -90,21 +90,20 @@ def budget_of(estimator: Any, problems: LinearProblems, seed: int) -> Budget:
 def train_linear(
     estimator: Any,
     problems: LinearProblems,
-    classes: NDArray[Any],
+    keep: Callable[[dict[str, Any]], None],
     budget: Budget,
     *,
     label: str | None = None,
     score: Score | None = None,
     **options: Any,
 ) -> LinearFit:
-    """Solve the problems and set the fitted attributes, also after an interrupt.
+    """Solve the problems and hand the fitted attributes to ``keep``, also after an interrupt.
 
     ``label`` names the fit in the progress line, ``score`` validates; the rest goes to
     :class:`~widemargin.linear.fit.LinearFit`.
     """
     name = type(estimator).__name__
     with FitProgress(label or name, estimator.tol) as progress:
-        budget = estimator._training_budget(budget)
 
         def listener(row: Any) -> None:
             progress.report(row["begun"], row["relative_gap"])
@@ -134,7 +133,7 @@ def train_linear(
         train(
             fit,
             partial(fit.solve_all, report),
-            lambda fit: set_fitted(estimator, classes, fit.attributes()),
+            lambda fit: keep(fit.attributes()),
         )
     return fit
 
@@ -176,8 +175,8 @@ def fit_path(estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) 
         neighbour = train_linear(
             model,
             replace(problems, constants=LossConstants.of(model._loss(), model.C)),
-            training.classes,
-            budget,
+            partial(set_fitted, model, training.classes),
+            model._training_budget(budget),
             label=label,
             score=validation,
             neighbour=neighbour,

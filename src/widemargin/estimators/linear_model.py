@@ -1,4 +1,4 @@
-"""Linear classifiers but for the fit: parameters and prediction."""
+"""Linear models but for the fit: parameters and prediction."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..core.arrays import Array
+from ..core.budget import seed_of
+from ..core.losses import LossConstants
 from ..core.parameters import AT_LEAST_ONE, with_parameters
 from ..core.resources import thread_count
 from ..engines import ENGINES, Engine
 from ..linear.model import decisions_of
-from ..linear.solvers import SOLVERS
-from .parameters import ConstantFeature, FitParameters, WeightedLoss
+from ..linear.solvers import SOLVERS, refuse
+from .parameters import ConstantFeature, FitLimits, FitParameters, WeightedLoss
 from .prediction import Predictor
 from .probabilities import Probabilities
 
 
 @with_parameters
-class LinearParameters(Probabilities, ConstantFeature, FitParameters):
-    """Parameters that a classifier and the search for its ``C`` share.
+class LinearSolverParameters(ConstantFeature, FitLimits):
+    """Parameters of the solvers.
 
     Parameters
     ----------
@@ -29,16 +31,15 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
         rows, for many features. 'dual_then_newton': 'dual', then 'newton' where it is slow. 'auto':
         'newton' for up to 1,000 weights and for rows on disk, else 'dual_then_newton'. For
         comparison, the papers' gradient methods: 'svrg' with reduced variance, 'dsvrg' on parts,
-        'csvrg' on samples (not for the hinge), and 'pegasos' with shrinking steps.
+        'csvrg' on samples (not for losses with a kink), and 'pegasos' with shrinking steps.
     n_parts : int, default=16
         Number of parts of 'dsvrg'.
     batch_size : int or None, default=1
         Rows per step of 'pegasos'; None uses all of them.
     max_iter : int, default=1000
-        Iterations allowed per binary problem: Newton steps, or passes over the rows.
+        Iterations allowed per problem: Newton steps, or passes over the rows.
     memory_limit : int or str, default='1GiB'
-        Bytes that solvers may use beside the rows, or a size such as '500MB'. It decides how many
-        binary problems are solved at the same time, and the size of the blocks of a stream.
+        Bytes that solvers may use beside the rows, or a size such as '500MB'.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -46,6 +47,25 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
         "n_parts": [AT_LEAST_ONE],
         "batch_size": [None, AT_LEAST_ONE],
     }
+
+    solver: str = "auto"
+    n_parts: int = 16
+    batch_size: int | None = 1
+
+
+@with_parameters
+class LinearParameters(Probabilities, LinearSolverParameters, FitParameters):
+    """Parameters that a classifier and the search for its ``C`` share.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Iterations allowed per binary problem: Newton steps, or passes over the rows.
+    memory_limit : int or str, default='1GiB'
+        Bytes that solvers may use beside the rows, or a size such as '500MB'. It decides how many
+        binary problems are solved at the same time, and the size of the blocks of a stream.
+    """
+
     # Parameters of scikit-learn's LinearSVC.
     _elsewhere: ClassVar[dict[str, str]] = {
         "penalty": "leave it out; weights are always penalised by their squares.",
@@ -57,13 +77,73 @@ class LinearParameters(Probabilities, ConstantFeature, FitParameters):
         "probability": "pass calibrate='sigmoid' instead, and predict_proba exists.",
     }
 
-    solver: str = "auto"
-    n_parts: int = 16
-    batch_size: int | None = 1
+
+@with_parameters
+class LinearFitParameters(LinearSolverParameters, WeightedLoss):
+    """Parameters and fitted attributes of a fit of one ``C``.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Orders the rows that solvers visit, where solutions differ within ``tol`` only. None is a
+        fixed seed: the same data give the same model every time.
+    engine : {'local', 'spark'} or Engine, default='local'
+        Where the work is done: in this process, on the active Spark session, or on an object with
+        the verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks
+        once, and use the cores of their tasks instead of ``n_jobs``; 'newton' and 'dsvrg' leave
+        the rows there, 'auto' solves sets of up to 256 MiB in one task and larger ones by 'newton'.
+    warm_start : bool, default=False
+        Start the next fit from the weights of this one, if it has the same features.
+
+    Attributes
+    ----------
+    dual_gap_, relative_gap_ : float
+        Duality gap, and the same relative to the objective.
+    converged_ : bool
+        Whether the gap is within ``tol``.
+    n_iter_ : int
+        Number of iterations.
+    solver_ : str
+        What 'auto' chose.
+    history_ : dict of arrays
+        Per iteration: problem, iteration, seconds, primal, dual, relative_gap,
+        gradient_evaluations (gradients of single rows since the start).
+    curvature_ : array of shape (n_problems, size, size) or (n_problems, size)
+        After :meth:`partial_fit` only: what is remembered of all rows beside the weights. The
+        intercept is last.
+    n_samples_seen_ : int
+        After :meth:`partial_fit` only: number of rows so far.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "engine": [StrOptions(set(ENGINES)), Engine],
+        "warm_start": ["boolean"],
+    }
+
+    engine: Any = "local"
+    warm_start: bool = False
+
+    @property
+    def _local(self) -> bool:
+        return isinstance(self.engine, str) and self.engine == "local"
+
+    def _refuse_engine(self, method: str) -> None:
+        if not self._local:
+            raise ValueError(
+                f"`{method}` works in this process alone; got engine={self.engine!r}. Set "
+                "engine='local', or use `fit`."
+            )
+
+    def _refuse_solver(self) -> None:
+        """Raise ValueError if the solver cannot minimise the loss."""
+        refuse(self.solver, smooth=LossConstants.of(self._loss(), 1.0).smooth)
+
+    def _seed(self) -> int:
+        return seed_of(self.random_state)
 
 
 @with_parameters
-class LinearMachineParameters(LinearParameters, WeightedLoss):
+class LinearMachineParameters(LinearFitParameters, LinearParameters):
     """Parameters and fitted attributes of a classifier.
 
     Parameters
@@ -71,11 +151,6 @@ class LinearMachineParameters(LinearParameters, WeightedLoss):
     random_state : int, RandomState instance or None, default=None
         Orders the rows that solvers visit, where solutions differ within ``tol`` only, and draws
         the validation rows. None is a fixed seed: the same data give the same model every time.
-    engine : {'local', 'spark'} or Engine, default='local'
-        Where the work is done: in this process, on the active Spark session, or on an object with
-        the verbs of :class:`widemargin.engines.Engine`. Other engines receive the rows in blocks
-        once, and use the cores of their tasks instead of ``n_jobs``; 'newton' and 'dsvrg' leave
-        the rows there, 'auto' solves sets of up to 256 MiB in one task and larger ones by 'newton'.
     warm_start : bool, default=False
         Start the next fit from the weights of this one, if it has the same features and classes.
     validation_fraction : float, default=None
@@ -93,27 +168,16 @@ class LinearMachineParameters(LinearParameters, WeightedLoss):
         Whether every binary problem is within ``tol``.
     n_iter_ : int
         Largest number of iterations over the binary problems.
-    solver_ : str
-        What 'auto' chose.
     history_ : dict of arrays
         Per iteration: problem, iteration, seconds, primal, dual, relative_gap,
         gradient_evaluations (gradients of single rows since the start), and validation_score
         where there are validation rows.
-    curvature_ : array of shape (n_problems, size, size) or (n_problems, size)
-        After :meth:`partial_fit` only: what is remembered of all rows beside the weights. The
-        intercept is last.
-    n_samples_seen_ : int
-        After :meth:`partial_fit` only: number of rows so far.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "engine": [StrOptions(set(ENGINES)), Engine],
-        "warm_start": ["boolean"],
         "validation_fraction": [None, Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    engine: Any = "local"
-    warm_start: bool = False
     validation_fraction: float | None = None
 
 

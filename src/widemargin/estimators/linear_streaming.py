@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..data import SpooledRows, spool
 from ..engines import LocalEngine
 from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
-from .linear_fit import budget_of, loss_of, train_linear
+from .linear_fit import budget_of, loss_of, set_fitted, train_linear
 
 # Blocks on their way to disk take a few times their size of memory.
 LARGEST_BLOCK, BLOCKS_IN_MEMORY = 1 << 25, 8
@@ -68,7 +69,9 @@ def fit_spooled(estimator: Any, rows: SpooledRows) -> None:
     _set_names(estimator, rows.feature_names)
     start = estimator._previous_weights(rows.classes) if estimator.warm_start else None
     budget = budget_of(estimator, problems, estimator._seed())
-    train_linear(estimator, problems, rows.classes, budget, start=start)
+    train_linear(
+        estimator, problems, partial(set_fitted, estimator, rows.classes), budget, start=start
+    )
 
 
 def _refuse_calibration(estimator: Any) -> None:

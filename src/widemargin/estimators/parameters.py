@@ -213,6 +213,26 @@ class HingeLoss(MarginLoss):
 
 
 @with_parameters
+class KernelHingeLoss(HingeLoss):
+    """Loss of the kernel SVM, which can be that of all classes at once.
+
+    Parameters
+    ----------
+    multi_class : {'auto', 'ovr', 'ovo', 'ww', 'cs'}, default='auto'
+        One binary problem per class, or one per pair of classes (as SVC does); or one problem with
+        a function for every class, in the formulation of Weston and Watkins or of Crammer and
+        Singer (:class:`MulticlassSVMClassifier`), which need the hinge loss and are solved as a
+        whole. 'auto' takes pairs of up to 50 classes.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "multi_class": [StrOptions({"auto", "ovr", "ovo", "ww", "cs"})]
+    }
+
+    multi_class: str = "auto"
+
+
+@with_parameters
 class SquaredHingeLoss(HingeLoss):
     """Loss of the linear SVM, which is the squared hinge unless chosen otherwise.
 

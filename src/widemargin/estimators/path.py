@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..core.arrays import Array
-from ..core.training_set import COLUMNS, TrainingSet
+from ..core.training_set import COLUMNS
 from ..kernel.divide.driver import EXACT_ROWS
 
 
@@ -22,7 +22,7 @@ class Path:
     models: list[Any]  # in the order of the values given
     ascending: list[Any]  # the same in ascending order of ``C``
     X: Any  # the rows given, checked
-    training: TrainingSet
+    training: Any  # a TrainingSet or RegressionSet
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> Path:

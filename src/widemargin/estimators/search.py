@@ -13,7 +13,7 @@ from .kernel_model import KernelParameters, KernelPredictor
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .linear_model import LinearParameters, LinearPredictor
 from .parameter_search import ParameterSearch
-from .parameters import HingeLoss, MarginDistributionLoss, SquaredHingeLoss
+from .parameters import KernelHingeLoss, MarginDistributionLoss, SquaredHingeLoss
 
 
 @with_parameters
@@ -83,7 +83,7 @@ class ODMClassifierCV(KernelSearch, MarginDistributionLoss):
 
 
 @with_parameters
-class SVMClassifierCV(KernelSearch, HingeLoss):
+class SVMClassifierCV(KernelHingeLoss, KernelSearch):
     """Kernel support vector machine, its C and gamma chosen by cross-validation.
 
     The search of :class:`ODMClassifierCV`, by models as exact as those of :class:`SVMClassifier`.

@@ -23,6 +23,7 @@ from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import canonical, copies
 from ..core.training_set import TrainingSet, class_weights
+from ..kernel.all_classes import ALL_CLASSES
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.kernels import Kernel
 from ..kernel.problems import binary_tasks
@@ -60,6 +61,8 @@ def can_share(classifier: Any, folds: Folds) -> bool:
     if classifier.calibrate is not None:
         return False
     if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
+        return False
+    if classifier.multi_class in ALL_CLASSES:
         return False
     classes = np.unique(folds.y)
     if len(classes) > 2 and classifier._scheme(len(classes)) == "ovo":

@@ -29,7 +29,7 @@ MOST_CLASSES_IN_PAIRS = 50
 
 
 def resolve_scheme(multi_class: str, n_classes: int) -> str:
-    """Return how several classes become binary problems: ``"ovr"`` or ``"ovo"``."""
+    """Return how several classes become problems: ``"ovr"`` or ``"ovo"`` where it is open."""
     if multi_class != AUTO:
         return multi_class
     return "ovo" if n_classes <= MOST_CLASSES_IN_PAIRS else "ovr"

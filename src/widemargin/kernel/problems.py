@@ -273,13 +273,18 @@ class ExactFit(Fit[Duals]):
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
         """Warn once about problems that did not converge or have no certificate."""
-        lowest = min(each.iterate.lowest_eigenvalue for each in self.solved)
-        if lowest < 0:
-            warn(
-                f"The kernel matrix is indefinite (lowest eigenvalue about {lowest:.3g}), so there "
-                "is no duality gap to certify the solution; `relative_gap_` is NaN. The diagonal "
-                f"was shifted by {-2 * lowest:.3g} for training. Use a positive semi-definite "
-                "kernel (rbf, laplacian, linear, poly with coef0 >= 0) for a certificate.",
-                ConvergenceWarning,
-            )
+        warn_of_indefinite(min(each.iterate.lowest_eigenvalue for each in self.solved))
         super().warn(left_out)
+
+
+def warn_of_indefinite(lowest_eigenvalue: float) -> None:
+    """Warn that there is no certificate if the kernel matrix has a negative eigenvalue."""
+    if lowest_eigenvalue < 0:
+        warn(
+            f"The kernel matrix is indefinite (lowest eigenvalue about {lowest_eigenvalue:.3g}), "
+            "so there is no duality gap to certify the solution; `relative_gap_` is NaN. The "
+            f"diagonal was shifted by {-2 * lowest_eigenvalue:.3g} for training. Use a positive "
+            "semi-definite kernel (rbf, laplacian, linear, poly with coef0 >= 0) for a "
+            "certificate.",
+            ConvergenceWarning,
+        )

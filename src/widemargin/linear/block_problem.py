@@ -19,7 +19,7 @@ SENT_SIZE = 256
 
 @dataclass
 class BlockProblem:
-    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over the rows of all blocks of an engine."""
+    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ − tᵢ) over the rows of all blocks of an engine."""
 
     engine: Engine  # where the blocks are
     blocks: Any = field(repr=False)  # the engine's parts, of RowBlock
@@ -78,7 +78,7 @@ class BlockProblem:
         return penalties_along(w, p, steps) + losses
 
     def multipliers(self, dual: Array | None = None) -> RoundMultipliers:
-        """Return the multipliers of the hinge's augmented Lagrangian."""
+        """Return the multipliers of the augmented Lagrangian."""
         return RoundMultipliers(self)
 
 

@@ -24,7 +24,7 @@ from .problem import Labels, LinearProblem
 # Rows whose state a process remembers: some 30 bytes each.
 MOST_REMEMBERED = 4_000_000
 
-# Rounds of the hinge's augmented Lagrangian: where each ended and how it was smoothed.
+# Rounds of the augmented Lagrangian: where each ended and how it was smoothed.
 Rounds: TypeAlias = tuple[tuple[Array, LossConstants], ...]
 
 
@@ -37,8 +37,8 @@ class Pose:
     constant: float = 0.0  # value of the constant feature; 0 means no intercept
     factors: tuple[float, ...] | None = None  # weights of the classes
     threads: int = 1  # threads for passes over a block's rows
-    # Rounds of the hinge's augmented Lagrangian so far. The rows' multipliers follow from them, one
-    # round after the other.
+    # Rounds of the augmented Lagrangian so far. The rows' multipliers follow from them, one round
+    # after the other.
     rounds: Rounds = ()
 
     def labels(self, block: RowBlock) -> Labels:
@@ -61,7 +61,14 @@ class Pose:
     def on(self, block: RowBlock, label: Labels, weight: Array | None) -> LinearProblem:
         """Pose the problem on one block whose labels and weights are known."""
         return LinearProblem(
-            block.X, label, self.constants, weight, self.constant, self.threads, rows=block.rows
+            block.X,
+            label,
+            self.constants,
+            weight,
+            self.constant,
+            self.threads,
+            target=block.target,
+            rows=block.rows,
         )
 
 
@@ -84,7 +91,7 @@ class BlockState:
     def problem(self, pose: Pose, block: RowBlock) -> LinearProblem:
         """Pose the problem on the block."""
         problem = pose.on(block, self.label, self.weight)
-        if pose.constants.smoothed_hinge:
+        if pose.constants.smoothed:
             problem.multiplier = self._multiplier(problem, pose.rounds)
         return problem
 

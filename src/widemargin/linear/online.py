@@ -12,7 +12,8 @@ quadratic, so the expansion is exact for all rows that have stayed on their piec
 matrix, or its diagonal where a matrix would be too large: then features are taken as if they were
 independent, as in adaptive regularisation of weights, but for whole batches.
 
-The hinge has no curvature; it is smoothed over margins of ``HINGE_WIDTH`` around 1.
+The hinge has no curvature; it is smoothed over margins of ``HINGE_WIDTH`` around 1, absolute losses
+over residuals of ``ABSOLUTE_WIDTH``.
 
 No certificate bounds the distance of the result from the optimum over all rows.
 
@@ -38,6 +39,8 @@ from .problems import LinearProblems
 
 # Narrower is nearer to the hinge, but leaves fewer rows with curvature.
 HINGE_WIDTH = 1.0
+# The same for the absolute losses of regression, in the unit of the targets.
+ABSOLUTE_WIDTH = 0.2
 # A batch is done when a Newton step promises less than this share of the objective.
 ACCURACY = 1e-6
 MOST_STEPS = 50
@@ -133,13 +136,11 @@ def _smooth(problem: AnyProblem) -> AnyProblem:
     c = problem.constants
     if c.smooth:
         return problem
-    below = HINGE_WIDTH / c.bound
+    # The multipliers of a first round centre the curve where the loss has its kink.
+    rounded = c.rounded(HINGE_WIDTH if c.floor == 0 else ABSOLUTE_WIDTH)
     if isinstance(problem, BlockProblem):
-        # The multipliers of a first round centre the corner where the hinge has it.
-        pose = replace(problem.pose, constants=replace(c, below=below))
-        return replace(problem, pose=pose)
-    rounded = replace(c, lower_margin=c.lower_margin + 0.5 * HINGE_WIDTH, below=below)
-    return problem.with_loss(rounded)
+        return replace(problem, pose=replace(problem.pose, constants=rounded))
+    return problem.with_loss(rounded, problem.first_multipliers())
 
 
 def _whole(gram: Array) -> Array:

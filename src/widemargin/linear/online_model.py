@@ -1,4 +1,4 @@
-"""The fitted attributes of a linear classifier that goes on learning, wherever its rows are."""
+"""The fitted attributes of a linear model that goes on learning, wherever its rows are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import Array
 from ..core.budget import Budget
 from .history import LinearHistory
 from .model import split_weights
@@ -17,23 +18,42 @@ from .problems import LinearProblems
 def learn(estimator: Any, problems: LinearProblems, budget: Budget, labels: NDArray[Any]) -> None:
     """Go on learning from posed rows, and set what comes of it."""
     first = not hasattr(estimator, "curvature_")
-    if first:
-        w, past = first_state(problems, budget.memory)
-    else:
-        w, past = estimator._previous_weights(labels), estimator.curvature_
-        assert w is not None
-    if problems.n_rows:
-        w, past = absorb_all(problems, budget, w, past)
+    attributes = learnt(
+        estimator, problems, budget, None if first else estimator._previous_weights(labels)
+    )
     estimator.classes_ = labels
     vars(estimator).pop("calibration_", None)  # of an earlier fit
-    estimator._learnt_constant = problems.constant
-    estimator.curvature_ = past
-    estimator.coef_, estimator.intercept_ = split_weights(w, problems.constant)
-    estimator.n_samples_seen_ = problems.n_rows + (0 if first else estimator.n_samples_seen_)
-    estimator.n_iter_ = 1 + (0 if first else estimator.n_iter_)
-    estimator.solver_, estimator.converged_ = "online", False
-    estimator.dual_gap_ = estimator.relative_gap_ = np.nan
-    estimator.history_ = LinearHistory().table()
+    vars(estimator).update(attributes)
+
+
+def learnt(
+    estimator: Any, problems: LinearProblems, budget: Budget, w: Array | None
+) -> dict[str, Any]:
+    """Go on learning from posed rows; return the fitted attributes after them.
+
+    ``w`` are the weights before, None before the first rows.
+    """
+    first = w is None
+    if w is None:
+        w, past = first_state(problems, budget.memory)
+    else:
+        past = estimator.curvature_
+    if problems.n_rows:
+        w, past = absorb_all(problems, budget, w, past)
+    coef, intercept = split_weights(w, problems.constant)
+    return {
+        "coef_": coef,
+        "intercept_": intercept,
+        "curvature_": past,
+        "_learnt_constant": problems.constant,
+        "n_samples_seen_": problems.n_rows + (0 if first else estimator.n_samples_seen_),
+        "n_iter_": 1 + (0 if first else estimator.n_iter_),
+        "solver_": "online",
+        "converged_": False,
+        "dual_gap_": np.nan,
+        "relative_gap_": np.nan,
+        "history_": LinearHistory().table(),
+    }
 
 
 def refuse_other_constant(estimator: Any, constant: float) -> None:

@@ -1,11 +1,12 @@
-r"""One binary linear problem.
+r"""One linear problem: a binary one, or a regression.
 
-.. math:: \min_w \tfrac12 \lVert w \rVert^2 + \sum_i \ell_i(y_i\, w^\top x_i)
+.. math:: \min_w \tfrac12 \lVert w \rVert^2 + \sum_i \ell_i(y_i\, w^\top x_i - t_i)
 
-Its dual has one signed unknown per row, as the kernel problem's:
-:math:`w(\gamma) = \sum_i \gamma_i y_i x_i` and
-:math:`D = -\tfrac12 \lVert w(\gamma) \rVert^2 - \sum_i \varphi_i(\gamma_i)`. An intercept is the
-weight of a constant feature and penalised as the others are.
+A regression has targets :math:`t_i` and labels :math:`y_i = 1`, so that the loss is one of
+residuals; a classification has no targets. The dual has one signed unknown per row, as the kernel
+problem's: :math:`w(\gamma) = \sum_i \gamma_i y_i x_i` and
+:math:`D = -\tfrac12 \lVert w(\gamma) \rVert^2 + \sum_i t_i \gamma_i - \varphi_i(\gamma_i)`. An
+intercept is the weight of a constant feature and penalised as the others are.
 
 :class:`LinearProblem` is the problem on rows in one place, :class:`.BlockProblem` the same problem
 on the blocks of an engine. They answer the same questions, so that an algorithm that asks no others
@@ -52,7 +53,7 @@ class Evaluation:
         """Add the penalty to what rows sum up.
 
         ``loss`` is the sum of losses and ``plain`` that of losses without smoothing, ``phi`` is
-        Σ φᵢ(γᵢ) and ``total`` is Σ γᵢ yᵢ xᵢ, for the duals that the margins imply.
+        Σ φᵢ(γᵢ) − tᵢ γᵢ and ``total`` is Σ γᵢ yᵢ xᵢ, for the duals that the margins imply.
         """
         half = 0.5 * float(w @ w)
         certificate = Certificate(half + plain, -0.5 * float(total @ total) - phi)
@@ -81,19 +82,20 @@ class Curvature:
 
 @dataclass
 class LinearProblem:
-    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ) over rows in one place."""
+    """Minimise ½‖w‖² + Σ ℓᵢ(yᵢ w·xᵢ − tᵢ) over rows in one place."""
 
     # (n_rows, n_features): rows, float32 or float64; file-backed arrays are read through and never
     # copied.
     X: Any
-    label: Labels  # (n_rows,): +1 or −1
+    label: Labels  # (n_rows,): +1 or −1; +1 in a regression
     constants: LossConstants
     # (n_rows,): weights of the rows beside ``C``, positive; None means 1.
     weight: Array | None = None
     constant: float = 0.0  # value of the constant feature; 0 means no intercept
     threads: int = 1  # for passes over the rows; results do not depend on it
-    # (n_rows,): moves the lower margin of rows, by itself times ``below`` over the row's weight.
+    # (n_rows,): lowers the margin of rows, by itself times ``below`` over the row's weight.
     multiplier: Array | None = None
+    target: Array | None = None  # (n_rows,): targets of a regression; None means 0
     # The native view of ``X``, which problems on the same rows share; None to make one.
     rows: Rows | None = field(default=None, repr=False)
     # Rows are read once per evaluation: what a solver's work is counted in.
@@ -132,6 +134,7 @@ class LinearProblem:
             bound=c.bound,
             floor=c.floor,
             constant=self.constant,
+            target=self.target,
         )
 
     @property
@@ -158,9 +161,9 @@ class LinearProblem:
         """Return the smoothness Lᵢ of every row's loss, as a function of ``w``."""
         if not self.constants.smooth:
             raise ValueError(
-                "Variance-reduced solvers need a loss with a continuous derivative (ODM's, or the "
-                "squared hinge); got the hinge. Use the solvers 'newton', 'dual' or 'pegasos' for "
-                "it."
+                "Variance-reduced solvers need a loss with a continuous derivative (ODM's, or a "
+                "squared one); got one with a kink. Use the solvers 'newton', 'dual' or 'pegasos' "
+                "for it."
             )
         curvature = self.constants.steepest * self.squared_norms
         return curvature if self.weight is None else curvature * self.weight
@@ -187,7 +190,9 @@ class LinearProblem:
         return 0.5 * float(w @ w) + self.native.total_loss(w, self.threads)
 
     def primal_at_zero(self) -> float:
-        """Return the objective of zero weights, which needs no pass."""
+        """Return the objective of zero weights, which needs no pass over the rows."""
+        if self.target is not None:
+            return self.primal(np.zeros(self.size))
         total = self.n_rows if self.weight is None else float(self.weight.sum())
         return total * self.constants.primal(0.0)
 
@@ -229,22 +234,29 @@ class LinearProblem:
         return Certificate(primal, -0.5 * float(own @ own) - self.phi(net_dual))
 
     def phi(self, net_dual: Array) -> float:
-        """Sum of φᵢ(γᵢ), for duals inside the loss's domain."""
+        """Sum of φᵢ(γᵢ) − tᵢ γᵢ, for duals inside the loss's domain."""
         c = self.constants
         v = 1.0 if self.weight is None else self.weight
         positive, negative = np.maximum(net_dual, 0.0), np.maximum(-net_dual, 0.0)
         value = (0.5 * c.below / v * positive - c.lower_margin) * positive
         if np.isfinite(c.upper_margin):
             value = value + (0.5 * c.above / v * negative + c.upper_margin) * negative
-        return float(np.sum(value))
+        total = float(np.sum(value))
+        return total if self.target is None else total - float(self.target @ net_dual)
+
+    def nearest(self, net_dual: Array) -> Array:
+        """Return the closest net duals inside the loss's domain."""
+        c = self.constants
+        v = 1.0 if self.weight is None else self.weight
+        return np.asarray(np.clip(net_dual, c.floor * v, c.bound * v))
 
     def first_multipliers(self) -> Array:
-        """Return the middle of the range of the hinge's duals: quadratics centred on its kink."""
-        middle = np.full(self.n_rows, 0.5 * self.constants.bound)
+        """Return the middle of the range of the duals: a hinge's quadratics centred on its kink."""
+        middle = np.full(self.n_rows, 0.5 * (self.constants.floor + self.constants.bound))
         return middle if self.weight is None else middle * self.weight
 
     def multipliers(self, dual: Array | None = None) -> RowMultipliers:
-        """Return the multipliers of the hinge's augmented Lagrangian, first those in ``dual``."""
+        """Return the multipliers of the augmented Lagrangian, first those in ``dual``."""
         return RowMultipliers(self, self.first_multipliers() if dual is None else dual.copy())
 
     def with_loss(self, constants: LossConstants, multiplier: Array | None = None) -> LinearProblem:
@@ -261,6 +273,7 @@ class LinearProblem:
             label=self.label[rows],
             weight=weight,
             multiplier=None if self.multiplier is None else self.multiplier[rows],
+            target=None if self.target is None else self.target[rows],
             rows=None,
             evaluations=0.0,
         )

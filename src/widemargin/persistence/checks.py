@@ -140,6 +140,24 @@ def _check_linear_weights(estimator: Any, *, may_be_sparse: bool = False) -> tup
 def check_linear_machine(estimator: Any) -> None:
     """Check the fitted attributes of a linear machine."""
     n_problems, n_features = _check_linear_weights(estimator)
+    _check_curvature(estimator, n_problems, n_features)
+
+
+def check_linear_regressor(estimator: Any) -> None:
+    """Check the fitted attributes of a linear regressor."""
+    n_features = check_model(estimator)
+    check_reals(required(estimator, "coef_"), "coef_", (n_features,), np.float64)
+    intercept = required(estimator, "intercept_")
+    demand(isinstance(intercept, float) and np.isfinite(intercept), "intercept_", "a finite number")
+    _check_curvature(estimator, 1, n_features)
+    if "curvature_" in vars(estimator):
+        units = required(estimator, "_learnt_units")
+        check_reals(units, "_learnt_units", (2,), np.float64)
+        demand(units[1] > 0, "_learnt_units", "an origin and a positive unit")
+
+
+def _check_curvature(estimator: Any, n_problems: int, n_features: int) -> None:
+    """Check what `partial_fit` remembers, if there is any."""
     if "curvature_" in vars(estimator):
         size = n_features + bool(estimator.fit_intercept)
         shape = (n_problems, size)

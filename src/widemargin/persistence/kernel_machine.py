@@ -74,7 +74,7 @@ def _check_constant(estimator: Any, intercept: Any) -> None:
 def _number_of_problems(n_classes: int, multi_class: str) -> int:
     if n_classes == 2:
         return 1
-    return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
+    return n_classes * (n_classes - 1) // 2 if multi_class == "ovo" else n_classes
 
 
 def _check_support(estimator: Any, n_classes: int) -> int:

@@ -11,6 +11,7 @@ from .calibration import check_calibration
 from .checks import (
     check_gossip,
     check_linear_machine,
+    check_linear_regressor,
     check_multiclass_svm,
     demand,
     is_integer,
@@ -94,6 +95,9 @@ ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "LinearODMClassifierCV": _check_linear_search,
     "LinearSVMClassifier": check_linear_machine,
     "LinearSVMClassifierCV": _check_linear_search,
+    "LinearODMRegressor": check_linear_regressor,
+    "LinearQuantileSVMRegressor": check_linear_regressor,
+    "LinearSVMRegressor": check_linear_regressor,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,
     "RandomFeatures": check_random_features,

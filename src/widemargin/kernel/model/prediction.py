@@ -50,7 +50,8 @@ class Expansion(SupportVectors):
 
     classes: NDArray[Any]  # (n_classes,): sorted labels
     codes: NDArray[Any]  # (n_support,): position of each row's label in ``classes``
-    scheme: str  # "ovr" or "ovo": how several classes became binary problems
+    # "ovr" or "ovo": how several classes became binary problems; or "ww" or "cs", one problem.
+    scheme: str
 
 
 def set_expansion(

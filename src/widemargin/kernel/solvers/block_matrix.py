@@ -21,9 +21,9 @@ class BlockMatrix:
     Parameters
     ----------
     rows : Rows
-        Rows, in the precision of the matrix.
+        Rows, in the precision of the matrix; or a kernel matrix.
     kernel : Kernel
-        A kernel by name.
+        The kernel.
     largest : int
         Most rows of a block.
     threads : int
@@ -56,10 +56,19 @@ class BlockMatrix:
         free = np.flatnonzero(~stays)
         self.block[free] = new
         if len(free):
-            _native.fill_block(
-                self.rows, self.kernel.spec, self.block, free, self.values, self.threads
-            )
+            self._fill(free)
             self.entries += len(free) * len(wanted)
+
+    def _fill(self, slots: NDArray[np.int64]) -> None:
+        """Write the kernel values of some rows of the block, as lines and as columns."""
+        if self.kernel.name != "precomputed":
+            _native.fill_block(
+                self.rows, self.kernel.spec, self.block, slots, self.values, self.threads
+            )
+            return
+        lines = self.kernel.block(self.rows, self.rows, self.block[slots], self.block, self.threads)
+        self.values[slots] = lines
+        self.values[:, slots] = lines.T
 
     def _resize(self, size: int, stays: NDArray[np.bool_]) -> None:
         """Give the matrix another size; the rows that stay come first, free slots are −1."""

@@ -3,8 +3,8 @@
 ================  ================================================  =======
 name              method                                            losses
 ================  ================================================  =======
-newton            Newton's method; the hinge by its augmented       all
-                  Lagrangian
+newton            Newton's method; losses with kinks by their       all
+                  augmented Lagrangian
 dual              coordinate descent in the dual                    all
 dual_then_newton  the same, and Newton's method where that is slow  all
 svrg              variance-reduced gradient steps                   smooth
@@ -31,7 +31,7 @@ from . import augmented_lagrangian, csvrg, dsvrg, dual, newton, pegasos, svrg
 
 Solve = Callable[..., Solution[Array]]
 
-# The functions behind a name: for smooth losses, and for the hinge.
+# The functions behind a name: for smooth losses, and for those with kinks.
 SOLVERS: dict[str, tuple[Solve | None, Solve | None]] = {
     "newton": (newton.solve, augmented_lagrangian.solve),
     "dual": (dual.solve, dual.solve),
@@ -82,7 +82,8 @@ def refuse(name: str, *, smooth: bool) -> None:
     if name == "auto" or SOLVERS[name][column] is not None:
         return
     able = [other for other, functions in SOLVERS.items() if functions[column] is not None]
-    kinds = ("the hinge", "a smooth one") if smooth else ("a smooth loss", "the hinge")
+    kinks = "one with a kink, as the hinge has"
+    kinds = ("a loss with a kink", "a smooth one") if smooth else ("a smooth loss", kinks)
     raise ValueError(
         f"solver={name!r} is for {kinds[0]}; the loss is {kinds[1]}. Use 'auto' or one of "
         f"{', '.join(map(repr, able))}."

@@ -1,4 +1,4 @@
-r"""Newton's method for the hinge loss, by the augmented Lagrangian.
+r"""Newton's method for losses with kinks, by the augmented Lagrangian.
 
 The hinge has a kink where its dual may be anything in [0, C]. With multipliers :math:`\alpha` and a
 width :math:`\delta`, each row's loss is replaced by
@@ -10,7 +10,12 @@ smooth, so that Newton's method of :mod:`.newton` applies. The duals its margins
 :math:`\operatorname{clip}(\alpha + \tfrac{C}{\delta}(1 - m), 0, C)`, are the next multipliers;
 they are feasible for the hinge, so every pass has a certificate of the hinge itself.
 
-Each round ends when the smoothed problem's own gap is a fraction of the hinge's; then the
+The absolute losses of regression have two kinks, or one whose duals may have either sign. The same
+holds for them, written as a proximal step: the dual that a residual implies minimises
+:math:`\varphi(\gamma) + m\gamma + \tfrac{\delta}{2C} (\gamma - \alpha)^2`, which moves the margin
+by :math:`-\alpha\delta/C` and curves both sides of the loss.
+
+Each round ends when the smoothed problem's own gap is a fraction of the true one; then the
 multipliers are taken over and :math:`\delta` shrinks. Rows on the kink are few and the only ones
 with curvature, so late steps are cheap. Memory: two numbers per row.
 
@@ -33,7 +38,7 @@ from .newton import FIRST_DAMPING, Hessian, descend
 from .starts import from_sample, untouched
 
 # First width when starting from weights of a sample or a neighbouring C, near which most rows
-# already are on their final side of the hinge.
+# already are on their final side of a kink.
 KNOWN_WIDTH = 0.3
 
 
@@ -44,7 +49,7 @@ def solve(
     history: LinearHistory,
     dual: Array | None = None,
 ) -> Solution[Array]:
-    """Minimise the objective with the hinge loss, from ``w`` and multipliers in ``dual``.
+    """Minimise the objective of a loss with kinks, from ``w`` and multipliers in ``dual``.
 
     A ``w`` of zeros means to start from a sample's solution. The last multipliers go to ``dual``,
     where the rows are in one place.
@@ -64,7 +69,7 @@ def solve(
 
     outcome = None
     while outcome is None:
-        constants = replace(problem.constants, below=width / problem.constants.bound)
+        constants = problem.constants.rounded(width)
         hessian.problem = multipliers.smoothed(constants)
         hessian.problem.evaluations = problem.evaluations
         found = descend(hessian, w, budget, history, done, multipliers.implied)

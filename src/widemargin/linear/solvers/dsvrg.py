@@ -140,9 +140,9 @@ def on_engine(
     """Copy parts of the rows to an engine, and pose the problem there."""
     name, blocks = uuid.uuid4().hex, []
     for k, rows in enumerate(parts):
-        weight = None if problem.weight is None else problem.weight[rows]
-        codes = (problem.label[rows] > 0).astype(np.int32)
-        blocks.append(RowBlock(f"{name}-{k}", problem.X[rows], codes, weight))
+        own = problem.take(rows)
+        codes = (own.label > 0).astype(np.int32)
+        blocks.append(RowBlock(f"{name}-{k}", own.X, codes, own.weight, own.target))
     threads = engine.share(len(parts)).threads
     pose = Pose(1, problem.constants, problem.constant, threads=threads)
     stored = bytes_of(problem.X)

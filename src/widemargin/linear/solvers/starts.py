@@ -7,7 +7,7 @@ on a few thousand rows. From blocks on an engine, some rows of each are brought 
 block and solved there.
 
 **A neighbour.** Along the ray of another solution's duals the dual objective is a parabola: with
-:math:`\sum_i \varphi_i(t\gamma_i) = A t^2 - B t` for t ≥ 0 its highest point is
+:math:`\sum_i \varphi_i(t\gamma_i) - t\, t_i \gamma_i = A t^2 - B t` for t ≥ 0 its highest point is
 :math:`t = B / (\lVert w \rVert^2 + 2A)`. On that ray lie the duals as they are and the duals grown
 with ``C``, which is where those at their bound go.
 """
@@ -70,7 +70,7 @@ def sampled(problem: LinearProblem) -> LinearProblem | None:
         return None
     draw = np.random.default_rng(0).choice(problem.n_rows, rows, replace=False)
     draw.sort()  # read in the order of the file
-    if _one_class(problem.label[draw]):
+    if problem.target is None and _one_class(problem.label[draw]):
         return None
     weighted = problem.constants.times(problem.n_rows / rows)
     return replace(problem, constants=weighted).take(draw)
@@ -101,8 +101,7 @@ class _Draw:
     def __call__(self, number: int, block: RowBlock) -> list[tuple[int, RowBlock]]:
         random = np.random.default_rng([0, number])
         rows = np.flatnonzero(random.random(block.n_rows) < self.share)
-        weight = None if block.weight is None else block.weight[rows]
-        return [(0, replace(block, X=block.X[rows], codes=block.codes[rows], weight=weight))]
+        return [(0, block.take(rows, block.name))]
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class _SolvedSample:
 
     def __call__(self, block: RowBlock, _: Any) -> Array | None:
         problem = self.pose.problem(block)
-        if _one_class(problem.label):
+        if problem.target is None and _one_class(problem.label):
             return None
         found = self.solve(problem, np.zeros(problem.size), self.budget, LinearHistory())
         return found.iterate if found.outcome is not Outcome.STALLED else None
@@ -139,8 +138,4 @@ def best_multiple(problem: LinearProblem, net_dual: Array, w: Array) -> Array:
     square = 0.5 * twice - once
     curvature = float(w @ w) + 2.0 * square
     factor = max(0.0, (square - once) / curvature) if curvature > 0 else 0.0
-    bound = problem.constants.bound
-    if not np.isfinite(bound):
-        return factor * net_dual
-    highest = bound if problem.weight is None else bound * problem.weight
-    return np.asarray(np.minimum(factor * net_dual, highest))
+    return problem.nearest(factor * net_dual)

@@ -108,7 +108,17 @@ class BlocksOfPartition:
         if weight is not None and np.all(weight == 1.0):
             weight = None
         name = f"{self.fit}-{number:x}-{sign:08x}"
-        return SourceBlock(name, X, codes, weight, number, skipped, problem, sign, weightless)
+        return SourceBlock(
+            name,
+            X,
+            codes,
+            weight,
+            number=number,
+            skipped=skipped,
+            problem=problem,
+            sign=sign,
+            weightless=weightless,
+        )
 
 
 def checksum(X: Any, *more: NDArray[Any]) -> int:
