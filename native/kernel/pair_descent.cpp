@@ -128,9 +128,9 @@ WM_VERSIONS(take_pairs_versions, take_pairs,
 
 }  // namespace
 
-PairBlock::PairBlock(std::int64_t rows_) : rows(rows_), padded((rows_ + lanes - 1) / lanes * lanes) {
-    for (auto* array : {&dual, &margin, &upper, &diagonal})
-        array->assign(std::size_t(padded), 0.0);
+PairBlock::PairBlock(std::int64_t rows_)
+    : rows(rows_), padded((rows_ + lanes - 1) / lanes * lanes) {
+    for (auto* array : {&dual, &margin, &upper, &diagonal}) array->assign(std::size_t(padded), 0.0);
 }
 
 template <class T>

@@ -3,11 +3,11 @@
 //
 //     min 1/2 a'Ka   subject to   0 <= a_i <= upper_i,   sum of a as it was given
 //
-// The margins m = Ka are the gradient. A row whose dual may rise and one whose dual may fall violate
-// optimality by the second margin minus the first; moving weight from the second to the first keeps
-// the sum. Chosen as in Fan, Chen and Lin (2005), "Working set selection using second order
-// information for training support vector machines": the lowest margin that may rise, and the partner
-// with which the objective falls most.
+// The margins m = Ka are the gradient. A row whose dual may rise and one whose dual may fall
+// violate optimality by the second margin minus the first; moving weight from the second to the
+// first keeps the sum. Chosen as in Fan, Chen and Lin (2005), "Working set selection using second
+// order information for training support vector machines": the lowest margin that may rise, and the
+// partner with which the objective falls most.
 #pragma once
 
 #include <cstdint>

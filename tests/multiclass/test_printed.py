@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from multiclass_cases import Case, case_of, solved
-from multiclass_oracle import optimum
 
+from multiclass_oracle import optimum
 from widemargin import MulticlassSVMClassifier
 from widemargin.core.outcome import Outcome
 from widemargin.multiclass.solvers.class_bundles import ClassBundles
