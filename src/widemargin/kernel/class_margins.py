@@ -32,7 +32,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Point:
+class RoundStart:
     """Functions, their true objective and their rivals: where a round begins."""
 
     coef: Array
@@ -41,7 +41,7 @@ class Point:
     rivals: NDArray[np.int32]
 
     @classmethod
-    def at(cls, problem: AllClassesProblem, coef: Array, score: Array) -> Point:
+    def at(cls, problem: AllClassesProblem, coef: Array, score: Array) -> RoundStart:
         """Evaluate functions, and keep a copy of them."""
         rows = np.arange(problem.n_rows)
         others = score.copy()
@@ -80,10 +80,10 @@ class ClassMarginsFit(AllClassesFit):
             if not run.outcome(proof).converged:
                 return self._solution(run, proof, run.outcome(proof))
         while True:
-            begun = Point.at(problem, self.coef, self.score)
+            begun = RoundStart.at(problem, self.coef, self.score)
             self._take_rivals(run, begun.rivals)
             proof = run.solve()
-            beyond = Point.at(problem, self.coef, self.score)
+            beyond = RoundStart.at(problem, self.coef, self.score)
             own = Certificate(begun.objective, proof.dual)
             bounding = run.blocks.measure(self.coef, self.score).certificate.primal
             touching = bounding - beyond.objective <= ROUNDING * bounding
