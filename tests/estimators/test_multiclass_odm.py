@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from multiclass.multiclass_oracle import (
+from multiclass_oracle import (
     margin_distribution,
     margin_distribution_optimum,
     margins,
