@@ -87,7 +87,9 @@ def measure_set(store: Store, name: str, rows: int, max_time: float, splits: int
         found = store.cell(
             f"{name}/search/{method}", searched, lambda m=method: choose(m, split(0))
         )["search"]
-        chosen = {key: found[key] for key in searched["grid"][0]} | shared
+        # The store rounds what was found: settings must be the same when they come from there.
+        nearest = min(searched["grid"], key=lambda each, f=found: abs(each["c"] - f["c"]))
+        chosen = {**{key: found[key] for key in nearest}, "c": nearest["c"]} | shared
         for number in range(splits):
 
             def measure(
