@@ -2,8 +2,8 @@
 A band that holds nine targets in ten
 =====================================
 
-:class:`~widemargin.QuantileSVMRegressor` learns a quantile of the targets at every point. Two of them
-are a band whose width follows the noise; a regression of the mean says nothing about that.
+:class:`~widemargin.QuantileSVMRegressor` learns a quantile of the targets at every point. Two of
+them are a band whose width follows the noise; a regression of the mean says nothing about that.
 """
 
 # %%
@@ -18,6 +18,7 @@ random = np.random.default_rng(0)
 
 
 def draw(n_rows):
+    """Draw rows and targets."""
     x = random.uniform(0, 10, n_rows)
     noise = random.gamma(1.5, 0.1 + 0.08 * x)
     return x[:, None], np.sin(x) + noise
