@@ -18,7 +18,7 @@ random = np.random.default_rng(0)
 
 
 def draw(n_rows):
-    """Draw points whose noise grows to the right."""
+    """Draw rows and targets."""
     x = random.uniform(0, 10, n_rows)
     noise = random.gamma(1.5, 0.1 + 0.08 * x)
     return x[:, None], np.sin(x) + noise

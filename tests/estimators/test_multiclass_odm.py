@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from linear_models import noisy_classes
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
 from multiclass_oracle import (
     margin_distribution,
     margin_distribution_optimum,
     margins,
 )
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
 from widemargin import LinearODMClassifier, MulticlassODMClassifier
 from widemargin.core.progress import FitProgress
 from widemargin.multiclass import fit as multiclass_fit

@@ -21,7 +21,7 @@ from ..core.training_set import earlier_fit_kept
 from ..kernel.defaults import mean_and_sameness, with_intercept
 from ..kernel.divide.driver import resolve_strategy
 from ..kernel.kernels import Kernel
-from ..kernel.model.prediction import SupportVectors, decisions, set_support
+from ..kernel.model.prediction import WeightedVectors, decisions, set_support
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, one_task
 from .kernel_expansion import KernelFitSettings, KernelSettings
@@ -269,7 +269,7 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
         part = attributes["support_part_"]
         if part is not None:
             attributes["support_part_"] = np.ascontiguousarray(part[:, support])
-        vectors = SupportVectors(
+        vectors = WeightedVectors(
             support=training.given_numbers(support),
             vectors=training.X[support, :0] if self._pairwise else training.X[support],
             coef=coef[:, support],

@@ -34,7 +34,7 @@ Routing = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class SupportVectors:
+class WeightedVectors:
     """Support vectors with their coefficients."""
 
     support: NDArray[np.int64]  # (n_support,): row numbers in the data as given, ascending
@@ -45,7 +45,7 @@ class SupportVectors:
 
 
 @dataclass(frozen=True)
-class Expansion(SupportVectors):
+class Expansion(WeightedVectors):
     """The support vectors of a classifier."""
 
     classes: NDArray[Any]  # (n_classes,): sorted labels
@@ -67,7 +67,7 @@ def set_expansion(
 
 
 def set_support(
-    estimator: Any, kernel: Kernel, expansion: SupportVectors, attributes: dict[str, Any]
+    estimator: Any, kernel: Kernel, expansion: WeightedVectors, attributes: dict[str, Any]
 ) -> None:
     """Set what classifiers and regressors have in common."""
     estimator.kernel_constant_ = float(kernel.constant)
