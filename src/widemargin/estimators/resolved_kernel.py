@@ -46,6 +46,11 @@ def resolved_kernel(estimator: Any, X: Any, weights: Array) -> tuple[Kernel, Any
     names = getattr(estimator, "feature_names_in_", None)
     hidden = f"the {estimator.kernel} kernel sees almost nothing else"
     warn_if_few_features_dominate(X, hidden, names)
+    return kernel, rows_seen_by(kernel, X)
+
+
+def rows_seen_by(kernel: Kernel, X: Any) -> Any:
+    """Return rows in the form and precision in which kernel values are evaluated."""
     precise = rounding_of_distances(kernel, X) > FLOAT32_ROUNDING
     (rows,) = drop_unused_columns(sparse_if_faster(X))
-    return kernel, rows.astype(np.float64) if precise else rows
+    return rows.astype(np.float64) if precise else rows

@@ -22,6 +22,7 @@ from ..kernel.problem import Duals
 from ..kernel.problems import ExactFit, KernelProblems, binary_tasks
 from ..kernel.update_fit import can_update
 from .kept_rows import OF_KERNEL, KeptRows, checked_labels, checked_numbers
+from .resolved_kernel import rows_seen_by
 
 
 class RowUpdates:
@@ -84,7 +85,7 @@ def _add(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     labels = checked_labels(np.asarray(y), estimator.classes_)
     training, origin = kept.with_rows(canonical(X), labels, weights)
-    rows = estimator._rows_of(kept.kernel, training.X)
+    rows = rows_seen_by(kept.kernel, training.X)
     with _put_back_on_errors(estimator):
         _update(estimator, kept, training, rows, origin, _solved_problems(estimator, kept))
 
@@ -98,7 +99,7 @@ def _remove(estimator: Any, indices: Any) -> None:
             f"leave {len(training.codes)} rows of {training.classes.tolist()}."
         )
     with _put_back_on_errors(estimator):
-        rows = estimator._rows_of(kept.kernel, kept.training.X)
+        rows = rows_seen_by(kept.kernel, kept.training.X)
         threads = Budget.of(estimator, 0).threads
         solved = _solved_problems(estimator, kept).without(gone, kept.kernel, rows, threads)
         _update(estimator, kept, training, rows[origin], origin, solved)

@@ -67,7 +67,7 @@ class SeriesWeights(StoredWeights):
 
 
 @dataclass(frozen=True)
-class Point:
+class MarginPoint:
     """Weights, their true objective and their rivals: where a round begins."""
 
     weights: Any
@@ -75,7 +75,7 @@ class Point:
     rivals: NDArray[np.int32]
 
     @classmethod
-    def at(cls, rows: InMemoryProblem, weights: Any, threads: int) -> Point:
+    def at(cls, rows: InMemoryProblem, weights: Any, threads: int) -> MarginPoint:
         """Evaluate weights, in blocks of rows that do not depend on the number of threads."""
         n_classes, bound = rows.objective.n_classes, rows.bound
         loss = MarginDistribution(rows.objective.upsilon, rows.objective.theta)
@@ -135,7 +135,7 @@ def solve(
         found = series.round(rivals, duals)
         dual, duals = found.certificate.dual, found.iterate.duals
         own = Certificate(begun.objective, dual)
-        beyond = Point.at(problem.in_memory, found.iterate.weights, budget.threads)
+        beyond = MarginPoint.at(problem.in_memory, found.iterate.weights, budget.threads)
         bounding = found.certificate.primal  # F_r of what was found
         touching = bounding - beyond.objective <= ROUNDING * bounding
         better = beyond.objective < begun.objective
@@ -155,13 +155,13 @@ class Series:
 
     Attributes
     ----------
-    point : Point
+    point : MarginPoint
         The weights of the lowest objective.
     objectives : list of float
         Their objectives, after each round.
     """
 
-    point: Point
+    point: MarginPoint
 
     def __init__(
         self, name: str, problem: MulticlassProblem, budget: Budget, history: History
@@ -172,9 +172,9 @@ class Series:
 
     def begin(self, weights: Any) -> None:
         """Take weights to begin with."""
-        self.go_to(Point.at(self.problem.in_memory, weights, self.budget.threads))
+        self.go_to(MarginPoint.at(self.problem.in_memory, weights, self.budget.threads))
 
-    def go_to(self, point: Point) -> None:
+    def go_to(self, point: MarginPoint) -> None:
         """Take other weights."""
         self.point = point
         self.objectives.append(point.objective)
