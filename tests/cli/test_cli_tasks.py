@@ -90,7 +90,33 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
         (["--task", "regression", "--quantile", 2], "quantile"),
         (["--task", "novelty", "--linear"], "--task novelty has kernels only"),
         (["--task", "novelty", "--epsilon", 1], "are for --task regression"),
+        (["--task", "novelty", "--holdout", 0.2], "give --test with a file of labels"),
     ],
 )
 def test_options_of_other_tasks(numbers: Path, options: list[object], message: str) -> None:
     assert message in refused("train", numbers, *options)
+
+
+def test_novel_rows_are_recognised(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    names = ["a", "b", "c"]
+    usual = pd.DataFrame(random.normal(size=(200, 3)), columns=names)
+    usual.to_csv(tmp_path / "usual.csv", index=False)
+    rows = np.concatenate([random.normal(size=(50, 3)), random.normal(size=(20, 3)) + 6.0])
+    other = pd.DataFrame(rows, columns=names)
+    other["label"] = [1] * 50 + [-1] * 20
+    other.to_csv(tmp_path / "other.csv", index=False)
+    model = tmp_path / "model.wm"
+    options = ["--task", "novelty", "--nu", 0.1, "-m", model, "--json"]
+    summary = json.loads(
+        run("train", tmp_path / "usual.csv", *options, "--test", tmp_path / "other.csv")
+    )
+    assert (summary["rows"], summary["features"]) == (200, 3)
+    assert summary["held_out"]["roc_auc"] > 0.99
+    measured = json.loads(run("evaluate", model, tmp_path / "other.csv", "--json"))
+    assert measured["novel"] == 20
+    assert measured["accuracy"] == summary["held_out"]["accuracy"] > 0.8
+    lines = run("predict", model, tmp_path / "other.csv", "--decision").splitlines()
+    assert lines[0] == "prediction,decision"
+    assert {line.split(",")[0] for line in lines[51:]} == {"-1"}
+    assert "OneClassSVM" in run("info", model)

@@ -72,8 +72,11 @@ def _of_classifier(estimator: Any) -> dict[str, Any]:
 
 def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
     """Return the attributes that linear models do not have."""
-    if not hasattr(estimator, "strategy"):
+    if not hasattr(estimator, "support_"):
         return {}
+    if not hasattr(estimator, "strategy"):  # one class: nothing is divided
+        found = {"gamma": estimator.gamma_, "support_vectors": len(estimator.support_)}
+        return {**found, "support_vectors_per_class": None}
     return {
         "gamma": estimator.gamma_,
         "multi_class": getattr(estimator, "multi_class_", None),

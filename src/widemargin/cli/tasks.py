@@ -47,6 +47,11 @@ def check_options(task: Task, given: dict[str, Any]) -> None:
         raise usage_error("--task novelty has kernels only: leave out --linear.")
     if task is Task.novelty and given.get("algorithm") is not None:
         raise usage_error("--task novelty has one algorithm: leave out --algorithm.")
+    if task is Task.novelty and given.get("holdout"):
+        raise usage_error(
+            "--task novelty learns from rows without labels, which nothing can be measured on: "
+            "give --test with a file of labels 1 and -1 instead of --holdout."
+        )
     if task is Task.regression and given.get("nu") is not None:
         raise usage_error("--nu is for --task novelty.")
     if task is Task.novelty and (given.get("epsilon"), given.get("quantile")) != (None, None):
