@@ -178,7 +178,12 @@ def train(
     fit_intercept: options.Intercept = None,
     multi_class: Annotated[
         str | None,
-        option("auto, ovr (one against the rest) or ovo (pairs).", group=CHOICE, default="auto"),
+        option(
+            "auto, ovr (one against the rest), ovo (pairs), or all classes in one kernel problem: "
+            "ww or cs (SVM), all (ODM).",
+            group=CHOICE,
+            default="auto",
+        ),
     ] = None,
     spool_dir: Annotated[
         Path | None,
