@@ -10,7 +10,7 @@ from widemargin import LinearODMClassifier, LinearSVMClassifier, MulticlassSVMCl
 from widemargin.core import merging
 from widemargin.core.merging import merged_if_many
 from widemargin.core.training_set import TrainingSet, training_set
-from widemargin.estimators import linear_fit, multiclass_svm
+from widemargin.estimators import linear_fit, multiclass_machine
 
 ROOM = 1 << 30
 
@@ -96,7 +96,7 @@ def test_fits_are_the_same_with_and_without_merging(model, monkeypatch: pytest.M
         seen.append(merged_if_many(training, memory, threads))
         return seen[-1]
 
-    for module in (linear_fit, multiclass_svm):
+    for module in (linear_fit, multiclass_machine):
         monkeypatch.setattr(module, "merged_if_many", watched)
     merged = model.fit(X, y)
     (training,) = seen

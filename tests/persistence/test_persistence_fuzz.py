@@ -26,7 +26,7 @@ import pandas as pd
 import pytest
 import safetensors.numpy
 from scipy import sparse
-from sklearn.base import is_regressor
+from sklearn.base import is_outlier_detector, is_regressor
 
 from widemargin import load_model
 from widemargin.cli.info import describe, described_lines
@@ -318,7 +318,9 @@ def outcome(data, samples):
             continue  # such as: this model wants five features
         assert labels.shape == (X.shape[0],), (labels.shape, X.shape)
         assert scores.shape[0] == X.shape[0]
-        if not is_regressor(model):
+        if is_outlier_detector(model):
+            assert np.isin(labels, [-1, 1]).all()
+        elif not is_regressor(model):
             assert np.isin(labels, model.classes_).all()
         if probabilities is not None and np.isfinite(scores).all():
             assert np.all((probabilities >= 0) & (probabilities <= 1))

@@ -109,7 +109,7 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         elif self.fan_in**levels > max(1, n_rows // 2):
             raise ValueError(
                 f"fan_in ** levels = {self.fan_in**levels} parts need at least two rows each; got "
-                f"{n_rows} rows. Lower `levels` or `fan_in`."
+                f"{n_rows} rows (n_samples={n_rows}). Lower `levels` or `fan_in`."
             )
         if self.levels is not None and self.stop_level > levels:
             raise ValueError(

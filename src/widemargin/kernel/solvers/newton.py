@@ -27,6 +27,9 @@ from ...core.resources import single_threaded_blas
 from ..cholesky import damped_cholesky
 from ..problem import Duals, KernelProblem, record_iteration
 
+# Where a direction descends but for rounding, the line search would return zero; it returns this.
+SHORTEST_STEP = 1e-8
+
 
 def solve(
     problem: KernelProblem, start: Duals, budget: Budget, history: History
@@ -58,7 +61,8 @@ def _solve(
         margin = margin + t * (wanted_margin - margin)
         history.latest = Duals(net_dual)
         primal = 0.5 * float(net_dual @ margin) + float(np.sum(terms.primal(margin)))
-        if primal >= previous * (1 - 1e-15):  # rounding decides: no smaller primal is to be had
+        # Rounding decides: no smaller primal is to be had, or the direction does not descend.
+        if primal >= previous * (1 - 1e-15) or t <= SHORTEST_STEP:
             outcome = Outcome.STALLED
             break
         previous = primal
@@ -121,8 +125,8 @@ def exact_line_search(
     slopes = slope(0.0) + np.concatenate([[0.0], np.cumsum(bends[:-1] * np.diff(at))])
     piece = max(int(np.searchsorted(slopes >= 0, True)) - 1, 0)
     if not bends[piece] > 0:  # rounding
-        return max(float(at[piece]), 1e-8)
-    return float(np.clip(at[piece] - slopes[piece] / bends[piece], 1e-8, 1.0))
+        return max(float(at[piece]), SHORTEST_STEP)
+    return float(np.clip(at[piece] - slopes[piece] / bends[piece], SHORTEST_STEP, 1.0))
 
 
 def finish(

@@ -133,7 +133,7 @@ class PrintedStages:
             chance = (seed, part, self.filled[part])
             begin = self.used[part]
             if count:
-                visit = Visit(
+                visit = PrintedVisit(
                     problem.pose, self._start, chance, begin, count, problem.n_rows, v, self.step
                 )
                 w = problem.engine.visit(problem.blocks, part, visit, w)
@@ -167,7 +167,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PrintedVisit:
     """Steps on the rows of one part."""
 
     pose: Pose  # the problem, but for its rows
