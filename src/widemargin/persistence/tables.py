@@ -44,3 +44,19 @@ def check_automatic(estimator: Any) -> None:
         right = isinstance(weights, np.ndarray) and weights.dtype == np.float64
         right = right and weights.shape == (width,) and bool(np.all(np.isfinite(weights)))
         demand(right, "feature_weights_", f"None or {width} finite numbers")
+    _check_leaderboard(required(estimator, "leaderboard_"))
+
+
+# Columns of a leaderboard that are numbers.
+_NUMBERS = ("rank", "rows", "splits", "score", "std_score", "seconds", "converged")
+
+
+def _check_leaderboard(board: Any) -> None:
+    """Check that the columns of what was tried have a value for each trial."""
+    columns = ("name", "params", *_NUMBERS)
+    listed = isinstance(board, dict) and all(
+        isinstance(board.get(name), np.ndarray | list) for name in columns
+    )
+    lengths = {len(board[name]) for name in columns} if listed else set()
+    numbers = listed and all(np.asarray(board[name]).dtype.kind in "biuf" for name in _NUMBERS)
+    demand(numbers and len(lengths) == 1, "leaderboard_", "columns of one length")
