@@ -64,7 +64,7 @@ class RowUpdates:
 
         Parameters
         ----------
-        indices : array-like of int, or mask of shape (n_samples_fit_,)
+        indices : array-like of int, or mask of shape (n_samples,)
             Numbers of the rows: those of :meth:`fit` in their order, then those of
             :meth:`add_rows`. Rows after one that is removed move up, as in :func:`numpy.delete`;
             ``support_`` counts alike.
