@@ -121,8 +121,11 @@ def test_in_a_browser(tmp_path):
     watcher = Watcher(folders, ask)
     began = time.monotonic()
     with LocalServer(0, page_of(watcher)) as server:
-        document, console = rendered(f"http://127.0.0.1:{server.port}/", tmp_path)
-    assert time.monotonic() - began < 90
+        address = f"http://127.0.0.1:{server.port}/"
+        document, console = rendered(address, tmp_path / "first")
+        if not document:  # Chromium itself ended early, as it may on a busy machine
+            document, console = rendered(address, tmp_path / "second")
+    assert time.monotonic() - began < 180
     assert "Refused to" not in console  # what the policy would have to say of the page itself
     assert "Uncaught" not in console
     assert "owned" not in re.search("<title>.*?</title>", document).group()
