@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from multiclass_cases import case_of, solved
-from multiclass_oracle import objective, optimum
 from sklearn.exceptions import ConvergenceWarning
 
 from engines_under_test import CarryingEngine
+from multiclass_oracle import objective, optimum
 from widemargin import MulticlassSVMClassifier, _native
 from widemargin.core import blocks
 from widemargin.core.blocks import RowBlock

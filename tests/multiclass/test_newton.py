@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from multiclass_cases import case_of
 from multiclass_cases import solved as solved_by
-from multiclass_oracle import objective, optimum
 
+from multiclass_oracle import objective, optimum
 from widemargin.core.history import CERTIFIED, History
 from widemargin.core.outcome import Outcome
 from widemargin.multiclass.solvers import choose, newton_directions, newton_losses, refuse

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from multiclass_cases import case_of, solved
-from multiclass_oracle import objective, optimum
 
+from multiclass_oracle import objective, optimum
 from widemargin import MulticlassSVMClassifier
 from widemargin.core.outcome import Outcome
 from widemargin.multiclass.solvers import choose, proximal
