@@ -75,7 +75,7 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": ["1", "two", "3"]})
     frame.to_csv(tmp_path / "data.csv", index=False)
     said = refused("train", tmp_path / "data.csv", "--task", "regression")
-    assert "must hold numbers; row 2 holds 'two'" in said
+    assert "needs numbers in the label column; row 2 holds 'two'" in said
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,7 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
         (["--task", "regression", "--calibrate", "sigmoid"], "--calibrate is for classifiers"),
         (["--task", "regression", "--linear", "--gamma", 1], "--gamma is no setting of LinearODM"),
         (["--task", "regression", "--quantile", 2], "quantile"),
+        (["--task", "regression", "--linear", "--spool-dir", "."], "keeps the rows in memory"),
         (["--task", "novelty", "--linear"], "--task novelty has kernels only"),
         (["--task", "novelty", "--epsilon", 1], "are for --task regression"),
         (["--task", "novelty", "--holdout", 0.2], "give --test with a file of labels"),
@@ -120,3 +121,10 @@ def test_novel_rows_are_recognised(tmp_path: Path) -> None:
     assert lines[0] == "prediction,decision"
     assert {line.split(",")[0] for line in lines[51:]} == {"-1"}
     assert "OneClassSVM" in run("info", model)
+    other["label"] = [1] * 50 + [0] * 20
+    other.to_csv(tmp_path / "other.csv", index=False)
+    said = refused("evaluate", model, tmp_path / "other.csv")
+    assert "labelled 1, or -1 where they are novel; row 51 is labelled '0'" in said
+    said = refused("predict", model, tmp_path / "other.csv", "--proba")
+    assert "no probabilities" in said
+    assert "calibrate" not in said

@@ -13,10 +13,11 @@ import typer
 from .messages import usage_error
 from .tasks import Task, class_of
 
-# Settings that some estimators have and others do not.
+# Settings that some estimators have and others do not; whoever gives one has chosen an estimator.
 CHOOSING_SETTINGS = (
-    *("C", "lam", "upsilon", "theta", "loss", "kernel", "gamma", "degree", "coef0"),
-    *("fit_intercept", "strategy", "checkpoint", "solver", "tol", "max_iter"),
+    *("C", "lam", "upsilon", "theta", "loss", "epsilon", "quantile", "nu"),
+    *("kernel", "gamma", "degree", "coef0", "fit_intercept"),
+    *("strategy", "checkpoint", "solver", "tol", "max_iter"),
 )
 # Settings of strategies that have options.
 OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_strata", "n_sample")
@@ -192,8 +193,8 @@ def task_estimator_with(
         raise usage_error("--quantile trains an SVM; it has no --algorithm odm.")
     cls = class_of(task, algorithm or Algorithm.odm, linear, quantile)
     known = inspect.signature(cls).parameters
-    all_settings = (*CHOOSING_SETTINGS, "epsilon", "quantile", "nu")
-    foreign = [name for name in all_settings if given.get(name) is not None and name not in known]
+    asked = [name for name in CHOOSING_SETTINGS if given.get(name) is not None]
+    foreign = [name for name in asked if name not in known]
     if foreign:
         raise usage_error(f"{_option_of(foreign[0])} is no setting of {cls.__name__}.")
     return _checked(cls(**settings_in(given, cls)))

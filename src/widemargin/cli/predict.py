@@ -85,8 +85,10 @@ def predict(
             check_output(to_file, "--output", (model, data))
         estimator = load_model(model)
         if proba and not hasattr(estimator, "predict_proba"):
+            advice = " Train it with --calibrate sigmoid."
+            classifier = task_of(estimator) is Task.classification
             raise usage_error(
-                "--proba: the model has no probabilities. Train it with --calibrate sigmoid."
+                f"--proba: the model has no probabilities.{advice if classifier else ''}"
             )
         X = read_for(
             estimator,

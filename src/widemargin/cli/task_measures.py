@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .messages import aligned
-from .tasks import Task, targets
+from .tasks import Task, targets, usual_rows
 
 
 def measure_task(task: Task, model: Any, X: Any, y: Any) -> dict[str, Any]:
@@ -31,11 +31,10 @@ def _of_numbers(model: Any, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _of_novelty(model: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Judge labels that are negative numbers for novel rows, as scikit-learn's are."""
     import numpy as np
     from sklearn.metrics import roc_auc_score
 
-    usual = targets(y, of="the label column of a novelty detector's test rows") > 0
+    usual = usual_rows(y)
     found = model.predict(X) > 0
     both = 0 < np.count_nonzero(usual) < len(usual)
     return {

@@ -43,6 +43,8 @@ def check_options(task: Task, given: dict[str, Any]) -> None:
             raise usage_error(
                 f"--{name.replace('_', '-')} is for classifiers; leave it out with --task {task}."
             )
+    if given.get("spool_dir") is not None:
+        raise usage_error(f"--spool-dir: --task {task} keeps the rows in memory; leave it out.")
     if task is Task.novelty and given.get("linear"):
         raise usage_error("--task novelty has kernels only: leave out --linear.")
     if task is Task.novelty and given.get("algorithm") is not None:
@@ -75,7 +77,22 @@ def class_of(task: Task, algorithm: str, linear: bool, quantile: bool) -> Any:
     return by_algorithm[algorithm, linear]
 
 
-def targets(y: Any, *, of: str = "the label column") -> Any:
+def usual_rows(y: Any) -> Any:
+    """Return which rows are usual, by labels 1 and, where they are novel, -1."""
+    import numpy as np
+
+    labels = np.asarray(y)
+    known = np.isin(labels.astype(str), ["1", "1.0", "-1", "-1.0"])
+    if not known.all():
+        row = int(np.flatnonzero(~known)[0])
+        raise ValueError(
+            "rows to measure a novelty detector on must be labelled 1, or -1 where they are novel; "
+            f"row {row + 1:,} is labelled {str(labels[row])!r}. Name the column with --label."
+        )
+    return labels.astype(np.float64) > 0
+
+
+def targets(y: Any) -> Any:
     """Return the labels of a file as the numbers that a regression learns."""
     import numpy as np
 
@@ -87,7 +104,7 @@ def targets(y: Any, *, of: str = "the label column") -> Any:
                 float(value)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"--task regression: {of} must hold numbers; row {row + 1:,} holds "
+                    f"a regression needs numbers in the label column; row {row + 1:,} holds "
                     f"{str(value)!r}. Name another column with --label, or leave out --task to "
                     "train a classifier."
                 ) from None
@@ -95,7 +112,7 @@ def targets(y: Any, *, of: str = "the label column") -> Any:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise ValueError(
-            f"--task regression: {of} must hold finite numbers; row {bad[0] + 1:,} holds "
+            f"a regression needs finite numbers in the label column; row {bad[0] + 1:,} holds "
             f"{numbers[bad[0]]}. Leave such rows out."
         )
     return numbers

@@ -38,10 +38,9 @@ from .training import (
 # Options that choose a classifier, or a way to train one, and so leave nothing to choose.
 CHOOSING = frozenset(
     {
-        *("algorithm", "linear", "multiclass", "C", "lam", "upsilon", "theta", "loss"),
-        *("kernel", "gamma", "degree", "coef0", "fit_intercept", "multi_class", "spool_dir"),
-        *("strategy", "checkpoint", "solver", "tol", "max_iter", *options.OF_STRATEGIES),
-        *("epsilon", "quantile", "nu"),
+        *("algorithm", "linear", "multiclass", "multi_class", "spool_dir"),
+        *options.CHOOSING_SETTINGS,
+        *options.OF_STRATEGIES,
     }
 )
 
@@ -165,7 +164,11 @@ def train(
     ] = None,
     epsilon: Annotated[
         float | None,
-        option("Regression by an SVM: residual that is free.", group=CHOICE, default="0.0"),
+        option(
+            "Regression by an SVM: residual that is free.",
+            group=CHOICE,
+            default="0.1; 0 with --linear",
+        ),
     ] = None,
     quantile: Annotated[
         float | None,
