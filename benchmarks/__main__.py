@@ -9,8 +9,10 @@ import argparse
 import subprocess
 import sys
 
-SPEED = "auto calibration defaults exact frontier growth hard_regimes kernel_product linear"
-SPEED += " many_classes multiclass rows small_sets sodm_root ten_million"
+SPEED = (
+    "all_classes auto calibration defaults exact frontier growth hard_regimes kernel_product linear"
+)
+SPEED += " many_classes multiclass novelty rows shapley small_sets sodm_root ten_million updates"
 SPARK = "classes kernel linear ten_million trees"
 PAGES = (
     "benchmarks.papers",
