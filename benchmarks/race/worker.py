@@ -65,9 +65,10 @@ def _warm_up(job: Cell, library: Any, data: DataSet) -> None:
     settings = {**job["settings"], job["rung"]: job["ladder"][0]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = library.fit(library.prepare(data.X[few], y), job["problem"], settings)
+        rows = library.prepare(data.X[few], y)
+        model = library.fit(rows, job["problem"], settings)
         if hasattr(model, "predict"):
-            model.predict(data.X[few])
+            model.predict(rows[0])  # with the constant column, where a library gets one
 
 
 if __name__ == "__main__":
