@@ -59,14 +59,19 @@ def exact(loss: str, C: float, gamma: float, **settings: Any) -> Any:
 
 
 def divided_machine(
-    loss: str, method: str, variant: str, levels: int, C: float, gamma: float, **settings: Any
+    loss: str,
+    method: str,
+    levels: int,
+    C: float,
+    gamma: float,
+    *,
+    stop_level: int = 0,
+    printed: bool = False,
+    **settings: Any,
 ) -> Any:
-    """Divide and conquer: to the root, stopped at the leaves, or as the paper prints it."""
+    """Divide and conquer down to a level, the root unless told, or as the paper prints it."""
     strategy = STRATEGIES[method](
-        levels=levels,
-        fan_in=FAN_IN,
-        stop_level=levels if variant == "early" else 0,
-        printed=variant == "printed",
+        levels=levels, fan_in=FAN_IN, stop_level=stop_level, printed=printed
     )
     return LOSSES[loss](C=C, gamma=gamma, strategy=strategy, random_state=0, **settings)
 
@@ -76,7 +81,7 @@ SPLITS = 5
 # Seconds a fit may take; a divided fit then returns its last complete level.
 MAX_TIME = 120.0
 QUICK_ROWS = 2_000
-COLUMNS = ("exact", *VARIANTS)
+COLUMNS = ("exact", *VARIANTS, "levels")
 
 
 def run(
@@ -111,7 +116,9 @@ def measure_split(
     for loss in LOSSES:
         chosen = _search(store, f"{name}/search/{loss}", loss, partial(split, 0), max_time)
         settings = {"C": chosen["C"], "gamma": chosen["gamma"], "max_time": max_time}
-        _measure(store, f"{name}/{number}/{loss}", loss, this_split, settings, columns)
+        # Figure 1 shows the levels between leaves and root, of the first split.
+        shown = [each for each in columns if each != "levels" or number == 0]
+        _measure(store, f"{name}/{number}/{loss}", loss, this_split, settings, shown)
 
 
 def _search(
@@ -141,10 +148,20 @@ def _measure(
         store.cell(f"{start}/exact", settings, lambda: objective.measure(make(), split()))
     divided = {**settings, "leaf_rows": LEAF_ROWS}
     for method in STRATEGIES:
-        with tempfile.TemporaryDirectory() as folder:  # the root continues from the leaves
-            for variant in (each for each in VARIANTS if each in columns):
+        with tempfile.TemporaryDirectory() as folder:  # a level continues from the one before it
+            for variant in _in_order(columns, split):
                 measure = partial(_divided, split, loss, method, variant, settings, folder)
                 store.cell(f"{start}/{method}/{variant}", divided, measure)
+
+
+def _in_order(columns: Sequence[str], split: Callable[[], DataSet]) -> Iterator[str]:
+    """Yield the variants to measure, from the leaves towards the root."""
+    if "early" in columns:
+        yield "early"
+    if "levels" in columns:
+        between = range(levels_for(len(split().y)) - 1, 0, -1)
+        yield from (f"level {level}" for level in between)
+    yield from (each for each in ("root", "printed") if each in columns)
 
 
 def _divided(
@@ -156,7 +173,10 @@ def _divided(
     checkpoint: str,
 ) -> Cell:
     levels = levels_for(len(split().y))
-    model = divided_machine(loss, method, variant, levels, **settings, checkpoint=checkpoint)
+    stops = {"early": levels, "root": 0, "printed": 0}
+    stop = stops[variant] if variant in stops else int(variant.split()[1])
+    how: dict[str, Any] = {"stop_level": stop, "printed": variant == "printed"}
+    model = divided_machine(loss, method, levels, **settings, **how, checkpoint=checkpoint)
     return {**objective.measure_levels(model, split()), "levels": levels}
 
 
