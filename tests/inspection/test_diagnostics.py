@@ -24,6 +24,7 @@ from widemargin.inspection import (
     partition_quality,
     support_vector_recall,
     theorem1_bounds,
+    theorem2_bound,
 )
 from widemargin.kernel.kernels import Kernel
 
@@ -303,6 +304,56 @@ def test_theorems_refuse_what_they_do_not_cover(moons):
         theorem1_bounds(ODMClassifier(), X, y, part[:3])
     with pytest.raises(ValueError, match="positive semi-definite"):
         theorem1_bounds(ODMClassifier("sigmoid", gamma=3.0, coef0=-1.0), X[:50], y[:50], part[:50])
+    with pytest.raises(ValueError, match="proved for ODM; got the loss 'hinge'"):
+        theorem2_bound(SVMClassifier(), X, y, part, part)
+    with pytest.raises(ValueError, match="rows of equal weight"):
+        theorem2_bound(ODMClassifier(class_weight={0: 1.0, 1: 2.0}), X, y, part, part)
+    with pytest.raises(ValueError, match="Use rbf or laplacian"):
+        theorem2_bound(ODMClassifier("linear"), X, y, part, part)
+    with pytest.raises(ValueError, match="`stratum` must have one number per row, 400"):
+        theorem2_bound(ODMClassifier(), X, y, part, part[:3])
+
+
+def test_theorem_2_equals_its_print_on_separate_fits():
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(80, 3)), random.integers(2, size=80)
+    part, stratum = np.arange(80) % 4, np.arange(80) // 20
+    X[:, 0] += 3.0 * stratum  # strata that lie apart
+    settings = {"gamma": 0.7, "fit_intercept": False, "upsilon": 0.3}
+    model = ODMClassifier(C=3.0, **settings)
+    result = theorem2_bound(model, X, y, part, stratum)
+    label, gram = np.where(y == 1, 1.0, -1.0), rbf_kernel(X, gamma=0.7)
+    whole = net_duals(model, X, y)
+    optimum, largest = dual_objective(model, gram, label, whole), np.abs(whole).max()
+    assert result.optimum == pytest.approx(optimum, rel=1e-6)
+    for k in range(4):
+        here, local = part == k, ODMClassifier(C=12.0, **settings)
+        dual = net_duals(local, X[here], y[here])
+        own = dual_objective(local, gram[np.ix_(here, here)], label[here], dual)
+        assert result.gaps[k] == pytest.approx(own - optimum, rel=1e-6)
+        largest = max(largest, np.abs(dual).max())
+    assert result.largest_dual == pytest.approx(largest, rel=1e-6)
+    apart = stratum[:, None] != stratum
+    cosine, pairs = gram[apart].max(), apart.sum()
+    assert result.angle == pytest.approx(np.arccos(cosine))
+    lam = 3.0 * 80 * (1 - model.theta) ** 2
+    c = (1 - model.theta) ** 2 / (lam * model.upsilon)
+    rest = largest**2 * 80**2 * c + 2 * largest * 80
+    printed = 0.5 * largest**2 * (80**2 + cosine * (2 * pairs - 80**2)) + rest
+    assert result.bound == pytest.approx(printed, rel=1e-6)
+    assert result.plain_bound == pytest.approx(largest**2 * 80**2 + rest, rel=1e-6)
+
+
+@pytest.mark.parametrize("strata", [1, 6])
+def test_theorem_2_bounds_the_parts_of_a_fit(moons, strata):
+    X, y = moons
+    strategy = Stratified(levels=1, n_strata=strata)
+    model = ODMClassifier(C=8.0, gamma=20.0, strategy=strategy, random_state=0)
+    leaves = leaf_partition(model, X, y)
+    result = theorem2_bound(model, X, y, leaves.part, leaves.stratum)
+    assert result.gaps.shape == (4,)
+    assert result.gaps.max() <= result.bound <= result.plain_bound
+    assert np.isnan(result.angle) == (strata == 1)
 
 
 # ----------------------------------------------------------------------------------------- levels

@@ -27,6 +27,7 @@ from .performance_profile import PerformanceProfileDisplay
 from .search_display import SearchDisplay
 from .shapley import ShapleyValues, shapley_values
 from .shapley_display import ShapleyDisplay
+from .theorem2_bound import Theorem2, theorem2_bound
 from .theorem_bounds import Theorem1, theorem1_bounds
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "ShapleyDisplay",
     "ShapleyValues",
     "Theorem1",
+    "Theorem2",
     "accuracy_over_time",
     "fit_levels",
     "leaf_partition",
@@ -51,4 +53,5 @@ __all__ = [
     "shapley_values",
     "support_vector_recall",
     "theorem1_bounds",
+    "theorem2_bound",
 ]

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.arrays import Array
 from ..core.budget import Budget
@@ -103,22 +104,14 @@ def theorem1_bounds(estimator: Any, X: Any, y: Any, part: Any) -> Theorem1:
     >>> 0.0 <= result.gap <= result.gap_bound
     True
     """
-    if (n_given := np.shape(X)[0]) > POLISH_ROWS:
-        raise ValueError(
-            "The bounds need the solution to rounding and every entry of the kernel matrix, which "
-            f"is done for at most {POLISH_ROWS} rows; got {n_given}. Pass a sample of the rows."
-        )
+    check_rows(X)
     samples = binary_samples(estimator, X, y)
     if samples.loss.name == "squared_hinge":
         raise ValueError(
             "Theorem 1 is proved for ODM (SODM) and for the hinge (DC-SVM); got "
             "loss='squared_hinge'. Use loss='hinge' or an ODMClassifier."
         )
-    part = np.asarray(part)
-    if part.shape != (samples.n_rows,):
-        raise ValueError(
-            f"`part` must have one number per row, {samples.n_rows}; got shape {part.shape}."
-        )
+    part = check_numbers(part, "part", samples.n_rows)
     weighting = small_copy if samples.loss.name == "odm" else block_of_whole
     total = float(samples.weight.sum())
     parts_dual, share = np.zeros(samples.n_rows), np.zeros(samples.n_rows)
@@ -126,39 +119,60 @@ def theorem1_bounds(estimator: Any, X: Any, y: Any, part: Any) -> Theorem1:
         rows = np.flatnonzero(part == number)
         mass = float(samples.weight[rows].sum())
         share[rows] = mass / total
-        parts_dual[rows] = _solved(samples.take(rows), weighting(total, mass))
-    whole_dual = _solved(samples, 1.0)
+        parts_dual[rows] = solved_to_rounding(samples.take(rows), weighting(total, mass))
+    whole_dual = solved_to_rounding(samples, 1.0)
     problem = samples.problem(1.0, 1)
     q, terms = problem.dense_q(), problem.terms
     between = np.where(part[:, None] != part, np.abs(q), 0.0)
-    best = _objective(q, terms, whole_dual)
+    best = dual_objective(q, terms, whole_dual)
     bounds = _sodm_bounds if samples.loss.name == "odm" else _dc_bounds
     gap_bound, distance_bound = bounds(q, between, terms, share, parts_dual, whole_dual)
     return Theorem1(
         source="SODM" if samples.loss.name == "odm" else "DC-SVM",
-        gap=_objective(q, terms, parts_dual) - best,
+        gap=dual_objective(q, terms, parts_dual) - best,
         gap_bound=gap_bound,
         distance=_squared_distance(parts_dual, whole_dual),
         distance_bound=distance_bound,
-        divided_gap=_objective(q, terms, share * parts_dual) - best,
+        divided_gap=dual_objective(q, terms, share * parts_dual) - best,
         zero_gap=-best,
     )
 
 
-def _solved(samples: Samples, factor: float) -> Array:
+def check_rows(X: Any) -> None:
+    """Refuse more rows than are solved to rounding."""
+    if (n_given := np.shape(X)[0]) > POLISH_ROWS:
+        raise ValueError(
+            "The bounds need the solution to rounding and every entry of the kernel matrix, which "
+            f"is done for at most {POLISH_ROWS} rows; got {n_given}. Pass a sample of the rows."
+        )
+
+
+def check_numbers(values: Any, name: str, n_rows: int) -> NDArray[Any]:
+    """Return the part or the stratum of each row as an array."""
+    numbers = np.asarray(values)
+    if numbers.shape != (n_rows,):
+        raise ValueError(
+            f"`{name}` must have one number per row, {n_rows}; got shape {numbers.shape}."
+        )
+    return numbers
+
+
+def solved_to_rounding(samples: Samples, factor: float) -> Array:
+    """Return the net duals of a problem whose rows weigh ``factor`` times as much as given."""
     problem = samples.problem(factor, 1)
     start, budget = Duals(np.zeros(problem.n_rows)), Budget(tol=1e-10, max_iter=10_000)
     result = solve_binary(problem, start, "auto", budget, History(COLUMNS)).iterate
     if result.lowest_eigenvalue < 0:
         raise ValueError(
-            "Theorem 1 needs a positive semi-definite kernel; the kernel matrix has an eigenvalue "
+            "The theorem needs a positive semi-definite kernel; the matrix has an eigenvalue "
             f"of about {result.lowest_eigenvalue:.3g}. Use rbf, laplacian, linear, or poly with "
             "coef0 >= 0."
         )
     return result.net_dual
 
 
-def _objective(q: Array, terms: LossTerms, net_dual: Array) -> float:
+def dual_objective(q: Array, terms: LossTerms, net_dual: Array) -> float:
+    """Return d, which is minimised."""
     return float(0.5 * net_dual @ q @ net_dual + terms.phi(net_dual).sum())
 
 
