@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.papers.sodm.published import SODM
+from benchmarks.papers.sodm.settings import SETTINGS
 from benchmarks.papers.sodm.tables import LOSSES, QUICK_ROWS
 from benchmarks.race.command import options_of, parser_of, write_page
 from benchmarks.race.data import DataSet, random_split, whole_set
@@ -21,16 +21,6 @@ from benchmarks.race.store import Cell, Store
 from benchmarks.race.tables import Cells, Rows, Table, name_of, percent, ratio_text, seconds
 
 NAME = "sodm_root"
-# C and γ that the search of SODM's tables found, for ODM and SVM.
-SETTINGS = {
-    "svmguide1": {"odm": (1.0, 8.0), "svm": (1.0, 8.0)},
-    "phishing": {"odm": (1.0, 0.5), "svm": (1.0, 0.5)},
-    "a9a": {"odm": (1.0, 1 / 32), "svm": (1.0, 1 / 8)},
-    "cod-rna": {"odm": (8.0, 0.5), "svm": (8.0, 2.0)},
-    "ijcnn1": {"odm": (64.0, 8.0), "svm": (64.0, 8.0)},
-    "skin_nonskin": {"odm": (8.0, 32.0), "svm": (8.0, 32.0)},
-    "susy_30k": {"odm": (8.0, 1 / 8), "svm": (64.0, 1 / 8)},
-}
 STRATEGIES = ("exact", "sodm")
 # The root may take this share of the exact fit's time.
 TARGET = 1.2
@@ -95,7 +85,6 @@ def _rows(cells: Cells) -> Rows:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure what is missing, or write the table."""
-    assert set(SETTINGS) == set(SODM)
     parser, _ = parser_of(NAME, str(__doc__), SETTINGS, "the smallest time")
     options = options_of(parser, NAME, arguments)
     store = Store(options.results, options.again)

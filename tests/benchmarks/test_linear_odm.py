@@ -14,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.papers import search
 from benchmarks.papers.__main__ import main, render
 from benchmarks.papers.linear_odm import accuracy as linear_table
-from benchmarks.papers.linear_odm import solvers, speed_up
+from benchmarks.papers.linear_odm import divided, solvers, speed_up
 from benchmarks.papers.sodm import published
+from benchmarks.papers.sodm import tables as sodm_tables
+from benchmarks.papers.sodm.page import level_curve
 from benchmarks.race.store import Store
 
 
@@ -110,13 +112,45 @@ def test_the_linear_table_stands_beside_the_print(folder, linear_fits):
     ours = float(row["ODM"].split()[0])
     accuracy = np.mean([cells[f"ijcnn1/{number}/odm"]["accuracy"] for number in range(2)])
     assert row["ODM"] == f"{100 * accuracy:.2f} (2)"
-    assert row["ODM (published)"] == f"{100 * published.LINEAR['ijcnn1']['whole']:.2f}"
+    assert row["ODM (published)"] == f"{100 * published.LINEAR['ijcnn1']['whole'][0]:.2f}"
     assert row["ODM − published, points"].strip("*") == f"{ours - 91.3:+.2f}"
     settings = next(each for each in rows("linear_settings") if each["Data set"] == "ijcnn1")
     assert (settings["Rows"], settings["Features"]) == ("400", "5")
     made = len(linear_fits)
     main(["linear", "--only", "ijcnn1", "--splits", "2", "--results", str(folder)])
     assert len(linear_fits) == made
+
+
+def test_divided_methods_stand_beside_dsvrg(folder, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(sodm_tables, "LEAF_ROWS", 20)  # two levels
+    monkeypatch.setattr(linear_table, "GRIDS", {"odm": {"C": (1.0,)}})
+    main(["linear", "--only", "ijcnn1", "--splits", "1", "--results", str(folder)])
+    cells = Store(folder / "linear.json").cells
+    variants = ("early", "level 1", "root", "printed")
+    names = {f"{method}/{each}" for method in divided.METHODS for each in variants}
+    names |= {"odm", "dsvrg", "dsvrg printed", "dsvrg third 1", "dsvrg third 2"}
+    assert set(cells) == {"ijcnn1/search/odm", *(f"ijcnn1/0/{each}" for each in names)}
+    one = [cells[f"ijcnn1/0/{each}"]["accuracy"] for each in ("odm", "dsvrg", "clustered/root")]
+    assert one == pytest.approx([one[0]] * 3, abs=0.02)  # solvers of one problem
+    stages = [cells[f"ijcnn1/0/dsvrg{rest}"]["iterations"] for rest in (" third 1", " third 2", "")]
+    assert stages == sorted(stages)
+    assert stages[0] < stages[2]
+    seconds = [cells[f"ijcnn1/0/cascade/{each}"]["fit_seconds"] for each in variants[:3]]
+    assert seconds == sorted(seconds)
+    monkeypatch.setattr(linear_table, "TITLES", {"odm": "ODM"})
+    shown = rendered(folder, "linear")
+    rows = {row["Method"]: row for row in shown("linear_divided") if row["Data set"] == "ijcnn1"}
+    assert rows["Ca-ODM"]["Published"] == "89.60"
+    assert rows["DC-ODM"]["Published"] == "–"
+    assert rows["Ca-ODM"]["Early"] == f"{100 * cells['ijcnn1/0/cascade/early']['accuracy']:.2f} (1)"
+    times = {row["Method"]: row for row in shown("linear_divided_seconds")[:5]}
+    assert times["Ca-ODM"]["Published"] == "35.3"  # svmguide1
+    curve = level_curve(cells, "ijcnn1/0/cascade")
+    assert [round(point[1], 6) for point in curve] == [
+        round(100 * cells[f"ijcnn1/0/cascade/{each}"]["accuracy"], 6) for each in variants[:3]
+    ]
+    assert "<svg" in (folder / "tables" / "linear_levels.svg").read_text()
 
 
 def test_curves_tell_passes_and_accuracy(folder, linear_fits):

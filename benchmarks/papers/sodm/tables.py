@@ -7,7 +7,7 @@ of the first split; ODM's theta and upsilon stay at their defaults (0.2, 0.5).
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -15,17 +15,6 @@ from benchmarks.papers import search
 from benchmarks.race import data, objective
 from benchmarks.race.data import DataSet
 from benchmarks.race.store import Cell, Store
-from benchmarks.race.tables import (
-    NONE,
-    Cells,
-    Rows,
-    Table,
-    figure,
-    name_of,
-    of_splits,
-    percent,
-    seconds,
-)
 from widemargin import Cascade, Clustered, ODMClassifier, Preserving, Stratified, SVMClassifier
 
 from . import published
@@ -58,22 +47,12 @@ def exact(loss: str, C: float, gamma: float, **settings: Any) -> Any:
     return LOSSES[loss](C=C, gamma=gamma, strategy="exact", random_state=0, **settings)
 
 
-def divided_machine(
-    loss: str,
-    method: str,
-    levels: int,
-    C: float,
-    gamma: float,
-    *,
-    stop_level: int = 0,
-    printed: bool = False,
-    **settings: Any,
-) -> Any:
-    """Divide and conquer down to a level, the root unless told, or as the paper prints it."""
-    strategy = STRATEGIES[method](
-        levels=levels, fan_in=FAN_IN, stop_level=stop_level, printed=printed
-    )
-    return LOSSES[loss](C=C, gamma=gamma, strategy=strategy, random_state=0, **settings)
+def strategy_of(method: str, levels: int, variant: str) -> Any:
+    """Divide and stop at the leaves ("early"), at "level 2", at the root, or as printed."""
+    stops = {"early": levels, "root": 0, "printed": 0}
+    stop = stops[variant] if variant in stops else int(variant.split()[1])
+    printed = variant == "printed"
+    return STRATEGIES[method](levels=levels, fan_in=FAN_IN, stop_level=stop, printed=printed)
 
 
 DATA_SETS = tuple(published.SODM)
@@ -149,13 +128,13 @@ def _measure(
     divided = {**settings, "leaf_rows": LEAF_ROWS}
     for method in STRATEGIES:
         with tempfile.TemporaryDirectory() as folder:  # a level continues from the one before it
-            for variant in _in_order(columns, split):
+            for variant in stops_of(columns, split):
                 measure = partial(_divided, split, loss, method, variant, settings, folder)
                 store.cell(f"{start}/{method}/{variant}", divided, measure)
 
 
-def _in_order(columns: Sequence[str], split: Callable[[], DataSet]) -> Iterator[str]:
-    """Yield the variants to measure, from the leaves towards the root."""
+def stops_of(columns: Sequence[str], split: Callable[[], DataSet]) -> Iterator[str]:
+    """Yield the variants among the columns, from the leaves towards the root."""
     if "early" in columns:
         yield "early"
     if "levels" in columns:
@@ -173,90 +152,7 @@ def _divided(
     checkpoint: str,
 ) -> Cell:
     levels = levels_for(len(split().y))
-    stops = {"early": levels, "root": 0, "printed": 0}
-    stop = stops[variant] if variant in stops else int(variant.split()[1])
-    how: dict[str, Any] = {"stop_level": stop, "printed": variant == "printed"}
-    model = divided_machine(loss, method, levels, **settings, **how, checkpoint=checkpoint)
+    strategy = strategy_of(method, levels, variant)
+    kept: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "random_state": 0}
+    model = LOSSES[loss](**settings, **kept)
     return {**objective.measure_levels(model, split()), "levels": levels}
-
-
-# -------------------------------------------------------------------------------------- page
-
-PREFIXES = {"cascade": "Ca-", "preserving": "DiP-", "clustered": "DC-", "stratified": "S"}
-
-
-def tables(cells: Cells) -> Iterator[Table]:
-    """Yield every table as file name, columns and rows."""
-    columns = ["Data set", "Rows", "Features", "Leaves", "ODM: C, γ", "SVM: C, γ"]
-    yield "sodm_settings", columns, _settings(cells)
-    for loss in LOSSES:
-        columns = ["Data set", "Method", "Published", "Root", "Early", "As printed"]
-        yield f"sodm_accuracy_{loss}", columns, _accuracy(cells, loss)
-        columns = [*columns, "Exact ÷ early", "Predict: root", "Predict: early"]
-        yield f"sodm_seconds_{loss}", columns, _seconds(cells, loss)
-
-
-def _settings(cells: Cells) -> Rows:
-    for data_set in DATA_SETS:
-        searches = [cells.get(f"{data_set}/search/{loss}") for loss in ("odm", "svm")]
-        chosen = [
-            NONE if each is None else f"{each['search']['C']:g}, {each['search']['gamma']:g}"
-            for each in searches
-        ]
-        early = of_splits(cells, data_set, "odm/stratified/early", SPLITS)
-        rows = f"{early[0]['rows'] + early[0]['test_rows']:,}" if early else NONE
-        features = NONE if searches[0] is None else str(searches[0]["features"])
-        leaves = str(FAN_IN ** early[0]["levels"]) if early else NONE
-        yield [name_of(data_set), rows, features, leaves, *chosen]
-
-
-def _accuracy(cells: Cells, loss: str) -> Rows:
-    for data_set, method, start in _rows(loss):
-        if method == "exact":
-            theirs = published.WHOLE_ODM.get(data_set) if loss == "odm" else None
-            ours = [_mean(cells, data_set, f"{loss}/exact", "accuracy", percent), NONE, NONE]
-        else:
-            theirs = published.SODM[data_set][loss][method][0]
-            ours = _variants(cells, data_set, f"{loss}/{method}", "accuracy", percent)
-        yield [*start, percent(theirs), *ours]
-
-
-def _seconds(cells: Cells, loss: str) -> Rows:
-    for data_set, method, start in _rows(loss):
-        if method == "exact":
-            fit, predict = (
-                _mean(cells, data_set, f"{loss}/exact", key, seconds)
-                for key in ("fit_seconds", "predict_seconds")
-            )
-            yield [*start, NONE, fit, NONE, NONE, NONE, predict, NONE]
-            continue
-        fits = _variants(cells, data_set, f"{loss}/{method}", "fit_seconds", seconds)
-        root, early, _ = _variants(cells, data_set, f"{loss}/{method}", "predict_seconds", seconds)
-        theirs = seconds(published.SODM[data_set][loss][method][1])
-        yield [*start, theirs, *fits, _times_faster(cells, data_set, loss, method), root, early]
-
-
-def _times_faster(cells: Cells, data_set: str, loss: str, method: str) -> str:
-    exact, early = (
-        sum(cell["fit_seconds"] for cell in of_splits(cells, data_set, f"{loss}/{which}", SPLITS))
-        for which in ("exact", f"{method}/early")
-    )
-    return f"{exact / early:.1f}" if exact and early else NONE
-
-
-def _rows(loss: str) -> Iterable[tuple[str, str, list[str]]]:
-    for data_set in DATA_SETS:
-        yield data_set, "exact", [name_of(data_set), loss.upper()]
-        for method, prefix in PREFIXES.items():
-            yield data_set, method, [name_of(data_set), f"{prefix}{loss.upper()}"]
-
-
-def _variants(
-    cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]
-) -> list[str]:
-    variants = ("root", "early", "printed")
-    return [_mean(cells, data_set, f"{rest}/{variant}", key, text) for variant in variants]
-
-
-def _mean(cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]) -> str:
-    return figure(of_splits(cells, data_set, rest, SPLITS), key, text, SPLITS)

@@ -1,0 +1,143 @@
+"""[SODM] Table 3 and Figure 3: Ca-, DiP- and DC-ODM with a linear kernel beside DSVRG.
+
+All solve one problem, with the C, υ and θ that the search of linear ODM found and with an
+intercept. Levels are those of the tables with an RBF kernel (:mod:`benchmarks.papers.sodm`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.papers.sodm import published
+from benchmarks.papers.sodm.page import PREFIXES, fill_levels, level_curve
+from benchmarks.papers.sodm.tables import LEAF_ROWS, levels_for, stops_of, strategy_of
+from benchmarks.race import objective
+from benchmarks.race.data import DataSet
+from benchmarks.race.store import Cell, Store
+from benchmarks.race.tables import (
+    NONE,
+    Cells,
+    Rows,
+    Table,
+    figure,
+    name_of,
+    of_splits,
+    percent,
+    seconds,
+)
+from benchmarks.race.tables import (
+    draw as draw_panels,
+)
+from widemargin import LinearODMClassifier, ODMClassifier
+
+METHODS = ("cascade", "preserving", "clustered")
+# Stages of DSVRG as printed, which has no rule to stop.
+PRINTED_STAGES = 30
+
+
+def measure(
+    store: Store,
+    name: str,
+    number: int,
+    split: Callable[[], DataSet],
+    settings: dict[str, Any],
+    columns: Sequence[str],
+) -> None:
+    """Measure DSVRG and the divided methods on one split; Figure 3 shows the first."""
+    start = f"{name}/{number}"
+    descents = {"dsvrg": {"solver": "dsvrg"}}
+    if "printed" in columns:
+        printed = {"solver": "dsvrg_printed", "max_iter": PRINTED_STAGES}
+        descents["dsvrg printed"] = printed
+    for which, how in descents.items():
+        kept = {**settings, **how}
+        store.cell(f"{start}/{which}", kept, partial(_descended, split, kept))
+    if number == 0 and "levels" in columns:
+        stages = store.cells[f"{start}/dsvrg"]["iterations"]
+        for third in (1, 2):
+            kept = {**settings, "solver": "dsvrg", "max_iter": max(1, stages * third // 3)}
+            store.cell(f"{start}/dsvrg third {third}", kept, partial(_descended, split, kept))
+    shown = [each for each in columns if each != "levels" or number == 0]
+    divided = {**settings, "leaf_rows": LEAF_ROWS}
+    for method in METHODS:
+        with tempfile.TemporaryDirectory() as folder:  # a level continues from the one before it
+            for variant in stops_of(shown, split):
+                fit = partial(_divided, split, method, variant, settings, folder)
+                store.cell(f"{start}/{method}/{variant}", divided, fit)
+
+
+def _descended(split: Callable[[], DataSet], settings: dict[str, Any]) -> Cell:
+    model = LinearODMClassifier(random_state=0, **settings)
+    return {**objective.measure(model, split()), "iterations": int(model.n_iter_)}
+
+
+def _divided(
+    split: Callable[[], DataSet],
+    method: str,
+    variant: str,
+    settings: dict[str, Any],
+    checkpoint: str,
+) -> Cell:
+    levels = levels_for(len(split().y))
+    kept: dict[str, Any] = {"fit_intercept": True, "random_state": 0, "checkpoint": checkpoint}
+    strategy = strategy_of(method, levels, variant)
+    model = ODMClassifier("linear", strategy=strategy, **settings, **kept)
+    return {**objective.measure_levels(model, split()), "levels": levels}
+
+
+# -------------------------------------------------------------------------------------- page
+
+# Where the figures of a row are, by column: of methods with levels, and of DSVRG.
+LEVELS = {"Root": "{}/root", "Early": "{}/early", "As printed": "{}/printed"}
+DESCENT = {"Root": "dsvrg", "As printed": "dsvrg printed"}
+
+
+def tables(cells: Cells, splits: int) -> Iterator[Table]:
+    """Yield accuracies and seconds."""
+    columns = ["Data set", "Method", "Published", *LEVELS]
+    yield "linear_divided", columns, _rows(cells, splits, "accuracy", percent, 0)
+    yield "linear_divided_seconds", columns, _rows(cells, splits, "fit_seconds", seconds, 1)
+
+
+def _rows(cells: Cells, splits: int, key: str, text: Callable[[float], str], which: int) -> Rows:
+    def shown(data_set: str, rest: str | None) -> str:
+        found = [] if rest is None else of_splits(cells, data_set, rest, splits)
+        return figure(found, key, text, splits)
+
+    for data_set, theirs in published.LINEAR.items():
+        whole = percent(theirs["whole"][0]) if which == 0 else NONE
+        yield [name_of(data_set), "ODM", whole, shown(data_set, "odm"), NONE, NONE]
+        for method in METHODS:
+            print_of = theirs[method][which] if method in theirs else None
+            ours = (shown(data_set, rest.format(method)) for rest in LEVELS.values())
+            yield [name_of(data_set), f"{PREFIXES[method]}ODM", text_of(print_of, text), *ours]
+        ours = (shown(data_set, DESCENT.get(column)) for column in LEVELS)
+        yield [name_of(data_set), "SODM (DSVRG)", NONE, *ours]
+
+
+def text_of(value: float | None, text: Callable[[float], str]) -> str:
+    """Show a printed figure, if there is one."""
+    return NONE if value is None else text(value)
+
+
+def draw(cells: Cells, folder: Path) -> None:
+    """Draw Figure 3: accuracy over seconds, a point for each level or third of the stages."""
+    panels = {}
+    for data_set in published.LINEAR:
+        start = f"{data_set}/0"
+        thirds = (cells.get(f"{start}/dsvrg{rest}") for rest in (" third 1", " third 2", ""))
+        curves = {"SODM (DSVRG)": [_point(each) for each in thirds if each is not None]}
+        for method in METHODS:
+            curves[f"{PREFIXES[method]}ODM"] = level_curve(cells, f"{start}/{method}")
+        drawn = {title: curve for title, curve in curves.items() if curve}
+        if drawn:
+            panels[name_of(data_set)] = partial(fill_levels, drawn)
+    draw_panels(folder / "linear_levels.svg", panels)
+
+
+def _point(cell: Cell) -> tuple[float, float]:
+    return cell["fit_seconds"], 100 * cell["accuracy"]

@@ -1,0 +1,140 @@
+"""The page of SODM's tables: accuracy, seconds and the levels of Figure 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.race.tables import (
+    NONE,
+    Cells,
+    Rows,
+    Table,
+    figure,
+    name_of,
+    of_splits,
+    percent,
+    seconds,
+)
+from benchmarks.race.tables import (
+    draw as draw_panels,
+)
+
+from . import published
+from .tables import DATA_SETS, FAN_IN, LOSSES, SPLITS
+
+PREFIXES = {"cascade": "Ca-", "preserving": "DiP-", "clustered": "DC-", "stratified": "S"}
+
+
+def tables(cells: Cells) -> Iterator[Table]:
+    """Yield every table as file name, columns and rows."""
+    columns = ["Data set", "Rows", "Features", "Leaves", "ODM: C, γ", "SVM: C, γ"]
+    yield "sodm_settings", columns, _settings(cells)
+    for loss in LOSSES:
+        columns = ["Data set", "Method", "Published", "Root", "Early", "As printed"]
+        yield f"sodm_accuracy_{loss}", columns, _accuracy(cells, loss)
+        columns = [*columns, "Exact ÷ early", "Predict: root", "Predict: early"]
+        yield f"sodm_seconds_{loss}", columns, _seconds(cells, loss)
+
+
+def _settings(cells: Cells) -> Rows:
+    for data_set in DATA_SETS:
+        searches = [cells.get(f"{data_set}/search/{loss}") for loss in ("odm", "svm")]
+        chosen = [
+            NONE if each is None else f"{each['search']['C']:g}, {each['search']['gamma']:g}"
+            for each in searches
+        ]
+        early = of_splits(cells, data_set, "odm/stratified/early", SPLITS)
+        rows = f"{early[0]['rows'] + early[0]['test_rows']:,}" if early else NONE
+        features = NONE if searches[0] is None else str(searches[0]["features"])
+        leaves = str(FAN_IN ** early[0]["levels"]) if early else NONE
+        yield [name_of(data_set), rows, features, leaves, *chosen]
+
+
+def _accuracy(cells: Cells, loss: str) -> Rows:
+    for data_set, method, start in _rows(loss):
+        if method == "exact":
+            theirs = published.WHOLE_ODM.get(data_set) if loss == "odm" else None
+            ours = [_mean(cells, data_set, f"{loss}/exact", "accuracy", percent), NONE, NONE]
+        else:
+            theirs = published.SODM[data_set][loss][method][0]
+            ours = _variants(cells, data_set, f"{loss}/{method}", "accuracy", percent)
+        yield [*start, percent(theirs), *ours]
+
+
+def _seconds(cells: Cells, loss: str) -> Rows:
+    for data_set, method, start in _rows(loss):
+        if method == "exact":
+            fit, predict = (
+                _mean(cells, data_set, f"{loss}/exact", key, seconds)
+                for key in ("fit_seconds", "predict_seconds")
+            )
+            yield [*start, NONE, fit, NONE, NONE, NONE, predict, NONE]
+            continue
+        fits = _variants(cells, data_set, f"{loss}/{method}", "fit_seconds", seconds)
+        root, early, _ = _variants(cells, data_set, f"{loss}/{method}", "predict_seconds", seconds)
+        theirs = seconds(published.SODM[data_set][loss][method][1])
+        yield [*start, theirs, *fits, _times_faster(cells, data_set, loss, method), root, early]
+
+
+def _times_faster(cells: Cells, data_set: str, loss: str, method: str) -> str:
+    exact, early = (
+        sum(cell["fit_seconds"] for cell in of_splits(cells, data_set, f"{loss}/{which}", SPLITS))
+        for which in ("exact", f"{method}/early")
+    )
+    return f"{exact / early:.1f}" if exact and early else NONE
+
+
+def _rows(loss: str) -> Iterable[tuple[str, str, list[str]]]:
+    for data_set in DATA_SETS:
+        yield data_set, "exact", [name_of(data_set), loss.upper()]
+        for method, prefix in PREFIXES.items():
+            yield data_set, method, [name_of(data_set), f"{prefix}{loss.upper()}"]
+
+
+def _variants(
+    cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]
+) -> list[str]:
+    variants = ("root", "early", "printed")
+    return [_mean(cells, data_set, f"{rest}/{variant}", key, text) for variant in variants]
+
+
+def _mean(cells: Cells, data_set: str, rest: str, key: str, text: Callable[[float], str]) -> str:
+    return figure(of_splits(cells, data_set, rest, SPLITS), key, text, SPLITS)
+
+
+def draw(cells: Cells, folder: Path) -> None:
+    """Draw Figure 1: accuracy over seconds, a point for each level of the first split."""
+    panels = {}
+    for data_set in DATA_SETS:
+        start = f"{data_set}/0/odm"
+        curves = {
+            f"{prefix}ODM": curve
+            for method, prefix in PREFIXES.items()
+            if (curve := level_curve(cells, f"{start}/{method}"))
+        }
+        if exact := cells.get(f"{start}/exact"):
+            curves["ODM"] = [(exact["fit_seconds"], 100 * exact["accuracy"])]
+        if curves:
+            panels[name_of(data_set)] = partial(fill_levels, curves)
+    draw_panels(folder / "sodm_levels.svg", panels)
+
+
+def level_curve(cells: Cells, start: str) -> list[tuple[float, float]]:
+    """Return seconds and accuracy of every level of a divided fit, from the leaves to the root."""
+    leaves = cells.get(f"{start}/early")
+    if leaves is None:
+        return []
+    between = (f"level {level}" for level in range(leaves["levels"] - 1, 0, -1))
+    found = (cells.get(f"{start}/{variant}") for variant in ("early", *between, "root"))
+    return [(each["fit_seconds"], 100 * each["accuracy"]) for each in found if each is not None]
+
+
+def fill_levels(curves: dict[str, list[tuple[float, float]]], axis: Any) -> None:
+    """Draw curves of accuracy over seconds, those of a single point as a star."""
+    for title, curve in curves.items():
+        axis.plot(*zip(*curve, strict=True), label=title, marker="." if len(curve) > 1 else "*")
+    axis.set(xscale="log", xlabel="seconds", ylabel="accuracy")
+    axis.legend(fontsize="small")
