@@ -1,5 +1,6 @@
 """What the documentation shows must run as it stands."""
 
+import csv
 import doctest
 import importlib
 import re
@@ -105,6 +106,23 @@ def test_command_lines(path, monkeypatch, capfd):
             main()
         assert not ended.value.code, f"{line}\n{capfd.readouterr().err}"
     assert len(Path("predictions.csv").read_text().splitlines()) == 81
+
+
+def test_early_levels_in_the_readme_are_those_measured():
+    table = ROOT / "docs" / "benchmarks" / "tables" / "early_levels.csv"
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if rows[0]["Exact fit"] == "–":
+        pytest.skip("python -m benchmarks.speed.early_levels has not been run")
+    before, expected = "", []
+    for row in rows:
+        start = f"| {row['Data']} | {row['Training rows']}" if row["Data"] != before else "| |"
+        fits = f"{row['Exact fit']} {row['Exact: s']} s | {row['Exact: accuracy']}"
+        early = f"{row['Early level']} | {row['Early: s']} s | {row['Early: accuracy']} |"
+        expected.append(f"{start} | {fits} | {early}")
+        before = row["Data"]
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert [each for each in expected if each not in lines] == []
 
 
 def test_links_in_the_readme_lead_somewhere():

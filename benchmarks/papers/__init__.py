@@ -6,5 +6,6 @@
     python -m benchmarks.papers render
 
 The other commands are theorems, dc, linear, solvers, speed_up, multiclass, mcodm and gossip. Each
-folder of this package is a paper: the figures it prints, what is measured, and the page with ours beside theirs.
+folder of this package is a paper: the figures it prints, what is measured, and the page with ours
+beside theirs.
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from .store import Cell, Stamp, Store
+from .store import UNKNOWN, Cell, Stamp, Store
 
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks" / "tables"
 NONE = "–"
@@ -86,19 +86,30 @@ def write_csv(path: Path, columns: list[str], rows: Rows) -> None:
 
 
 def oldest(store: Store) -> Stamp:
-    """Return the stamp of the cell that was measured first, on a busy machine if on several."""
-    found = store.stamps.values()
-    return min(found, key=lambda each: (each["date"], str(each["quiet"])), default={})
+    """Return the stamp of the cell that was measured first."""
+    return min(store.stamps.values(), key=lambda each: each["date"], default={})
+
+
+def quiet_text(store: Store) -> str:
+    """Say in how many cells the machine was quiet; a word where it is the same for all of them."""
+    words = {"True": "yes", "False": "no"}
+    states = [str(each.get("quiet", UNKNOWN)) for each in store.stamps.values()]
+    counts = {words.get(each, each): states.count(each) for each in ("False", "True", UNKNOWN)}
+    found = {word: count for word, count in counts.items() if count}
+    if len(found) > 1:
+        return ", ".join(f"{word}: {count}" for word, count in found.items())
+    return next(iter(found), NONE)
 
 
 def stamp_rows(stores: Iterable[Store]) -> Rows:
-    """Show the stamp of the oldest cell of each store, a column each."""
+    """Show the stamp of the oldest cell of each store, and in how many it was quiet."""
+    stores = list(stores)
     stamps = [oldest(store) for store in stores]
     titles = {"date": "oldest cell measured", "cpu": "CPU"}
-    for key in (*STAMP, "quiet"):
+    for key in STAMP:
         shown = (str(each.get(key, NONE)) for each in stamps)
-        quiet = {"True": "yes", "False": "no"}
-        yield [titles.get(key, key.replace("_", " ")), *(quiet.get(each, each) for each in shown)]
+        yield [titles.get(key, key.replace("_", " ")), *shown]
+    yield ["quiet", *map(quiet_text, stores)]
 
 
 def write_machine(path: Path, store: Store) -> None:

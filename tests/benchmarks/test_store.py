@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.race import store as stores
 from benchmarks.race.store import UNKNOWN, OtherLoad, Store
-from benchmarks.race.tables import oldest
+from benchmarks.race.tables import oldest, stamp_rows
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -67,6 +67,18 @@ def test_an_old_cell_keeps_its_stamp(tmp_path, monkeypatch):
     assert (stamps["1"]["commit"], stamps["2"]["commit"]) == ("old", "new")
     assert oldest(store)["date"] == "2026-01-01"
     assert oldest(Store(tmp_path / "none.json")) == {}
+
+
+def test_a_machine_is_quiet_where_it_was_for_every_cell(tmp_path):
+    store = Store(tmp_path / "c.json")
+    assert dict(stamp_rows([store]))["quiet"] == "–"
+    for name, quiet in (("1", True), ("2", True), ("3", False), ("4", "unknown")):
+        shown = {"1": "yes", "2": "yes", "3": "no: 1, yes: 2", "4": "no: 1, yes: 2, unknown: 1"}
+        stamp = {"date": "2026-01-0" + name, "quiet": quiet}
+        store.put(name, {}, {"value": 1}, stamp)
+        rows = dict(stamp_rows([store]))
+        assert rows["quiet"] == shown[name]
+        assert rows["oldest cell measured"] == "2026-01-01"
 
 
 def test_a_stamp_names_commit_and_machine(monkeypatch):
