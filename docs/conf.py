@@ -15,6 +15,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.utils.math import latex2mathml
 from markdown_it import MarkdownIt  # comes with rich, which the package needs anyway
+from sphinx.directives.patches import CSVTable
 from sphinx_gallery.sorting import ExplicitOrder
 
 import widemargin
@@ -151,6 +152,14 @@ class MarkdownFile(Directive):
         return [nodes.raw("", html, format="html")]
 
 
+class RecordTable(CSVTable):
+    """A csv-table of a paper's record, left out where nobody has written it yet."""
+
+    def run(self) -> list[nodes.Node]:
+        page = Path(self.state.document.current_source)
+        return super().run() if (page.parent / self.options["file"]).exists() else []
+
+
 def join_continued_lines(app, what, name, obj, options, lines):
     """Undo backslashes at the end of a line, which raw docstrings keep."""
     lines[:] = re.sub(r"\\\n\s*", "", "\n".join(lines)).split("\n")
@@ -188,4 +197,5 @@ def setup(app):
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("autodoc-process-docstring", join_continued_lines, priority=400)  # then numpydoc
     app.add_directive("markdown-file", MarkdownFile)
+    app.add_directive("record-table", RecordTable)
     return {"parallel_read_safe": True}

@@ -125,6 +125,33 @@ def test_early_levels_in_the_readme_are_those_measured():
     assert [each for each in expected if each not in lines] == []
 
 
+STATES = {"reproduced", "reproduced on substitutes", "not reproducible here"}
+RECORDS = sorted((ROOT / "docs" / "benchmarks" / "tables").glob("record_*.csv"))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=page_name)
+def test_records_of_the_papers_have_a_state_and_a_place(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["Paper item", "State", "Where", "Remark"]
+    pages = (ROOT / "docs" / "benchmarks").glob("*.rst")
+    labels = set(re.findall(r"^\.\. _([\w-]+):$", "\n".join(map(Path.read_text, pages)), re.M))
+    for row in rows:
+        assert row["State"] in STATES, row
+        assert None not in row.values(), row
+        places = re.findall(r":(ref|doc):`(?:[^<`]*<)?([\w/-]+)>?`", row["Where"])
+        assert places or row["State"] == "not reproducible here", row
+        for kind, place in places:
+            page = ROOT / "docs" / "benchmarks" / f"{place.removeprefix('/benchmarks/')}.rst"
+            assert place in labels if kind == "ref" else page.exists(), row
+
+
+def test_every_record_is_shown_by_the_index():
+    text = (ROOT / "docs" / "benchmarks" / "index.rst").read_text(encoding="utf-8")
+    assert RECORDS
+    assert [path.name for path in RECORDS if f"tables/{path.name}" not in text] == []
+
+
 def test_links_in_the_readme_lead_somewhere():
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", README.read_text(encoding="utf-8"))
     assert targets

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.race.store import Store
-from benchmarks.race.tables import FOLDER, stamp_rows, write_csv
+from benchmarks.race.tables import FOLDER, marked, stamp_rows, write_csv
 
 from .dc_svm import tables as dc
 from .gadget import page as gossip_page
@@ -97,7 +97,7 @@ def render(results: Path, folder: Path, names: Iterable[str] = PAPERS) -> None:
     """Write the tables of papers from a folder of results; what is missing is left open."""
     stores = {name: Store(results / f"{name}.json") for name in PAPERS}
     for name in names:
-        page, cells = PAPERS[name].page, stores[name].cells
+        page, cells = PAPERS[name].page, marked(stores[name])
         for table, columns, rows in page.tables(cells):
             write_csv(folder / f"{table}.csv", columns, rows)
         if hasattr(page, "draw"):

@@ -75,6 +75,22 @@ def of_splits(cells: Cells, data_set: str, rest: str, splits: int) -> list[Cell]
     return [cells[name] for name in names if name in cells]
 
 
+def marked(store: Store) -> dict[str, Cell]:
+    """Return cells that say whether a cell of their data set was measured while others worked."""
+    busy = {of_set(name) for name, each in store.stamps.items() if each.get("quiet") is False}
+    return {name: {**cell, "busy": of_set(name) in busy} for name, cell in store.cells.items()}
+
+
+def of_set(name: str) -> str:
+    """Return the data set of a cell."""
+    return name.partition("/")[0]
+
+
+def undisturbed(cells: list[Cell]) -> list[Cell]:
+    """Return the cells, or none where others worked on the machine: their seconds say little."""
+    return [] if any(cell.get("busy") for cell in cells) else cells
+
+
 def write_csv(path: Path, columns: list[str], rows: Rows) -> None:
     """Write a table; one without rows gets an open row."""
     rows = list(rows) or [[NONE] * len(columns)]

@@ -16,10 +16,12 @@ from widemargin import Clustered, SVMClassifier
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.papers import search
-from benchmarks.papers.__main__ import main
+from benchmarks.papers.__main__ import RESULTS, main
 from benchmarks.papers.dc_svm import combinations
 from benchmarks.papers.dc_svm import tables as dc_tables
 from benchmarks.papers.sodm import tables as sodm_tables
+from benchmarks.papers.sodm import theorems
+from benchmarks.papers.sodm.settings import SETTINGS
 from benchmarks.race import data as sets
 from benchmarks.race import objective
 from benchmarks.race.store import Store
@@ -181,6 +183,41 @@ def test_sodm_tables_end_to_end(folder):
     assert (row["Published"], row["Root"]) == ("92.70", f"{100 * measured:.2f} (1)")
     (absent,) = (r for r in rows if (r["Data set"], r["Method"]) == ("phishing", "SODM"))
     assert absent["Root"] == "–"
+
+
+def test_seconds_measured_while_others_worked_are_not_shown(folder):
+    results = Store(folder / "sodm.json")
+    for name, quiet in (("ijcnn1/0/odm/exact", True), ("phishing/0/odm/exact", False)):
+        cell = {"accuracy": 0.9, "fit_seconds": 2.0, "predict_seconds": 1.0}
+        results.put(name, {}, cell, {"date": "2026-01-01", "quiet": quiet})
+    main(["render", "--only", "sodm", "--results", str(folder), "--to", str(folder)])
+    rows = table(folder / "sodm_seconds_odm.csv")
+    shown = {(row["Data set"], row["Method"]): row["Root"] for row in rows}
+    assert (shown["ijcnn1", "ODM"], shown["phishing", "ODM"]) == ("2 (1)", "–")
+    accuracies = table(folder / "sodm_accuracy_odm.csv")
+    assert [row["Root"] for row in accuracies if row["Method"] == "ODM"].count("90.00 (1)") == 2
+
+
+def test_settings_are_those_that_the_search_found():
+    cells = Store(RESULTS / "sodm.json").cells
+    for name, by_loss in SETTINGS.items():
+        for loss, found in by_loss.items():
+            search_of = cells[f"{name}/search/{loss}"]["search"]
+            assert (search_of["C"], search_of["gamma"]) == found
+
+
+def test_bounds_of_the_theorems_stand_beside_the_gaps(folder, monkeypatch):
+    monkeypatch.setattr(theorems, "DATA_SETS", ("ijcnn1",))
+    monkeypatch.setattr(theorems, "LEVELS", (1,))
+    main(["theorems", "--quick", "--results", str(folder)])
+    cell = Store(folder / "theorems.json").cells["ijcnn1/1"]
+    assert len(cell["part_gaps"]) == cell["parts"] == 4
+    assert 0 <= cell["gap"] <= cell["gap_bound"]
+    main(["render", "--only", "theorems", "--results", str(folder), "--to", str(folder)])
+    (row,) = table(folder / "sodm_theorem_2.csv")
+    zero = -cell["optimum"]
+    assert row["largest"] == f"{max(cell['part_gaps']) / zero:.2f}"
+    assert float(row["largest"]) <= float(row["Bound"]) <= float(row["Without τ"])
 
 
 def test_dc_tables_end_to_end(folder, monkeypatch):

@@ -1,7 +1,8 @@
-"""[SODM] Table 3 and Figure 3: Ca-, DiP- and DC-ODM with a linear kernel beside DSVRG.
+"""[SODM] Table 3 and Figure 3: the divided methods with a linear kernel beside DSVRG.
 
-All solve one problem, with the C, υ and θ that the search of linear ODM found and with an
-intercept. Levels are those of the tables with an RBF kernel (:mod:`benchmarks.papers.sodm`).
+SODM is DSVRG there; SODM by levels is DiODM of [DiODM]'s Figure 1. All solve one problem, with the
+C, υ and θ that the search of linear ODM found and with an intercept. Levels are those of the tables
+with an RBF kernel (:mod:`benchmarks.papers.sodm`).
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from benchmarks.race.tables import (
     of_splits,
     percent,
     seconds,
+    undisturbed,
 )
 from benchmarks.race.tables import (
     draw as draw_panels,
 )
 from widemargin import LinearODMClassifier, ODMClassifier
 
-METHODS = ("cascade", "preserving", "clustered")
+METHODS = ("cascade", "preserving", "clustered", "stratified")
 # Stages of DSVRG as printed, which has no rule to stop.
 PRINTED_STAGES = 30
 
@@ -91,6 +93,9 @@ def _divided(
 
 # -------------------------------------------------------------------------------------- page
 
+TITLES = {method: f"{PREFIXES[method]}ODM" for method in METHODS}
+TITLES["stratified"] = "SODM, by levels"
+ACCELERATED = "SODM, accelerated (DSVRG)"
 # Where the figures of a row are, by column: of methods with levels, and of DSVRG.
 LEVELS = {"Root": "{}/root", "Early": "{}/early", "As printed": "{}/printed"}
 DESCENT = {"Root": "dsvrg", "As printed": "dsvrg printed"}
@@ -106,7 +111,7 @@ def tables(cells: Cells, splits: int) -> Iterator[Table]:
 def _rows(cells: Cells, splits: int, key: str, text: Callable[[float], str], which: int) -> Rows:
     def shown(data_set: str, rest: str | None) -> str:
         found = [] if rest is None else of_splits(cells, data_set, rest, splits)
-        return figure(found, key, text, splits)
+        return figure(undisturbed(found) if which == 1 else found, key, text, splits)
 
     for data_set, theirs in published.LINEAR.items():
         whole = percent(theirs["whole"][0]) if which == 0 else NONE
@@ -114,9 +119,9 @@ def _rows(cells: Cells, splits: int, key: str, text: Callable[[float], str], whi
         for method in METHODS:
             print_of = theirs[method][which] if method in theirs else None
             ours = (shown(data_set, rest.format(method)) for rest in LEVELS.values())
-            yield [name_of(data_set), f"{PREFIXES[method]}ODM", text_of(print_of, text), *ours]
+            yield [name_of(data_set), TITLES[method], text_of(print_of, text), *ours]
         ours = (shown(data_set, DESCENT.get(column)) for column in LEVELS)
-        yield [name_of(data_set), "SODM (DSVRG)", NONE, *ours]
+        yield [name_of(data_set), ACCELERATED, NONE, *ours]
 
 
 def text_of(value: float | None, text: Callable[[float], str]) -> str:
@@ -130,11 +135,12 @@ def draw(cells: Cells, folder: Path) -> None:
     for data_set in published.LINEAR:
         start = f"{data_set}/0"
         thirds = (cells.get(f"{start}/dsvrg{rest}") for rest in (" third 1", " third 2", ""))
-        curves = {"SODM (DSVRG)": [_point(each) for each in thirds if each is not None]}
+        descent = undisturbed([each for each in thirds if each])
+        curves = {ACCELERATED: [_point(each) for each in descent]}
         for method in METHODS:
-            curves[f"{PREFIXES[method]}ODM"] = level_curve(cells, f"{start}/{method}")
+            curves[TITLES[method]] = level_curve(cells, f"{start}/{method}")
         drawn = {title: curve for title, curve in curves.items() if curve}
-        if drawn:
+        if len(drawn) > 1:
             panels[name_of(data_set)] = partial(fill_levels, drawn)
     draw_panels(folder / "linear_levels.svg", panels)
 
