@@ -16,15 +16,17 @@ from widemargin import Clustered, SVMClassifier
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.papers import search
-from benchmarks.papers.__main__ import RESULTS, main
+from benchmarks.papers.__main__ import PAGES, PAPERS, RESULTS, main
 from benchmarks.papers.dc_svm import combinations
 from benchmarks.papers.dc_svm import tables as dc_tables
+from benchmarks.papers.sodm import page as sodm_page
 from benchmarks.papers.sodm import tables as sodm_tables
 from benchmarks.papers.sodm import theorems
 from benchmarks.papers.sodm.settings import SETTINGS
 from benchmarks.race import data as sets
 from benchmarks.race import objective
 from benchmarks.race.store import Store
+from benchmarks.race.tables import FOLDER
 
 
 def moons(rows, seed=0):
@@ -196,6 +198,27 @@ def test_seconds_measured_while_others_worked_are_not_shown(folder):
     assert (shown["ijcnn1", "ODM"], shown["phishing", "ODM"]) == ("2 (1)", "–")
     accuracies = table(folder / "sodm_accuracy_odm.csv")
     assert [row["Root"] for row in accuracies if row["Method"] == "ODM"].count("90.00 (1)") == 2
+
+
+def test_conclusions_are_drawn_from_splits_that_have_both(folder):
+    results = Store(folder / "sodm.json")
+    accuracies = {"0/odm/stratified/early": 0.9, "1/odm/stratified/early": 0.5}
+    accuracies |= {"0/odm/clustered/early": 0.92, "0/odm/exact": 0.95}
+    accuracies |= {"0/odm/stratified/root": 0.95}
+    for name, accuracy in accuracies.items():
+        cell = {"accuracy": accuracy, "fit_seconds": 3.0, "out_of_time": "exact" in name}
+        cell["predict_seconds"] = cell["levels"] = 1
+        cell["fit_seconds"] *= 2 if name.endswith("root") else 1
+        results.put(f"phishing/{name}", {}, cell, {"date": "2026-01-01", "quiet": True})
+    (row,) = (row for row in sodm_page._claims(results.cells) if row[0] == "phishing")
+    assert row[1:] == ["+0.20", "-2.00 (1)", "–", "-0.30", "-5.00† (1)", "–", "2.0", "–"]
+
+
+def test_every_measurement_has_a_page_that_shows_its_machine():
+    assert sorted(name for names in PAGES.values() for name in names) == sorted(PAPERS)
+    for page in PAGES:
+        text = (FOLDER.parent / f"{page}.rst").read_text(encoding="utf-8")
+        assert f":file: tables/{page}_machine.csv" in text
 
 
 def test_settings_are_those_that_the_search_found():

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.race.store import Cell
 from benchmarks.race.tables import (
     NONE,
     Cells,
@@ -49,45 +50,47 @@ def _claims(cells: Cells) -> Rows:
     """Compare what the paper concludes with our figures."""
     for data_set, theirs in published.SODM.items():
         printed = {method: accuracy for method, (accuracy, _) in theirs["odm"].items()}
-        ours = {
-            f"{method}/{variant}": _value(cells, data_set, f"odm/{method}/{variant}", "accuracy")
-            for method in ("stratified", "clustered")
-            for variant in ("early", "printed")
-        }
-        exact = _value(cells, data_set, "odm/exact", "accuracy")
         ratios = (
             _ratio(cells, data_set, f"{loss}/stratified/root", f"{loss}/exact") for loss in LOSSES
         )
+        variants = ("early", "printed")
         yield [
             name_of(data_set),
             _points(printed["stratified"], printed["clustered"]),
-            _points(ours["stratified/early"], ours["clustered/early"]),
-            _points(ours["stratified/printed"], ours["clustered/printed"]),
+            *(_difference(cells, data_set, each, f"clustered/{each}") for each in variants),
             _points(printed["stratified"], published.WHOLE_ODM.get(data_set)),
-            _points(ours["stratified/early"], exact),
-            _points(ours["stratified/printed"], exact),
+            *(_difference(cells, data_set, each, "exact") for each in variants),
             *ratios,
         ]
 
 
-def _value(cells: Cells, data_set: str, rest: str, key: str) -> float | None:
-    found = of_splits(cells, data_set, rest, SPLITS)
-    return sum(cell[key] for cell in found) / len(found) if found else None
+def _points(ours: float, other: float | None) -> str:
+    return NONE if other is None else f"{100 * (ours - other):+.2f}"
 
 
-def _points(ours: float | None, other: float | None) -> str:
-    return NONE if ours is None or other is None else f"{100 * (ours - other):+.2f}"
+def _difference(cells: Cells, data_set: str, variant: str, other: str) -> str:
+    """Compare SODM with another fit on the splits that have both, in points."""
+    pairs = _pairs(cells, data_set, f"odm/stratified/{variant}", f"odm/{other}")
+    points = [
+        {"points": ours["accuracy"] - theirs["accuracy"], "out_of_time": late}
+        for ours, theirs in pairs
+        for late in [ours["out_of_time"] or theirs["out_of_time"]]
+    ]
+    return figure(points, "points", lambda value: f"{100 * value:+.2f}", SPLITS)
 
 
 def _ratio(cells: Cells, data_set: str, over: str, under: str) -> str:
     """Return the ratio of the seconds of the splits that have both."""
-    spent = [0.0, 0.0]
-    for number in range(SPLITS):
-        pair = [cells.get(f"{data_set}/{number}/{rest}") for rest in (over, under)]
-        both = [cell for cell in pair if cell is not None]
-        if len(undisturbed(both)) == 2:
-            spent = [total + cell["fit_seconds"] for total, cell in zip(spent, both, strict=True)]
-    return f"{spent[0] / spent[1]:.1f}" if spent[1] else NONE
+    pairs = [pair for pair in _pairs(cells, data_set, over, under) if undisturbed(list(pair))]
+    if not pairs:
+        return NONE
+    spent = [sum(cell["fit_seconds"] for cell in cells_of) for cells_of in zip(*pairs, strict=True)]
+    return f"{spent[0] / spent[1]:.1f}"
+
+
+def _pairs(cells: Cells, data_set: str, one: str, other: str) -> list[tuple[Cell, Cell]]:
+    names = [(f"{data_set}/{k}/{one}", f"{data_set}/{k}/{other}") for k in range(SPLITS)]
+    return [(cells[a], cells[b]) for a, b in names if a in cells and b in cells]
 
 
 def _settings(cells: Cells) -> Rows:
