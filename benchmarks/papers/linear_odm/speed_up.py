@@ -151,7 +151,7 @@ class StageModel:
 
 
 def costs_of(rows: int, stage_seconds: dict[float, float]) -> tuple[float, float]:
-    """DataSet the seconds of a stage, by the share of inner steps, into a row's and a step's."""
+    """Divide the seconds of a stage, by the share of inner steps, into a row's and a step's."""
     shares = np.array(list(stage_seconds))
     slope, start = np.polyfit(shares, np.array(list(stage_seconds.values())), 1)
     return max(float(start), 0.0) / rows, max(float(slope), 0.0) / rows
