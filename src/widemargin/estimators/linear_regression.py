@@ -5,57 +5,22 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from ..core.regression_set import TargetUnits
-from ..core.resources import thread_count
 from ..core.training_set import earlier_fit_kept
-from ..linear.model import decisions_of
-from .linear_model import LinearFitParameters
 from .linear_regression_fit import fit, fit_path, fit_stream, inside, partial_fit
-from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, QuantileLoss, Regressor
+from .linear_regression_model import LinearRegressorParameters, LinearRegressorPredictor
+from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, QuantileLoss
 
 
-@with_parameters
-class LinearRegressorParameters(LinearFitParameters):
-    """Parameters and fitted attributes of a linear regressor.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default=True
-        Add a constant feature, whose weight gives the intercept. It is penalised like the other
-        weights, as in LIBLINEAR, but as a distance from the middle of the targets and not from
-        zero: their weighted mean, or quantile. Adding a constant to all targets adds it to all
-        predictions.
-    intercept_scaling : float, default=1.0
-        Value of the constant feature; larger values penalise the intercept less.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        Weights.
-    intercept_ : float
-        Added to the predictions; zero without ``fit_intercept``.
-    """
-
-    # Parameters of scikit-learn's LinearSVR and QuantileRegressor.
-    _elsewhere: ClassVar[dict[str, str]] = {
-        "dual": "pass solver='dual' instead, or leave the choice to solver='auto'.",
-        "alpha": "pass `C` instead, the weight of the loss; the penalty is of squared weights.",
-    }
-
-
-class LinearRegressor(Regressor, LinearRegressorParameters):
+class LinearRegressor(LinearRegressorPredictor, LinearRegressorParameters):
     """Base of the linear regressors; subclasses add the loss and its parameters."""
 
-    _fitted = "coef_"
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant", "_learnt_units")
 
-    coef_: Any
-    intercept_: float
     curvature_: Array
     n_samples_seen_: int
 
@@ -181,10 +146,6 @@ class LinearRegressor(Regressor, LinearRegressorParameters):
     def _check_parameters(self) -> None:
         self._validate_params()
         self._refuse_solver()
-
-    def _predictions(self, X: Any) -> Array:
-        coef = np.atleast_2d(self.coef_)
-        return decisions_of(X, coef, self.intercept_, thread_count(self.n_jobs))[:, 0]
 
     def _previous_weights(self, units: TargetUnits) -> Array | None:
         """Return the last fit's weights as (1, size) in other units, if they fit the new data."""
