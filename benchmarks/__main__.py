@@ -12,7 +12,8 @@ import sys
 SPEED = (
     "all_classes auto calibration defaults exact frontier growth hard_regimes kernel_product linear"
 )
-SPEED += " many_classes multiclass novelty rows shapley small_sets sodm_root ten_million updates"
+SPEED += " linear_regression many_classes multiclass novelty regression rows shapley small_sets"
+SPEED += " sodm_root ten_million updates"
 SPARK = "classes kernel linear ten_million trees"
 PAGES = (
     "benchmarks.papers",

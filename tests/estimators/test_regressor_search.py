@@ -72,14 +72,16 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> list:
 
 
 def assert_scores_of_a_grid_search(model, regressor, X, y, atol: float) -> None:
-    names = [name for name in model.best_params_]
+    names = list(model.best_params_)
     tried = {name: sorted({row[name] for row in model.cv_results_["params"]}) for name in names}
     search = GridSearchCV(regressor, tried, cv=model.cv, scoring=model.scoring).fit(X, y)
-    key = lambda row: tuple(row[name] for name in names)  # noqa: E731
-    expected = dict(
-        zip(map(key, search.cv_results_["params"]), search.cv_results_["mean_test_score"])
+    found, expected = (
+        {
+            tuple(row[name] for name in names): score
+            for row, score in zip(table["params"], table["mean_test_score"], strict=True)
+        }
+        for table in (model.cv_results_, search.cv_results_)
     )
-    found = dict(zip(map(key, model.cv_results_["params"]), model.cv_results_["mean_test_score"]))
     assert found.keys() == expected.keys()
     for each, score in found.items():
         assert score == pytest.approx(expected[each], abs=atol)

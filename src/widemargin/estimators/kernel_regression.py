@@ -21,6 +21,7 @@ from ..core.training_set import earlier_fit_kept
 from ..kernel.defaults import mean_and_sameness, with_intercept
 from ..kernel.divide.driver import resolve_strategy
 from ..kernel.kernels import Kernel
+from ..kernel.model.basis_refit import RowsToFit
 from ..kernel.model.prediction import WeightedVectors, set_support
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, one_task
@@ -127,6 +128,22 @@ class KernelRegressor(
             self._loss_weights(training),
             self._loss(),
             target=training.targets - self._centre(training, kernel),
+        )
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
+        """Pose the problem on rows that stand for all training rows."""
+        if X is None or y is None:
+            raise ValueError("X and y go together; got only one of them.")
+        _, given = self._training_set(X, y, sample_weight, reset=False)
+        training = replace(given, weights=self.n_samples_fit_ / given.n_given * given.weights)
+        units = self._units(training.targets, training.weights, centred=True)
+        return RowsToFit(
+            training.X,
+            one_task(len(training.targets)),
+            self._loss_weights(training),
+            self._loss(),
+            target=training.targets,
+            unit=units.unit,
         )
 
     def _loss_weights(self, training: RegressionSet) -> Array:

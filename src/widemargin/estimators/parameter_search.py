@@ -19,6 +19,7 @@ from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from ..core.regression_set import RegressionSet
 from ..core.training_set import TrainingSet, earlier_fit_kept
+from ..kernel.model.basis_refit import RowsToFit
 from .search_grid import (
     AXES,
     Folds,
@@ -273,3 +274,7 @@ class KernelSearch(ParameterSearch):
 
     gammas: Any = None
     gammas_: Array | None = field(init=False)
+
+    def _rows_to_fit(self: Any, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
+        rows: RowsToFit = self.best_estimator_._rows_to_fit(X, y, sample_weight)
+        return rows
