@@ -96,8 +96,9 @@ class RegressionRace(plugin.Race):
 
     def _sizes(self, cells: Cells) -> Rows:
         for name, case in self.cases.items():
-            each = next((cells[key] for key in cells if key.startswith(f"{name}/")), {})
-            sizes = (f"{each[key]:,}" if key in each else NONE for key in ("rows", "features"))
+            of_case = (cell for key, cell in cells.items() if key.startswith(f"{name}/"))
+            ended = next((cell for cell in of_case if "rows" in cell), {})
+            sizes = (f"{ended[key]:,}" if ended else NONE for key in ("rows", "features"))
             yield [case.title, *sizes]
 
     def _figures(self, cells: Cells) -> Rows:

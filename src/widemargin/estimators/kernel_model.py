@@ -145,7 +145,6 @@ class KernelPredictor(KernelExpansion, Predictor):
     multi_class: str
     decision_function_shape: str
     multi_class_: str
-    n_support_: NDArray[np.int64]
     support_class_: NDArray[np.int64]
     compression_: dict[str, Any]
 

@@ -80,29 +80,7 @@ class KernelRegressor(
                     self._fit_by_levels(training, problems, strategy, None, budget, progress)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
-        """Train one regressor for each of several values of ``C``.
-
-        Costs less than as many fits: the data are prepared once, and the problems are solved in
-        ascending order of ``C``, each from the best multiple of the last solution. Every model is
-        solved to ``tol`` as by :meth:`fit`. This regressor itself is left as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows, or their kernel matrix, as for :meth:`fit`.
-        y : array-like of shape (n_samples,)
-            Targets.
-        Cs : array-like of shape (n_values,)
-            Values of ``C``, in any order.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        list of n_values regressors
-            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
-        """
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
         path = Path.of(self, X, y, Cs, sample_weight)
         first = path.models[0]
         training: Any = path.training

@@ -103,7 +103,6 @@ class KernelRegressorParameters(KernelFitSettings, KernelRegressionParameters):
 class KernelRegressorPredictor(Regressor, KernelExpansion):
     """A regressor that sums kernel values with its support vectors."""
 
-    n_support_: NDArray[np.int32]
     compression_: dict[str, Any]
 
     def _checked_training_data(

@@ -25,13 +25,14 @@ from ..kernel.model.prediction import Routing, routing_of, routing_or_none
 from ..kernel.partition import NearestGroup
 from ..kernel.problems import KernelProblems
 from .kernel_expansion import KernelExpansion
+from .path import FitsPaths
 from .resolved_kernel import resolved_kernel
 from .validation import ValidationSet
 
 AnySet = TrainingSet | RegressionSet
 
 
-class KernelTraining(KernelExpansion):
+class KernelTraining(FitsPaths, KernelExpansion):
     """From checked rows to a solved kernel problem; what it sets is up to the estimator."""
 
     gamma: float | str

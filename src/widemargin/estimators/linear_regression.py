@@ -13,10 +13,11 @@ from ..core.regression_set import TargetUnits
 from ..core.training_set import earlier_fit_kept
 from .linear_regression_fit import fit, fit_path, fit_stream, inside, partial_fit
 from .linear_regression_model import LinearRegressorParameters, LinearRegressorPredictor
+from .path import FitsPaths
 from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, QuantileLoss
 
 
-class LinearRegressor(LinearRegressorPredictor, LinearRegressorParameters):
+class LinearRegressor(FitsPaths, LinearRegressorPredictor, LinearRegressorParameters):
     """Base of the linear regressors; subclasses add the loss and its parameters."""
 
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant", "_learnt_units")
@@ -47,29 +48,7 @@ class LinearRegressor(LinearRegressorPredictor, LinearRegressorParameters):
             fit(self, training)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
-        """Train one regressor for each of several values of ``C``.
-
-        Costs less than as many fits: the data are prepared once, and the problems are solved in
-        ascending order of ``C``, each from the last solution. Every model is solved to ``tol`` as
-        by :meth:`fit`. This regressor itself is left as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-        Cs : array-like of shape (n_values,)
-            Values of ``C``, in any order.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        list of n_values regressors
-            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
-        """
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
         self._refuse_engine("fit_path")
         models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
         return models
