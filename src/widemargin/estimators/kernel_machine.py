@@ -47,7 +47,7 @@ from .kernel_model import KernelMachineParameters, KernelPredictor
 from .kernel_training import KernelTraining
 from .path import Path, refuse_division
 from .row_updates import RowUpdates, keep_rows, refuse_keeping
-from .validation import ValidationSet, validation_rows
+from .validation import ValidationRows, validation_rows
 
 
 class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, KernelTraining):
@@ -258,12 +258,12 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
         training: TrainingSet,
         problems: KernelProblems,
         strategy: Strategy,
-        validation: ValidationSet | None,
+        validation: ValidationRows | None,
         budget: Budget,
     ) -> None:
         """Calibrate a model of a divided training set: by validation rows, or by one fold."""
         if validation is not None:
-            codes = validation.codes
+            codes = validation.learnt
             held = HeldOut(codes, np.ones(len(codes)), self._decisions(validation.X))
         else:
             folded = FoldedRows.of(training, pairwise=self._pairwise)

@@ -34,6 +34,7 @@ from .regression import (
     QuantileLoss,
     ResidualLoss,
 )
+from .validation import validation_rows
 
 
 class KernelRegressor(
@@ -41,7 +42,15 @@ class KernelRegressor(
 ):
     """Base of the kernel regressors; subclasses add the loss and its parameters."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
         """Train on rows and targets.
 
         Parameters
@@ -53,6 +62,9 @@ class KernelRegressor(
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies ``C`` row by row; rows of weight zero are left out.
+        X_val, y_val : array-like, optional
+            Rows and targets that are not trained on: a divided fit takes the mean loss of the model
+            of each level on them and stops at the first level where it is no smaller than before.
 
         Returns
         -------
@@ -62,12 +74,12 @@ class KernelRegressor(
         self._check_parameters()
         name = type(self).__name__
         with earlier_fit_kept(self):
-            _, training = self._training_set(X, y, sample_weight)
+            X, training = self._training_set(X, y, sample_weight)
             strategy = resolve_strategy(self.strategy, len(training.targets), name)
-            if strategy is not None and strategy.validation_fraction is not None:
-                raise ValueError(
-                    "validation_fraction chooses a level by the labels of classifiers; got "
-                    f"{strategy!r} for {name}. Set stop_level instead."
+            validation = None
+            if strategy is not None or X_val is not None or y_val is not None:
+                training, validation = validation_rows(
+                    self, strategy, training, X, X_val, y_val, self._seed()
                 )
             problems = self._pose(training, *self._kernel_and_rows(training))
             if self.warm_start:
@@ -77,7 +89,7 @@ class KernelRegressor(
                 if strategy is None:
                     self._fit_exactly(training, problems, budget, progress)
                 else:
-                    self._fit_by_levels(training, problems, strategy, None, budget, progress)
+                    self._fit_by_levels(training, problems, strategy, validation, budget, progress)
         return self
 
     def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
