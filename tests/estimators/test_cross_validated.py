@@ -364,3 +364,12 @@ def test_what_did_not_converge_is_said(kind, many, sharing, capsys) -> None:
     model.set_params(max_iter=10_000, max_time=1e-6)
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         model.fit(X, y)
+
+
+@kinds
+def test_compressing_to_rows_is_that_of_the_best(kind: type, cancer: tuple) -> None:
+    X, y = cancer
+    search = kind(Cs=[1.0], gammas=[0.1], cv=2).fit(X, y)
+    small, alone = search.compress(20, X, y), search.best_estimator_.compress(20, X, y)
+    assert small.compression_["n_rows"] == len(y)
+    np.testing.assert_array_equal(small.decision_function(X), alone.decision_function(X))

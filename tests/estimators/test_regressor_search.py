@@ -17,6 +17,7 @@ from widemargin import (
     LinearSVMRegressorCV,
     ODMRegressor,
     ODMRegressorCV,
+    SearchDisplay,
     SVMRegressor,
     SVMRegressorCV,
     load_model,
@@ -193,6 +194,17 @@ def test_onnx_graphs_of_the_best(kind: type, few: tuple) -> None:
     session = onnxruntime.InferenceSession(to_onnx(search).SerializeToString())
     found = session.run(None, {session.get_inputs()[0].name: X.astype(np.float32)})[0]
     np.testing.assert_allclose(np.ravel(found), search.predict(X), rtol=1e-4)
+
+
+def test_pictures_of_scores(few: tuple) -> None:
+    pytest.importorskip("matplotlib")
+    X, y = few
+    search = SVMRegressorCV(Cs=3, gammas=2, cv=2).fit(X, y)
+    display = SearchDisplay.from_estimator(search)
+    assert (display.x_name, display.y_name) == ("C", "gamma")
+    assert display.best_.get_xdata() == [search.C_]
+    one = SearchDisplay.from_estimator(LinearSVMRegressorCV(Cs=3, cv=2).fit(X, y))
+    assert one.mesh_ is None
 
 
 def test_folds_are_five_and_have_two_rows(few: tuple) -> None:

@@ -1,20 +1,16 @@
-"""Kernel regressors but for the fit: parameters, prediction and compression."""
+"""Kernel regressors but for the fit: parameters and prediction."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
-from ..core.budget import seed_of
 from ..core.parameters import with_parameters
-from ..kernel.model.basis_refit import RowsToFit
-from ..kernel.model.compressed_model import compressed
 from ..kernel.model.prediction import decisions
+from .compressible import Compressible
 from .kernel_expansion import KernelExpansion, KernelFitSettings, KernelSettings
 from .regression import Regressor
 
@@ -100,10 +96,8 @@ class KernelRegressorParameters(KernelFitSettings, KernelRegressionParameters):
     """
 
 
-class KernelRegressorPredictor(Regressor, KernelExpansion):
+class KernelRegressorPredictor(Compressible, Regressor, KernelExpansion):
     """A regressor that sums kernel values with its support vectors."""
-
-    compression_: dict[str, Any]
 
     def _checked_training_data(
         self, X: Any, y: Any, *, reset: bool = True
@@ -114,47 +108,3 @@ class KernelRegressorPredictor(Regressor, KernelExpansion):
 
     def _predictions(self, X: Any) -> Array:
         return np.ascontiguousarray(decisions(self, X)[:, 0])
-
-    def compress(
-        self, n_basis: int, X: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Return a fitted regressor that predicts alike on fewer points.
-
-        Prediction costs one kernel value per point. How much was lost is in ``compression_``.
-
-        Given training rows, the coefficients are those that minimise the regressor's objective on
-        them, instead of the distance to its predictions.
-
-        Parameters
-        ----------
-        n_basis : int
-            Points to keep, at most the number of support vectors; fewer are kept where the kernel
-            cannot tell more apart.
-        X : {array-like, sparse matrix} of shape (n_rows, n_features), optional
-            Rows to fit the coefficients to: the training rows or some of them, drawn at random,
-            which then stand for all. They are read in blocks; a memory map stays on disk.
-        y : array-like of shape (n_rows,), optional
-            Their targets.
-        sample_weight : array-like of shape (n_rows,), optional
-            Their weights.
-
-        Returns
-        -------
-        object
-            A new estimator of the same class and parameters, on some of the support vectors. Its
-            gaps are NaN, and ``compression_`` holds n_basis, n_support_before, error (root mean
-            square over the support vectors, relative to predictions without the intercept) and
-            largest_error; with rows also n_rows, n_iter and converged (of Newton's method).
-        """
-        check_is_fitted(self)
-        rows = None
-        if X is not None or y is not None:
-            rows = self._rows_to_fit(X, y, sample_weight)
-        elif sample_weight is not None:
-            raise ValueError("`sample_weight` goes with X and y; got it alone.")
-        small: Self = compressed(self, n_basis, seed_of(self.random_state), rows_to_fit=rows)
-        return small
-
-    @abstractmethod
-    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
-        """Pose the problem on rows, for a regressor that is fitted."""
