@@ -12,8 +12,8 @@ import sys
 SPEED = (
     "all_classes auto calibration defaults exact frontier growth hard_regimes kernel_product linear"
 )
-SPEED += " early_levels many_classes multiclass novelty rows shapley small_sets sodm_root"
-SPEED += " ten_million updates"
+SPEED += " early_levels linear_regression many_classes multiclass novelty regression rows"
+SPEED += " shapley small_sets sodm_root ten_million updates"
 SPARK = "classes kernel linear ten_million trees"
 PAGES = (
     "benchmarks.papers",

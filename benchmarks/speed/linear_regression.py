@@ -1,200 +1,209 @@
 """Linear regression against LIBLINEAR (LinearSVR), SGDRegressor and QuantileRegressor (HiGHS).
 
-python -m benchmarks.speed.linear_regression [--set dense-100k ...] [--loss ...] [--repeats 3]
+python -m benchmarks.speed.linear_regression [--only SET ...] [--losses ...] [--quick]
+python -m benchmarks.speed.linear_regression render
 
 Sets are generated: rows of correlated Gaussian features, dense, or of few of many features, sparse,
-with the noise of a Student's t distribution. The time of a contestant is that of its loosest
-setting that brings the objective within 1e-3 of the best one known, and ``-`` where none of them
-does. Ours proves that it does (``relative_gap_``); the others are judged by what is found. All get
-targets whose middle is 0, where the intercept is penalised alike, and one thread; seconds are of
-the processor, the least of the repeats. A contestant is given up after ``--limit`` seconds, and its
-stricter settings are not tried.
+with the noise of a Student's t distribution. All solve the same problem on one thread, and are
+judged by its objective. A long run of ours gives the optimum; everybody is measured with the first
+rung of its ladder that comes within 1e-3 of it.
 
-QuantileRegressor penalises absolute weights. It is given no penalty, and C is so large that ours
-hardly matters; the objective of both is the one with our penalty.
+The intercept is penalised as a distance from the middle of the targets: of those that LinearSVR
+gets, zero. QuantileRegressor penalises absolute weights; it is given no penalty, and C is so large
+that ours hardly matters.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-import warnings
-from collections.abc import Callable, Iterator
+from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import QuantileRegressor, SGDRegressor
-from sklearn.svm import LinearSVR
 
-from widemargin import LinearODMRegressor, LinearQuantileSVMRegressor, LinearSVMRegressor
+from benchmarks.race import plugin
+from benchmarks.race.command import race_main
+from benchmarks.race.data import CSR, DENSE, DataSet
+from benchmarks.race.objective import finite
+from benchmarks.race.plugin import Entry, Library, Limits
+from benchmarks.race.store import Cell
+from benchmarks.race.tables import Cells
+from benchmarks.speed.regression import LONG, OUR_TOL, Problem, RegressionRace
 
-WITHIN = 1e-3
 EPSILON, QUANTILE = 0.5, 0.9
-# Rows, features, values per sparse row (None: dense).
-SETS: dict[str, tuple[int, int, int | None]] = {
-    "dense-20k": (20_000, 20, None),
-    "dense-100k": (100_000, 50, None),
-    "dense-1m": (1_000_000, 20, None),
-    "sparse-100k": (100_000, 20_000, 50),
-    "sparse-1m": (1_000_000, 50_000, 20),
-}
-LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive", "quantile")
+ABSOLUTE, SQUARED, PINBALL = "epsilon_insensitive", "squared_epsilon_insensitive", "quantile"
+LOSSES = {ABSOLUTE: "ε-insensitive", SQUARED: "its square", PINBALL: "0.9 quantile"}
 Cs = (0.01, 1.0)
+TOLERANCES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
+EPOCHS = (1, 2, 3, 5, 10, 20, 30, 50, 100)
+REFERENCE_TOLERANCES = (1e-5, 1e-6)
+QUICK_ROWS = 1_000
 
 
-@dataclass(frozen=True)
-class Case:
-    """One problem."""
+@dataclass(frozen=True, kw_only=True)
+class Case(plugin.Case):
+    """A generated set: rows, features, and values of a sparse row (None: dense)."""
 
-    X: Any
-    y: np.ndarray
-    loss: str
-    C: float
-
-    def objective(self, coef: np.ndarray, intercept: float) -> float:
-        """Evaluate the objective that all are judged by."""
-        residual = self.y - (self.X @ coef + intercept)
-        if self.loss == "quantile":
-            losses = np.maximum(QUANTILE * residual, (QUANTILE - 1) * residual)
-        else:
-            losses = np.maximum(np.abs(residual) - EPSILON, 0.0)
-            losses = losses if self.loss == "epsilon_insensitive" else losses**2
-        penalty = 0.5 * (coef @ coef + intercept**2)
-        return float(penalty + self.C * losses.sum())
+    rows: int
+    features: int
+    stored: int | None = None
 
 
-def generated(name: str) -> tuple[Any, np.ndarray]:
-    """Make rows and targets."""
-    rows, features, stored = SETS[name]
-    random = np.random.default_rng(0)
-    if stored is None:
-        # Correlated, as measurements are: directions of very different length.
-        turned = np.linalg.qr(random.normal(size=(features, features)))[0]
-        X: Any = random.normal(size=(rows, features)) * np.geomspace(1, 0.03, features) @ turned
-        X /= X.std(axis=0)
-    else:
-        indices = random.integers(0, features, size=rows * stored).astype(np.int32)
-        values = np.abs(random.normal(size=rows * stored)) / np.sqrt(stored)
-        X = sp.csr_matrix((values, indices, np.arange(0, rows * stored + 1, stored)))
-        X.resize(rows, features)
-        X.sum_duplicates()
-    y = X @ random.normal(size=features)
-    y = y / y.std() * 5 + 2 * random.standard_t(3, rows)
-    return X, y
+def _case(title: str, rows: int, features: int, stored: int | None = None) -> Case:
+    forms = (DENSE,) if stored is None else (CSR,)
+    return Case(title=title, source=None, rows=rows, features=features, stored=stored, forms=forms)
 
 
-def ours(case: Case) -> Iterator[Any]:
-    """Yield our settings, the loosest first."""
-    settings = {"C": case.C, "tol": WITHIN, "n_jobs": 1}
-    if case.loss == "quantile":
-        yield LinearQuantileSVMRegressor(quantile=QUANTILE, **settings)
-    else:
-        yield LinearSVMRegressor(loss=case.loss, epsilon=EPSILON, **settings)
-
-
-def liblinear(case: Case) -> Iterator[Any]:
-    """Yield settings of LinearSVR."""
-    if case.loss == "quantile":
-        return
-    for tol in (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3):
-        yield LinearSVR(
-            loss=case.loss,
-            epsilon=EPSILON,
-            C=case.C,
-            tol=tol,
-            dual=True if case.loss == "epsilon_insensitive" else "auto",
-            max_iter=100_000,
-            random_state=0,
-        )
-
-
-def sgd(case: Case) -> Iterator[Any]:
-    """Yield settings of SGDRegressor."""
-    if case.loss == "quantile":
-        return
-    for epochs in (3, 10, 30, 100):
-        yield SGDRegressor(
-            loss=case.loss,
-            epsilon=EPSILON,
-            alpha=1 / (case.C * len(case.y)),
-            max_iter=epochs,
-            tol=None,
-            average=True,
-            random_state=0,
-        )
-
-
-def highs(case: Case) -> Iterator[Any]:
-    """Yield settings of QuantileRegressor."""
-    if case.loss == "quantile" and case.C >= 1.0:
-        yield QuantileRegressor(quantile=QUANTILE, alpha=0.0, solver="highs")
-
-
-CONTESTANTS: dict[str, Callable[[Case], Iterator[Any]]] = {
-    "ours": ours,
-    "LinearSVR": liblinear,
-    "SGDRegressor": sgd,
-    "QuantileRegressor": highs,
+CASES = {
+    "dense-20k": _case("dense, 20,000 × 20", 20_000, 20),
+    "dense-100k": _case("dense, 100,000 × 50", 100_000, 50),
+    "dense-1m": _case("dense, 1,000,000 × 20", 1_000_000, 20),
+    "sparse-100k": _case("sparse, 100,000 × 20,000", 100_000, 20_000, 50),
+    "sparse-1m": _case("sparse, 1,000,000 × 50,000", 1_000_000, 50_000, 20),
 }
 
 
-def timed(model: Any, case: Case) -> tuple[float, float]:
-    """Fit a model; return its seconds and its objective."""
-    began = time.process_time()
-    model.fit(case.X, case.y)
-    seconds = time.process_time() - began
-    return seconds, case.objective(np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]))
+def _linear_svr(data: Any, problem: Problem, settings: Problem) -> Any:
+    from sklearn.svm import LinearSVR
+
+    dual: Any = True if problem["loss"] == ABSOLUTE else "auto"
+    model = LinearSVR(epsilon=EPSILON, dual=dual, max_iter=100_000, random_state=0)
+    return model.set_params(**problem, **settings).fit(*data)
 
 
-def seconds_of(contestant: str, case: Case, best: float, repeats: int, limit: float) -> float:
-    """Return the least seconds of the loosest setting that is near enough; infinite if none is."""
-    for model in CONTESTANTS[contestant](case):
-        seconds, objective = timed(model, case)
-        if objective <= best * (1 + WITHIN):
-            again = [timed(model, case)[0] for _ in range(repeats - 1) if seconds < limit]
-            return min([seconds, *again])
-        if seconds > limit:
-            break
-    return np.inf
+def _sgd(data: Any, problem: Problem, settings: Problem) -> Any:
+    from sklearn.linear_model import SGDRegressor
+
+    loss, C = problem["loss"], problem["C"]
+    model = SGDRegressor(loss=loss, epsilon=EPSILON, alpha=1 / (C * len(data[1])), tol=None)
+    return model.set_params(average=True, random_state=0, **settings).fit(*data)
 
 
-def shown(seconds: float) -> str:
-    return f"{seconds:.3f}" if np.isfinite(seconds) else "-"
+def _highs(data: Any, problem: Problem, settings: Problem) -> Any:
+    from sklearn.linear_model import QuantileRegressor
+
+    model = QuantileRegressor(quantile=QUANTILE, solver="highs")
+    return model.set_params(**settings).fit(*data)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--set", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--loss", nargs="+", default=list(LOSSES), choices=LOSSES)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of one fit")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")  # settings that are too loose warn
-    columns = [*CONTESTANTS, "ratio", "ODM"]
-    print(f"{'':>45}" + "".join(f"{name:>19}" for name in columns))
-    for name in options.set:
-        X, y = generated(name)
-        for loss in options.loss:
-            y = y - (np.quantile(y, QUANTILE) if loss == "quantile" else y.mean())
+def _widemargin(data: Any, problem: Problem, settings: Problem) -> Any:
+    import widemargin
+
+    loss, own = problem["loss"], {**settings, "n_jobs": 1, "random_state": 0}
+    if loss == PINBALL:
+        model: Any = widemargin.LinearQuantileSVMRegressor(quantile=QUANTILE, C=problem["C"])
+    elif loss == "odm":  # half of the squares
+        model = widemargin.LinearODMRegressor(C=2 * problem["C"], theta=EPSILON, upsilon=0.5)
+    else:
+        model = widemargin.LinearSVMRegressor(epsilon=EPSILON, **problem)
+    return model.set_params(**own).fit(*data)
+
+
+class LinearRegressionRace(RegressionRace):
+    """The race of linear machines."""
+
+    name = "linear_regression"
+    module = "benchmarks.speed.linear_regression"
+    libraries: ClassVar[dict[str, Library]] = {
+        "linear_svr": Library("scikit-learn", "sklearn", _linear_svr),
+        "sgd": Library("scikit-learn", "sklearn", _sgd),
+        "highs": Library("scikit-learn", "sklearn", _highs),
+        "widemargin": Library("widemargin", "widemargin", _widemargin),
+    }
+    cases = CASES
+    limits = Limits(max_time=120.0, reference_time=300.0, once_above=30.0)
+
+    def add_options(self, group: Any) -> None:
+        """Add the choice of losses."""
+        group.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES))
+
+    def rows(self, case: Case, quick: bool) -> DataSet:
+        """Generate rows, and targets of mean 0."""
+        rows = QUICK_ROWS if quick else case.rows
+        random = np.random.default_rng(0)
+        if case.stored is None:
+            # Correlated, as measurements are: directions of very different length.
+            turned = np.linalg.qr(random.normal(size=(case.features, case.features)))[0]
+            lengths = np.geomspace(1, 0.03, case.features)
+            X: Any = random.normal(size=(rows, case.features)) * lengths @ turned
+            X /= X.std(axis=0)
+        else:
+            size = rows * case.stored
+            indices = random.integers(0, case.features, size=size).astype(np.int32)
+            values = np.abs(random.normal(size=size)) / np.sqrt(case.stored)
+            starts = np.arange(0, size + 1, case.stored)
+            X = sp.csr_matrix((values, indices, starts), shape=(rows, case.features))
+            X.sum_duplicates()
+        y = X @ random.normal(size=case.features)
+        y = y / y.std() * 5 + 2 * random.standard_t(3, rows)
+        return DataSet(X, y - y.mean())
+
+    def starts(self, name: str, options: Namespace | None = None) -> Iterator[tuple[str, Problem]]:
+        """Yield a problem for each loss and C."""
+        for loss in LOSSES if options is None else options.losses:
             for C in Cs:
-                case = Case(X, y, loss, C)
-                (model,) = ours(case)
-                _, best = timed(model.set_params(tol=1e-6), case)
-                found = {
-                    each: seconds_of(each, case, best, options.repeats, options.limit)
-                    for each in CONTESTANTS
-                }
-                fastest = min(s for each, s in found.items() if each != "ours")
-                ratio = f"{found['ours'] / fastest:.2f}" if np.isfinite(fastest) else "-"
-                odm = np.inf
-                if loss == "squared_epsilon_insensitive":  # the same work, for comparison
-                    band = LinearODMRegressor(C=2 * C, theta=EPSILON, upsilon=0.5, n_jobs=1)
-                    odm = min(timed(band, case)[0] for _ in range(options.repeats))
-                cells = [*map(shown, found.values()), ratio, shown(odm)]
-                print(f"{f'{name} {loss} C={C:g}':>45}" + "".join(f"{s:>19}" for s in cells))
+                yield f"{name}/{loss}/{C:g}", {"loss": loss, "C": C}
 
+    def entries(self, start: str, problem: Problem, cells: Cells) -> list[Entry]:
+        """Return who has a loss."""
+        common: dict[str, Any] = {"start": start, "forms": self._forms(start)}
+        own: dict[str, Any] = {**common, "always": True}
+        ours = ("widemargin", "tol", (OUR_TOL,))
+        found = [Entry("ours", "widemargin", ours[0], problem, *ours[1:], **own)]
+        if problem["loss"] == PINBALL:
+            if problem["C"] == max(Cs):
+                exact = ("QuantileRegressor", "highs", problem, "alpha", (0.0,))
+                found.append(Entry("highs", *exact, **common, always=True))
+            return found
+        if problem["loss"] == SQUARED:  # the same work, for comparison
+            band = {**problem, "loss": "odm"}
+            found.append(Entry("odm", "widemargin, ODM", ours[0], band, *ours[1:], **own))
+        dual = ("LinearSVR", "linear_svr", problem, "tol", TOLERANCES)
+        steps = ("SGDRegressor, averaged", "sgd", problem, "max_iter", EPOCHS)
+        return [*found, Entry("svr", *dual, **common), Entry("sgd", *steps, **common)]
+
+    def long_run(self, start: str, problem: Problem) -> Entry:
+        """Return ours with a small tol."""
+        ladder = REFERENCE_TOLERANCES
+        forms = self._forms(start)
+        return Entry(
+            LONG, "long run", "widemargin", problem, "tol", ladder, start=start, forms=forms
+        )
+
+    def _forms(self, start: str) -> tuple[str, ...]:
+        return CASES[start.partition("/")[0]].forms
+
+    def score(self, job: Cell, model: Any, data: DataSet) -> Cell:
+        """Value the weights by the one objective."""
+        ours = job["library"] == "widemargin"
+        own = {"relative_gap": float(model.relative_gap_)} if ours else {}
+        if job["problem"]["loss"] == "odm":
+            return own
+        coef, intercept = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+        return {"objective": finite(objective(coef, intercept, data, **job["problem"])), **own}
+
+    def title(self, name: str, problem: Problem) -> str:
+        """Return the name of a problem in the tables."""
+        return f"{CASES[name].title}, {LOSSES[problem['loss']]}, C = {problem['C']:g}"
+
+
+def objective(coef: np.ndarray, intercept: float, data: DataSet, loss: str, C: float) -> float:
+    """Evaluate the objective that all are judged by."""
+    residual = data.y - (data.X @ coef + intercept)
+    middle = 0.0
+    if loss == PINBALL:
+        middle = float(np.quantile(data.y, QUANTILE, method="inverted_cdf"))
+        losses = np.maximum(QUANTILE * residual, (QUANTILE - 1) * residual)
+    else:
+        losses = np.maximum(np.abs(residual) - EPSILON, 0.0)
+        losses = losses if loss == ABSOLUTE else losses**2
+    penalty = 0.5 * float(coef @ coef + (intercept - middle) ** 2)
+    return penalty + C * float(losses.sum())
+
+
+RACE = LinearRegressionRace()
 
 if __name__ == "__main__":
-    main()
+    race_main(RACE, str(__doc__))

@@ -151,7 +151,7 @@ def test_other_scores_on_shared_blocks(kind, scoring, many, sharing) -> None:
     X, y = many[0], (many[1] == "yes").astype(int)
     model = kind(Cs=[1.0], gammas=[0.1], cv=2, scoring=scoring).fit(X, y)
     for k, (train, test) in enumerate(StratifiedKFold(2).split(X, y)):
-        alone = model._classifier(C=1.0, gamma=0.1).fit(X[train], y[train])
+        alone = model._searched(C=1.0, gamma=0.1).fit(X[train], y[train])
         expected = roc_auc_score(y[test], alone.decision_function(X[test]))
         assert model.scores_[0, 0, k] == pytest.approx(expected, abs=2e-3)
     assert sharing
@@ -160,7 +160,7 @@ def test_other_scores_on_shared_blocks(kind, scoring, many, sharing) -> None:
 @kinds
 def test_function_as_score_sees_real_models(kind: type, cancer: tuple) -> None:
     def fewest_vectors(model, X, y) -> float:
-        assert type(model) is kind._classifier
+        assert type(model) is kind._searched
         return -float(model.n_support_.sum())
 
     model = kind(**GRID, scoring=fewest_vectors, cv=3).fit(*cancer)
@@ -201,7 +201,7 @@ def test_results_look_like_those_of_a_grid_search(kind: type, cancer: tuple) -> 
     model = kind(**GRID, cv=3).fit(*cancer)
     results = model.cv_results_
     assert {len(column) for column in results.values()} == {4}
-    search = GridSearchCV(kind._classifier(), {"C": [1.0], "gamma": [0.1]}, cv=3).fit(*cancer)
+    search = GridSearchCV(kind._searched(), {"C": [1.0], "gamma": [0.1]}, cv=3).fit(*cancer)
     assert set(search.cv_results_) == set(results)
     np.testing.assert_allclose(results["mean_test_score"], model.scores_.reshape(4, 3).mean(1))
     assert model.best_params_ == {"C": model.C_, "gamma": model.gamma_}
@@ -214,7 +214,7 @@ def test_grids_of_numbers(kind: type, cancer: tuple) -> None:
     X, y = cancer
     model = kind(Cs=3, gammas=3, cv=2).fit(X, y)
     np.testing.assert_allclose(model.Cs_, [1e-2, 10**0.5, 1e3])
-    scale = kind._classifier().fit(X, y).gamma_
+    scale = kind._searched().fit(X, y).gamma_
     np.testing.assert_allclose(model.gammas_, scale * np.array([0.25, 1.0, 4.0]))
     model = kind(Cs=1, gammas=["scale", 0.5, 0.5], cv=2).fit(X, y)
     np.testing.assert_allclose(model.gammas_, sorted([scale, 0.5]))
@@ -282,7 +282,7 @@ def test_groups(kind: type, cancer: tuple) -> None:
     groups = np.arange(len(y)) // 10
     model = kind(**GRID, cv=GroupKFold(3)).fit(X, y, groups=groups)
     for k, (train, test) in enumerate(GroupKFold(3).split(X, y, groups)):
-        alone = model._classifier(C=model.C_, gamma=model.gamma_).fit(X[train], y[train])
+        alone = model._searched(C=model.C_, gamma=model.gamma_).fit(X[train], y[train])
         assert model.cv_results_[f"split{k}_test_score"][model.best_index_] == alone.score(
             X[test], y[test]
         )
@@ -358,9 +358,18 @@ def test_folds_that_cannot_be_used_are_named(kind: type) -> None:
 def test_what_did_not_converge_is_said(kind, many, sharing, capsys) -> None:
     X, y = many
     model = kind(Cs=[100.0], gammas=[1.0], cv=3, max_iter=1, tol=1e-6, refit=False, verbose=1)
-    with pytest.warns(ConvergenceWarning, match="3 of 3 binary problems of the search"):
+    with pytest.warns(ConvergenceWarning, match="3 of 3 problems of the search"):
         model.fit(X, y)
     assert f"[{kind.__name__}] C=100, gamma=1: score 0." in capsys.readouterr().out
     model.set_params(max_iter=10_000, max_time=1e-6)
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         model.fit(X, y)
+
+
+@kinds
+def test_compressing_to_rows_is_that_of_the_best(kind: type, cancer: tuple) -> None:
+    X, y = cancer
+    search = kind(Cs=[1.0], gammas=[0.1], cv=2).fit(X, y)
+    small, alone = search.compress(20, X, y), search.best_estimator_.compress(20, X, y)
+    assert small.compression_["n_rows"] == len(y)
+    np.testing.assert_array_equal(small.decision_function(X), alone.decision_function(X))

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
@@ -286,8 +287,12 @@ def test_what_is_refused() -> None:
         SVMRegressor().fit(X, y[:, None])
     with pytest.raises(ValueError, match="curvature"):
         SVMRegressor(solver="newton").fit(X, y)
-    with pytest.raises(ValueError, match="stop_level instead"):
-        SVMRegressor(strategy=Stratified(levels=1, validation_fraction=0.2)).fit(X, y)
+    with pytest.raises(ValueError, match="solves this training set as a whole"):
+        SVMRegressor().fit(X, y, X_val=X, y_val=y)
+    with pytest.raises(ValueError, match="X_val and y_val go together"):
+        SVMRegressor(strategy="dc").fit(X, y, X_val=X)
+    with pytest.raises(ValueError, match="keeps no row out of 50"):
+        SVMRegressor(strategy=Stratified(levels=1, validation_fraction=0.01)).fit(X, y)
     with pytest.raises(TypeError, match="memory_limit"):
         SVMRegressor(cache_size=200)
     with pytest.raises(ValueError, match="'quantile'"):
@@ -303,3 +308,49 @@ def test_constant_targets_need_no_support_vector() -> None:
     model = SVMRegressor().fit(X, np.full(50, 7.0))
     assert model.support_.size == 0
     np.testing.assert_array_equal(model.predict(X), np.full(50, 7.0))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "precomputed", "function"])
+@pytest.mark.parametrize("loss", ["absolute", "odm", "quantile"])
+def test_validation_rows_choose_the_level_by_the_mean_loss(loss: str, form: str) -> None:
+    X, y = data(260)
+    y = y + 50.0  # the middle of the targets matters
+    X, X_val, y, y_val = X[:200], X[200:], y[:200], y[200:]
+    settings = {"C": 5.0, "random_state": 0}
+    model = {
+        "absolute": SVMRegressor(**settings, epsilon=0.2),
+        "odm": ODMRegressor(**settings, upsilon=0.5, theta=0.2),
+        "quantile": QuantileSVMRegressor(**settings, quantile=0.8),
+    }[loss].set_params(gamma=0.3)
+    as_rows = X
+    if form == "sparse":
+        X, X_val = sp.csr_matrix(X), sp.csr_matrix(X_val)
+    if form == "function":
+        model.set_params(kernel=lambda A, B: rbf_kernel(A, B, gamma=0.3))
+    if form == "precomputed":
+        model.set_params(kernel="precomputed")
+        X, X_val = rbf_kernel(as_rows, gamma=0.3), rbf_kernel(X_val, as_rows, gamma=0.3)
+    levels = Clustered(levels=2, fan_in=2)
+    chosen = clone(model).set_params(strategy=levels).fit(X, y, X_val=X_val, y_val=y_val)
+    scores = chosen.history_["validation_score"].tolist()
+    for level, score in zip(chosen.history_["level"], scores, strict=True):
+        stopped = Clustered(levels=2, fan_in=2, stop_level=int(level))
+        each = clone(model).set_params(strategy=stopped).fit(X, y)
+        terms = replace(each._loss().terms(np.ones(len(y_val))), offset=y_val)
+        assert score == pytest.approx(-terms.primal(each.predict(X_val)).mean(), rel=1e-5)
+    tried = [*scores, np.inf]
+    kept = next(k for k in range(len(scores)) if k + 1 == len(scores) or tried[k + 1] <= tried[k])
+    assert chosen.level_ == chosen.history_["level"][kept]
+
+
+def test_a_share_of_the_rows_is_kept_out() -> None:
+    X, y = data(300)
+    strategy = Stratified(levels=1, fan_in=2, validation_fraction=0.2)
+    models = [
+        SVMRegressor(C=5.0, strategy=strategy, random_state=seed).fit(X, y) for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X))
+    assert not np.array_equal(models[0].support_, models[2].support_)
+    assert np.isfinite(models[0].history_["validation_score"]).all()
+    assert models[0].history_["rows"].tolist() == [240] * len(models[0].history_["rows"])
+    assert models[0].n_samples_fit_ == 300

@@ -68,16 +68,16 @@ def test_scores_are_those_of_a_grid_search(kind: type) -> None:
     X, y = noisy_classes(3)
     splits = StratifiedKFold(3)
     ours = kind(Cs=[0.01, 1.0], cv=splits).fit(X, y)
-    theirs = GridSearchCV(kind._classifier(), {"C": [0.01, 1.0]}, cv=splits).fit(X, y)
+    theirs = GridSearchCV(kind._searched(), {"C": [0.01, 1.0]}, cv=splits).fit(X, y)
     np.testing.assert_allclose(
         ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=0.01
     )
     assert theirs.best_params_["C"] == ours.C_
     assert ours.scores_.shape == (1, 2, 3)
     best = ours.best_estimator_
-    assert type(best) is kind._classifier
+    assert type(best) is kind._searched
     assert best.C == ours.C_
-    np.testing.assert_array_equal(best.coef_, kind._classifier(C=ours.C_).fit(X, y).coef_)
+    np.testing.assert_array_equal(best.coef_, kind._searched(C=ours.C_).fit(X, y).coef_)
     np.testing.assert_array_equal(ours.predict(X), best.predict(X))
 
 

@@ -45,6 +45,14 @@ LINEAR = {
     **{"engine": "local", "warm_start": False, "validation_fraction": None, "verbose": 0},
 }
 LINEAR_CV = {**SOLVER, **SEARCH, **LIMITS, "verbose": 0}
+# Searches for regressors.
+SHAPE_R = {"degree": 3, "coef0": 0.0, "fit_intercept": True, "solver": "auto"}
+KERNEL_R = {**SHAPE_R, **SEARCH, **LIMITS, "max_iter": None, "verbose": 0}
+LINEAR_R = {name: value for name, value in LINEAR_CV.items() if name != "calibrate"}
+for limits in (KERNEL_R, LINEAR_R):
+    del limits["class_weight"]
+BAND = {"upsilons": 1.0, "thetas": 0.1}
+ABSOLUTE = {"loss": "epsilon_insensitive"}
 NETWORK = {
     **{"solver": "consensus", "partners": "all", "exchanges": 1, "weights": "metropolis"},
     **{"asynchronous": False, "faults": None, "stopping": "gap", "epsilon": 1e-3, "quiet": 3},
@@ -62,6 +70,13 @@ SIGNATURES = {
     "SVMClassifierCV": {"kernel": "rbf", "*": None, "loss": "hinge", **GRID, **KERNEL_CV},
     "LinearODMClassifierCV": {"*": None, "Cs": 10, "upsilons": 0.5, "thetas": 0.2, **LINEAR_CV},
     "LinearSVMClassifierCV": {"*": None, "loss": "squared_hinge", "Cs": 10, **LINEAR_CV},
+    "SVMRegressorCV": {
+        **{"kernel": "rbf", "*": None, **ABSOLUTE, **GRID, "epsilons": 0.1},
+        **KERNEL_R,
+    },
+    "ODMRegressorCV": {"kernel": "rbf", "*": None, **GRID, **BAND, **KERNEL_R},
+    "LinearSVMRegressorCV": {"*": None, **ABSOLUTE, "Cs": 10, "epsilons": 0.0, **LINEAR_R},
+    "LinearODMRegressorCV": {"*": None, "Cs": 10, **BAND, **LINEAR_R},
     "MulticlassSVMClassifier": {
         **{"formulation": "ww", "*": None, "C": 1.0, **CONSTANT, "solver": "auto"},
         "calibrate": None,

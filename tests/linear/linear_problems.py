@@ -61,21 +61,39 @@ def run_of(listener: Any = None, **limits: Any) -> Run:
 def problem_of(case: Case) -> LinearProblem:
     """Make overlapping classes whose rows have very different lengths."""
     random = np.random.default_rng(3)
-    X = (
-        random.normal(size=(case.n_rows, case.n_features))
-        * (random.random(case.n_rows) + 0.1)[:, None]
-    )
-    X[random.random(X.shape) < 0.5] = 0.0
-    signal = X @ random.normal(size=case.n_features) + 0.3 * random.normal(size=case.n_rows) + 0.2
+    X, signal = rows_and_signal(case, random)
+    signal += 0.3 * random.normal(size=case.n_rows) + 0.2
+    label = np.where(signal > 0, 1, -1).astype(np.int8)
+    return posed(case, X, label, LOSSES[case.loss], random)
+
+
+def rows_and_signal(case: Case, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Make rows of very different lengths, and a linear function of them."""
+    shape = (case.n_rows, case.n_features)
+    X = random.normal(size=shape) * (random.random(case.n_rows) + 0.1)[:, None]
+    X[random.random(shape) < 0.5] = 0.0
+    return X, X @ random.normal(size=case.n_features)
+
+
+def posed(
+    case: Case,
+    X: np.ndarray,
+    label: np.ndarray,
+    loss: Loss,
+    random: np.random.Generator,
+    target: np.ndarray | None = None,
+) -> LinearProblem:
+    """Pose a problem on rows in the case's form, some weighted."""
     X = X.astype(case.dtype)
     weight = random.integers(1, 4, case.n_rows).astype(np.float64) if case.weighted else None
     return LinearProblem(
         sp.csr_matrix(X) if case.sparse else X,
-        np.where(signal > 0, 1, -1).astype(np.int8),
-        LossConstants.of(LOSSES[case.loss], case.C),
+        label,
+        LossConstants.of(loss, case.C),
         weight=weight,
         constant=case.constant,
         threads=case.threads,
+        target=target,
     )
 
 

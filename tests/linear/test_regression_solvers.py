@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from linear_problems import dense, run_of
+from linear_problems import CASES, Case, dense, posed, rows_and_signal, run_of
 
 from oracle import solve_regression_with_clarabel
-from widemargin.core.losses import Loss, LossConstants
+from widemargin.core.losses import Loss
 from widemargin.core.outcome import Solution
 from widemargin.core.regression_losses import (
     DeviationBand,
@@ -57,47 +55,13 @@ SOLVER_AND_LOSS = [
 ]
 
 
-class Case(NamedTuple):
-    """What a problem is made of."""
-
-    loss: str = "odm"
-    sparse: bool = False
-    dtype: str = "float64"
-    weighted: bool = False
-    constant: float = 1.0
-    n_rows: int = 90
-    threads: int = 1
-    C: float = 1.0
-
-
-CASES = [
-    Case(sparse=sparse, dtype=dtype, weighted=weighted, constant=constant)
-    for sparse, dtype, weighted, constant in [
-        (False, "float64", False, 1.0),
-        (False, "float32", True, 0.0),
-        (True, "float64", True, 2.0),
-        (True, "float32", False, 1.0),
-    ]
-]
-
-
 def problem_of(case: Case) -> LinearProblem:
     """Make noisy targets of rows that have very different lengths."""
     random = np.random.default_rng(3)
-    X = random.normal(size=(case.n_rows, 6)) * (random.random(case.n_rows) + 0.1)[:, None]
-    X[random.random(X.shape) < 0.5] = 0.0
-    target = X @ random.normal(size=6) + 0.3 * random.standard_t(3, case.n_rows) + 0.2
-    X = X.astype(case.dtype)
-    weight = random.integers(1, 4, case.n_rows).astype(np.float64) if case.weighted else None
-    return LinearProblem(
-        sp.csr_matrix(X) if case.sparse else X,
-        np.ones(case.n_rows, dtype=np.int8),
-        LossConstants.of(LOSSES[case.loss][0], case.C),
-        weight=weight,
-        constant=case.constant,
-        threads=case.threads,
-        target=target,
-    )
+    X, signal = rows_and_signal(case, random)
+    target = signal + 0.3 * random.standard_t(3, case.n_rows) + 0.2
+    label = np.ones(case.n_rows, dtype=np.int8)
+    return posed(case, X, label, LOSSES[case.loss][0], random, target)
 
 
 def solver_of(solver: str, loss: str) -> Callable[..., Solution]:

@@ -83,7 +83,7 @@ def test_files_that_do_not_fit_together_are_refused(edit, message):
     ("edit", "message"),
     [
         (set_array("scores_", lambda a: a[:, :1].copy()), "`scores_` must be numbers of shape"),
-        (set_fitted("theta_", 2.0), "`theta_` must be between 0 and 1"),
+        (set_fitted("theta_", 2.0), "`theta_` must be a float in the range"),
         (set_fitted("best_params_", {"C": 1.0, "gamma": 1.0}), "parameters of the search"),
         (set_fitted("best_index_", 9), "`best_index_` must be a row"),
     ],

@@ -10,7 +10,7 @@ from . import options
 from .messages import faults_reported, plain, print_summary, warnings_shown
 from .network import describe_network, network_lines, network_parameters
 from .privacy_text import account_of, budget_text
-from .steps import classifier_of, describe_steps, step_lines
+from .steps import describe_steps, model_of, step_lines
 from .trials import describe_trials, trial_lines
 
 
@@ -38,21 +38,21 @@ def info(
 
 def describe(estimator: Any) -> dict[str, Any]:
     """Describe a fitted estimator or pipeline by values that JSON can hold."""
-    classifier = classifier_of(estimator)
+    model = model_of(estimator)
     described = {"estimator": type(estimator).__name__, **describe_steps(estimator)}
-    if classifier is not None:
-        described = {**_of_classifier(classifier), **described}
+    if model is not None:
+        described = {**_of_model(model), **described}
     described.update(describe_trials(estimator))
     described["features"] = getattr(estimator, "n_features_in_", None)
     described["feature_names"] = getattr(estimator, "feature_names_in_", None)
     return {key: plain(value) for key, value in described.items()}
 
 
-def _of_classifier(estimator: Any) -> dict[str, Any]:
+def _of_model(estimator: Any) -> dict[str, Any]:
     return {
         "estimator": type(estimator).__name__,
         "parameters": _parameters(getattr(estimator, "best_estimator_", estimator)),
-        "features": None,  # of the whole, not of the classifier at its end
+        "features": None,  # of the whole, not of the model at its end
         "feature_names": None,
         "classes": getattr(estimator, "classes_", None),
         **_of_kernel_machines(estimator),
@@ -72,26 +72,29 @@ def _of_classifier(estimator: Any) -> dict[str, Any]:
 
 def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
     """Return the attributes that linear models do not have."""
-    if not hasattr(estimator, "support_"):
+    from sklearn.base import is_classifier
+
+    from ..estimators import OneClassSVM
+    from ..estimators.kernel_expansion import KernelExpansion
+
+    # By its class: a file may hold attributes of another one.
+    if not isinstance(estimator, KernelExpansion):
         return {}
-    if not hasattr(estimator, "strategy"):  # one class: nothing is divided
-        found = {"gamma": estimator.gamma_, "support_vectors": len(estimator.support_)}
+    found = {"gamma": estimator.gamma_, "support_vectors": len(estimator.support_)}
+    if isinstance(estimator, OneClassSVM):  # nothing is divided
         return {**found, "support_vectors_per_class": None}
     return {
-        "gamma": estimator.gamma_,
+        **found,
         "multi_class": getattr(estimator, "multi_class_", None),
         "fit_intercept": getattr(estimator, "fit_intercept_", None),
-        "support_vectors": len(estimator.support_),
-        "support_vectors_per_class": estimator.n_support_
-        if hasattr(estimator, "classes_")
-        else None,
+        "support_vectors_per_class": estimator.n_support_ if is_classifier(estimator) else None,
         "strategy": estimator.strategy_,
         **_level(estimator),
     }
 
 
 def _search(estimator: Any) -> dict[str, Any] | None:
-    """Return the size and the best score of a search; None for other classifiers."""
+    """Return the size and the best score of a search; None for other models."""
     if not hasattr(estimator, "scores_"):
         return None
     n_settings, n_Cs, n_folds = estimator.scores_.shape
@@ -128,7 +131,7 @@ def described_lines(summary: dict[str, Any], *, history: bool = True) -> list[tu
     lines.append(("estimator", summary["estimator"]))
     lines += step_lines(summary, notes=history)
     lines += trial_lines(summary) if history else []
-    if "classes" not in summary:  # steps without a classifier
+    if "classes" not in summary:  # steps without a model
         return lines
     classes = summary["classes"]
     gap = summary["relative_gap"]

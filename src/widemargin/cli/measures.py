@@ -91,9 +91,9 @@ def measure(verdict: Verdict) -> dict[str, Any]:
 
 def neglected(model: Any, measured: dict[str, Any]) -> str | None:
     """Return advice if a class that is rarer than others is seldom recognised, else None."""
-    from .steps import classifier_of
+    from .steps import model_of
 
-    weighed = (getattr(each, "class_weight", None) for each in (model, classifier_of(model)))
+    weighed = (getattr(each, "class_weight", None) for each in (model, model_of(model)))
     if any(weights is not None for weights in weighed):  # the user has chosen weights already
         return None
     known = {str(label) for label in plain(model.classes_)}

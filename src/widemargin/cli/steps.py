@@ -1,4 +1,4 @@
-"""Pipelines, described: their steps, and the classifier at their end."""
+"""Pipelines, described: their steps, and the model at their end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 Step = dict[str, Any]
 
 
-def classifier_of(estimator: Any) -> Any | None:
+def model_of(estimator: Any) -> Any | None:
     """Return the model of this library that decides in the end; None if there is none."""
     match type(estimator).__name__:
         case "Pipeline":
-            return classifier_of(estimator.steps[-1][1])
+            return model_of(estimator.steps[-1][1])
         case "AutoClassifier":
-            return classifier_of(estimator.model_)
+            return model_of(estimator.model_)
     return estimator if hasattr(estimator, "relative_gap_") else None
 
 
 def describe_steps(estimator: Any) -> dict[str, Any]:
-    """Return the steps of a pipeline; nothing for a classifier alone."""
-    if classifier_of(estimator) is estimator:
+    """Return the steps of a pipeline; nothing for a model alone."""
+    if model_of(estimator) is estimator:
         return {}
     described = _step("", estimator)
     return {"steps": described.get("parts", [described])}

@@ -14,6 +14,12 @@ from .multiclass_odm import MulticlassODMClassifier
 from .multiclass_svm import MulticlassSVMClassifier
 from .one_class import OneClassSVM
 from .random_features import RandomFeatures
+from .regressor_search import (
+    LinearODMRegressorCV,
+    LinearSVMRegressorCV,
+    ODMRegressorCV,
+    SVMRegressorCV,
+)
 from .search import (
     LinearODMClassifierCV,
     LinearSVMClassifierCV,
@@ -27,19 +33,23 @@ __all__ = [
     "LinearODMClassifier",
     "LinearODMClassifierCV",
     "LinearODMRegressor",
+    "LinearODMRegressorCV",
     "LinearQuantileSVMRegressor",
     "LinearSVMClassifier",
     "LinearSVMClassifierCV",
     "LinearSVMRegressor",
+    "LinearSVMRegressorCV",
     "MulticlassODMClassifier",
     "MulticlassSVMClassifier",
     "ODMClassifier",
     "ODMClassifierCV",
     "ODMRegressor",
+    "ODMRegressorCV",
     "OneClassSVM",
     "QuantileSVMRegressor",
     "RandomFeatures",
     "SVMClassifier",
     "SVMClassifierCV",
     "SVMRegressor",
+    "SVMRegressorCV",
 ]

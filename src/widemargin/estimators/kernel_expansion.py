@@ -132,6 +132,7 @@ class KernelExpansion(TrainedModel):
     kernel_constant_: float
     support_: NDArray[np.int64]
     support_vectors_: Any
+    n_support_: NDArray[np.int32]
     dual_coef_: Array
     intercept_: Array
     gamma_: float | None

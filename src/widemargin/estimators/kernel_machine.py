@@ -47,7 +47,7 @@ from .kernel_model import KernelMachineParameters, KernelPredictor
 from .kernel_training import KernelTraining
 from .path import Path, refuse_division
 from .row_updates import RowUpdates, keep_rows, refuse_keeping
-from .validation import ValidationSet, validation_rows
+from .validation import ValidationRows, validation_rows
 
 
 class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, KernelTraining):
@@ -109,29 +109,7 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
                         self._calibrate_divided(training, problems, strategy, validation, budget)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
-        """Train one classifier for each of several values of ``C``.
-
-        Costs less than as many fits: the data are prepared once, and the problems are solved in
-        ascending order of ``C``, each from the best multiple of the last solution. Every model is
-        solved to ``tol`` as by :meth:`fit`. This classifier itself is left as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows, or their kernel matrix, as for :meth:`fit`.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        Cs : array-like of shape (n_values,)
-            Values of ``C``, in any order.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        list of n_values classifiers
-            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
-        """
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
         path = Path.of(self, X, y, Cs, sample_weight)
         first, training = path.models[0], path.training
         if self.multi_class not in ALL_CLASSES:
@@ -280,12 +258,12 @@ class KernelMachine(RowUpdates, KernelPredictor, KernelMachineParameters, Kernel
         training: TrainingSet,
         problems: KernelProblems,
         strategy: Strategy,
-        validation: ValidationSet | None,
+        validation: ValidationRows | None,
         budget: Budget,
     ) -> None:
         """Calibrate a model of a divided training set: by validation rows, or by one fold."""
         if validation is not None:
-            codes = validation.codes
+            codes = validation.learnt
             held = HeldOut(codes, np.ones(len(codes)), self._decisions(validation.X))
         else:
             folded = FoldedRows.of(training, pairwise=self._pairwise)

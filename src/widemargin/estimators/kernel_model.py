@@ -1,22 +1,18 @@
-"""Kernel classifiers but for the fit: parameters, checks of rows, prediction and compression."""
+"""Kernel classifiers but for the fit: parameters, checks of rows and prediction."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
-from ..core.budget import seed_of
 from ..core.parameters import with_parameters
 from ..kernel.defaults import resolve_scheme
-from ..kernel.model.basis_refit import RowsToFit
-from ..kernel.model.compressed_model import compressed
 from ..kernel.model.prediction import by_class, decisions, labels
+from .compressible import Compressible
 from .kernel_expansion import KernelExpansion, KernelFitSettings, KernelSettings
 from .parameters import FitParameters
 from .prediction import Predictor
@@ -139,15 +135,13 @@ class KernelMachineParameters(KernelFitSettings, KernelParameters):
     keep_rows: bool = False
 
 
-class KernelPredictor(KernelExpansion, Predictor):
+class KernelPredictor(Compressible, KernelExpansion, Predictor):
     """A classifier that sums kernel values with its support vectors."""
 
     multi_class: str
     decision_function_shape: str
     multi_class_: str
-    n_support_: NDArray[np.int64]
     support_class_: NDArray[np.int64]
-    compression_: dict[str, Any]
 
     def _scheme(self, n_classes: int) -> str:
         """Return how so many classes become problems."""
@@ -184,50 +178,3 @@ class KernelPredictor(KernelExpansion, Predictor):
         if values.ndim == 2 and self.decision_function_shape == "ovr":
             return by_class(self, values)
         return values
-
-    def compress(
-        self, n_basis: int, X: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Return a fitted classifier that decides alike on fewer points.
-
-        Prediction costs one kernel value per point, so that 2,000 points instead of 40,000 support
-        vectors are twenty times faster. How much was lost is in ``compression_``.
-
-        Given training rows, the coefficients are those that minimise the classifier's objective
-        on them, instead of the distance to its decisions. That needs fewer points for the same
-        accuracy, and may be better than the model as it was where this is a mean or has clusters.
-
-        Parameters
-        ----------
-        n_basis : int
-            Points to keep, at most the number of support vectors; fewer are kept where the kernel
-            cannot tell more apart.
-        X : {array-like, sparse matrix} of shape (n_rows, n_features), optional
-            Rows to fit the coefficients to: the training rows or some of them, drawn at random,
-            which then stand for all. They are read in blocks; a memory map stays on disk.
-        y : array-like of shape (n_rows,), optional
-            Their labels.
-        sample_weight : array-like of shape (n_rows,), optional
-            Their weights.
-
-        Returns
-        -------
-        object
-            A new estimator of the same class and parameters, on some of the support vectors. Its
-            gaps are NaN, and ``compression_`` holds n_basis, n_support_before, error (root mean
-            square over the support vectors, relative), largest_error, and same_labels (share of
-            the support vectors that are classified as before); with rows also n_rows, n_iter and
-            converged (of Newton's method).
-        """
-        check_is_fitted(self)
-        rows = None
-        if X is not None or y is not None:
-            rows = self._rows_to_fit(X, y, sample_weight)
-        elif sample_weight is not None:
-            raise ValueError("`sample_weight` goes with X and y; got it alone.")
-        small: Self = compressed(self, n_basis, seed_of(self.random_state), rows_to_fit=rows)
-        return small
-
-    @abstractmethod
-    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
-        """Pose the binary problems on rows, for a classifier that is fitted."""

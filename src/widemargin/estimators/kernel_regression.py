@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,99 +21,36 @@ from ..core.training_set import earlier_fit_kept
 from ..kernel.defaults import mean_and_sameness, with_intercept
 from ..kernel.divide.driver import resolve_strategy
 from ..kernel.kernels import Kernel
-from ..kernel.model.prediction import WeightedVectors, decisions, set_support
+from ..kernel.model.basis_refit import RowsToFit
+from ..kernel.model.prediction import WeightedVectors, set_support
 from ..kernel.problem import COLUMNS, Duals
 from ..kernel.problems import ExactFit, KernelProblems, one_task
-from .kernel_expansion import KernelFitSettings, KernelSettings
+from .kernel_regression_model import KernelRegressorParameters, KernelRegressorPredictor
 from .kernel_training import KernelTraining
 from .path import Path, refuse_division
 from .regression import (
     DeviationBandLoss,
     EpsilonInsensitiveLoss,
     QuantileLoss,
-    Regressor,
     ResidualLoss,
 )
+from .validation import validation_rows
 
 
-@with_parameters
-class KernelRegressorParameters(KernelFitSettings, KernelSettings):
-    """Parameters and fitted attributes of a kernel regressor.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default=True
-        Add a constant to the kernel, the mean kernel value of a row with itself, at least 1. That
-        gives an intercept, whose distance from the middle of the targets is penalised: their
-        weighted mean, or quantile where that is learnt. Without one, predictions far from all
-        support vectors go to zero with 'rbf' and 'laplacian'.
-    solver : {'auto', 'blocks', 'coordinate', 'newton'}, default='auto'
-        'blocks': dual descent on blocks of the most violating rows, for any number of rows;
-        Newton steps finish what it is slow on, if the kernel matrix fits in memory. 'newton', for
-        squared losses: semi-smooth Newton, dense up to 2,000 rows and by conjugate gradients
-        beyond. 'coordinate': 'blocks' without the blocks, for comparison. 'auto': 'newton' for
-        squared losses up to 1,000 rows and with linear kernels, else 'blocks'.
-    max_iter : int, default=None
-        Iterations allowed: working sets or Newton steps. None sets no limit: a fit ends at ``tol``,
-        at ``max_time``, or when nothing improves any more.
-    warm_start : bool, default=False
-        Start the next fit from the solution of this one, if it has as many rows.
-
-    Attributes
-    ----------
-    support_ : array of shape (n_support,)
-        Training rows with a non-zero coefficient, ascending.
-    support_vectors_ : array or sparse matrix of shape (n_support, n_features)
-        Those rows; no columns for a precomputed kernel.
-    n_support_ : array of shape (1,)
-        Number of support vectors.
-    dual_coef_ : array of shape (1, n_support)
-        Coefficients of the support vectors, the net duals.
-    intercept_ : array of shape (1,)
-        Added to the sums of kernel values. Where each cluster predicts alone, with a constant of
-        its own, it is the middle of the targets.
-    gamma_ : float or None
-        Resolved ``gamma``.
-    fit_intercept_ : bool
-        Whether there is an intercept.
-    kernel_constant_ : float
-        Constant added to the kernel; zero without an intercept.
-    dual_gap_, relative_gap_ : float
-        Duality gap, and the same relative to the objective. NaN for an indefinite kernel, and for
-        the model of an unfinished level: its parts have gaps (``history_``), the whole problem is
-        not evaluated.
-    converged_ : bool
-        Whether the problem, or every part of the level, is within ``tol``.
-    n_iter_ : int
-        Number of iterations.
-    strategy_, solver_ : str
-        What 'auto' chose.
-    level_ : int
-        Level of the model; 0 is the whole training set.
-    support_part_ : array of shape (1, n_support) or None
-        Part that each support vector belongs to; None at level 0.
-    routing_ : list or None
-        How rows find their cluster; None where all parts take part in a prediction.
-    history_ : dict of arrays
-        Exact: per iteration, problem, iteration, seconds, primal, dual, relative_gap, active_rows
-        and passes (kernel entries evaluated over rows squared). Divided: per level, problem, level,
-        parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
-        part), movement (share of the duals' sum that the solve moved), seconds, validation_score.
-    n_samples_fit_ : int
-        Number of training rows.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"fit_intercept": ["boolean"]}
-
-    fit_intercept: bool = True
-
-
-class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, KernelTraining):
+class KernelRegressor(
+    KernelRegressorPredictor, ResidualLoss, KernelRegressorParameters, KernelTraining
+):
     """Base of the kernel regressors; subclasses add the loss and its parameters."""
 
-    n_support_: NDArray[np.int32]
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
         """Train on rows and targets.
 
         Parameters
@@ -125,6 +62,9 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies ``C`` row by row; rows of weight zero are left out.
+        X_val, y_val : array-like, optional
+            Rows and targets that are not trained on: a divided fit takes the mean loss of the model
+            of each level on them and stops at the first level where it is no smaller than before.
 
         Returns
         -------
@@ -134,12 +74,12 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
         self._check_parameters()
         name = type(self).__name__
         with earlier_fit_kept(self):
-            _, training = self._training_set(X, y, sample_weight)
+            X, training = self._training_set(X, y, sample_weight)
             strategy = resolve_strategy(self.strategy, len(training.targets), name)
-            if strategy is not None and strategy.validation_fraction is not None:
-                raise ValueError(
-                    "validation_fraction chooses a level by the labels of classifiers; got "
-                    f"{strategy!r} for {name}. Set stop_level instead."
+            validation = None
+            if strategy is not None or X_val is not None or y_val is not None:
+                training, validation = validation_rows(
+                    self, strategy, training, X, X_val, y_val, self._seed()
                 )
             problems = self._pose(training, *self._kernel_and_rows(training))
             if self.warm_start:
@@ -149,32 +89,10 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
                 if strategy is None:
                     self._fit_exactly(training, problems, budget, progress)
                 else:
-                    self._fit_by_levels(training, problems, strategy, None, budget, progress)
+                    self._fit_by_levels(training, problems, strategy, validation, budget, progress)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
-        """Train one regressor for each of several values of ``C``.
-
-        Costs less than as many fits: the data are prepared once, and the problems are solved in
-        ascending order of ``C``, each from the best multiple of the last solution. Every model is
-        solved to ``tol`` as by :meth:`fit`. This regressor itself is left as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows, or their kernel matrix, as for :meth:`fit`.
-        y : array-like of shape (n_samples,)
-            Targets.
-        Cs : array-like of shape (n_values,)
-            Values of ``C``, in any order.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        list of n_values regressors
-            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
-        """
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
         path = Path.of(self, X, y, Cs, sample_weight)
         first = path.models[0]
         training: Any = path.training
@@ -192,13 +110,6 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
     def _check_parameters(self) -> None:
         self._validate_params()
 
-    def _training_set(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
-    ) -> tuple[Any, RegressionSet]:
-        X, training = super()._training_set(X, y, sample_weight, reset=reset)
-        self._check_square(X)
-        return X, training
-
     def _pose(self, training: RegressionSet, kernel: Kernel, rows: Any) -> KernelProblems:
         return KernelProblems(
             one_task(len(training.targets)),
@@ -207,6 +118,22 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
             self._loss_weights(training),
             self._loss(),
             target=training.targets - self._centre(training, kernel),
+        )
+
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
+        """Pose the problem on rows that stand for all training rows."""
+        if X is None or y is None:
+            raise ValueError("X and y go together; got only one of them.")
+        _, given = self._training_set(X, y, sample_weight, reset=False)
+        training = replace(given, weights=self.n_samples_fit_ / given.n_given * given.weights)
+        units = self._units(training.targets, training.weights, centred=True)
+        return RowsToFit(
+            training.X,
+            one_task(len(training.targets)),
+            self._loss_weights(training),
+            self._loss(),
+            target=training.targets,
+            unit=units.unit,
         )
 
     def _loss_weights(self, training: RegressionSet) -> Array:
@@ -278,9 +205,6 @@ class KernelRegressor(Regressor, ResidualLoss, KernelRegressorParameters, Kernel
         set_support(self, kernel, vectors, attributes)
         self.n_support_ = np.array([support.size], dtype=np.int32)
         self.intercept_ = self.intercept_ + self._centre(training, kernel)
-
-    def _predictions(self, X: Any) -> Array:
-        return np.ascontiguousarray(decisions(self, X)[:, 0])
 
 
 @with_parameters

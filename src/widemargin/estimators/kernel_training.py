@@ -25,13 +25,14 @@ from ..kernel.model.prediction import Routing, routing_of, routing_or_none
 from ..kernel.partition import NearestGroup
 from ..kernel.problems import KernelProblems
 from .kernel_expansion import KernelExpansion
+from .path import FitsPaths
 from .resolved_kernel import resolved_kernel
-from .validation import ValidationSet
+from .validation import ValidationRows
 
 AnySet = TrainingSet | RegressionSet
 
 
-class KernelTraining(KernelExpansion):
+class KernelTraining(FitsPaths, KernelExpansion):
     """From checked rows to a solved kernel problem; what it sets is up to the estimator."""
 
     gamma: float | str
@@ -75,7 +76,7 @@ class KernelTraining(KernelExpansion):
         training: AnySet,
         problems: KernelProblems,
         strategy: Strategy,
-        validation: ValidationSet | None,
+        validation: ValidationRows | None,
         budget: Budget,
         progress: FitProgress,
     ) -> None:
@@ -87,14 +88,13 @@ class KernelTraining(KernelExpansion):
             # Everything that the levels depend on: data, settings, seed.
             arrays = [problems.rows, self._labels_of(training), problems.weights]
             arrays += [] if problems.previous is None else [problems.previous]
-            arrays += [] if validation is None else [validation.X, validation.codes]
+            arrays += [] if validation is None else [validation.X, validation.learnt]
             identity = identity_of(arrays, shaping_settings(self, strategy, seed))
             folder = Checkpoints(self.checkpoint, identity)
         placed = PlacedProblems(problems, strategy, engine)
 
         def judge(k: int, level: Level) -> float:
             assert validation is not None
-            assert isinstance(training, TrainingSet)
             model = placed.model(k, level)
             return validation.score(model, k, training, problems, budget.threads)
 

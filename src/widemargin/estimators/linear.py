@@ -20,6 +20,7 @@ from .linear_fit import budget_of, calibrate_linear, fit_path, posed, set_fitted
 from .linear_model import LinearMachineParameters, LinearPredictor
 from .linear_streaming import fit_stream, partial_fit
 from .parameters import SquaredHingeLoss, WeightedMarginDistributionLoss
+from .path import FitsPaths
 from .validation import codes_of, hold_out
 
 
@@ -35,7 +36,7 @@ def _keeps_no_rows(estimator: Any) -> bool:
     return True
 
 
-class LinearMachine(LinearPredictor, LinearMachineParameters):
+class LinearMachine(FitsPaths, LinearPredictor, LinearMachineParameters):
     """Base of the linear classifiers; subclasses add the loss and its parameters."""
 
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant",)
@@ -90,29 +91,7 @@ class LinearMachine(LinearPredictor, LinearMachineParameters):
                 calibrate_linear(self, training, budget, validation)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
-        """Train one classifier for each of several values of ``C``.
-
-        Costs less than as many fits: the data are prepared once, and the problems are solved in
-        ascending order of ``C``, each from the last solution. Every model is solved to ``tol`` as
-        by :meth:`fit`. This classifier itself is left as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        Cs : array-like of shape (n_values,)
-            Values of ``C``, in any order.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        list of n_values classifiers
-            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
-        """
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
         self._refuse_engine("fit_path")
         models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
         return models

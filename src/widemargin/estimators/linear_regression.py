@@ -5,57 +5,23 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from ..core.regression_set import TargetUnits
-from ..core.resources import thread_count
 from ..core.training_set import earlier_fit_kept
-from ..linear.model import decisions_of
-from .linear_model import LinearFitParameters
 from .linear_regression_fit import fit, fit_path, fit_stream, inside, partial_fit
-from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, QuantileLoss, Regressor
+from .linear_regression_model import LinearRegressorParameters, LinearRegressorPredictor
+from .path import FitsPaths
+from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, QuantileLoss
 
 
-@with_parameters
-class LinearRegressorParameters(LinearFitParameters):
-    """Parameters and fitted attributes of a linear regressor.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default=True
-        Add a constant feature, whose weight gives the intercept. It is penalised like the other
-        weights, as in LIBLINEAR, but as a distance from the middle of the targets and not from
-        zero: their weighted mean, or quantile. Adding a constant to all targets adds it to all
-        predictions.
-    intercept_scaling : float, default=1.0
-        Value of the constant feature; larger values penalise the intercept less.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        Weights.
-    intercept_ : float
-        Added to the predictions; zero without ``fit_intercept``.
-    """
-
-    # Parameters of scikit-learn's LinearSVR and QuantileRegressor.
-    _elsewhere: ClassVar[dict[str, str]] = {
-        "dual": "pass solver='dual' instead, or leave the choice to solver='auto'.",
-        "alpha": "pass `C` instead, the weight of the loss; the penalty is of squared weights.",
-    }
-
-
-class LinearRegressor(Regressor, LinearRegressorParameters):
+class LinearRegressor(FitsPaths, LinearRegressorPredictor, LinearRegressorParameters):
     """Base of the linear regressors; subclasses add the loss and its parameters."""
 
-    _fitted = "coef_"
     _persisted_private: ClassVar[tuple[str, ...]] = ("_learnt_constant", "_learnt_units")
 
-    coef_: Any
-    intercept_: float
     curvature_: Array
     n_samples_seen_: int
 
@@ -82,29 +48,7 @@ class LinearRegressor(Regressor, LinearRegressorParameters):
             fit(self, training)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
-        """Train one regressor for each of several values of ``C``.
-
-        Costs less than as many fits: the data are prepared once, and the problems are solved in
-        ascending order of ``C``, each from the last solution. Every model is solved to ``tol`` as
-        by :meth:`fit`. This regressor itself is left as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-        Cs : array-like of shape (n_values,)
-            Values of ``C``, in any order.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies ``C`` row by row.
-
-        Returns
-        -------
-        list of n_values regressors
-            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
-        """
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
         self._refuse_engine("fit_path")
         models: list[Self] = fit_path(self, X, y, Cs, sample_weight)
         return models
@@ -181,10 +125,6 @@ class LinearRegressor(Regressor, LinearRegressorParameters):
     def _check_parameters(self) -> None:
         self._validate_params()
         self._refuse_solver()
-
-    def _predictions(self, X: Any) -> Array:
-        coef = np.atleast_2d(self.coef_)
-        return decisions_of(X, coef, self.intercept_, thread_count(self.n_jobs))[:, 0]
 
     def _previous_weights(self, units: TargetUnits) -> Array | None:
         """Return the last fit's weights as (1, size) in other units, if they fit the new data."""

@@ -9,14 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
 from ..core.parameters import with_parameters
-from ..core.training_set import TrainingSet, earlier_fit_kept, training_set
+from ..core.regression_set import RegressionSet
+from ..core.training_set import TrainingSet, earlier_fit_kept
+from ..kernel.model.basis_refit import RowsToFit
 from .search_grid import (
     AXES,
     Folds,
@@ -29,15 +32,15 @@ from .search_grid import (
 from .shared_search import can_share, scores_on_shared_blocks
 
 DEFAULT_FOLDS = 5
-# Attributes of a search that the classifier it trains does not have.
-OF_THE_SEARCH = ("C_", "upsilon_", "theta_", "scores_", "cv_results_")
+# Attributes of a search that the estimator it trains does not have.
+OF_THE_SEARCH = ("C_", "upsilon_", "theta_", "epsilon_", "scores_", "cv_results_")
 
 
 @with_parameters
 class ParameterSearch:
-    """Search for the parameters of a classifier; a subclass names the classifier.
+    """Search for the parameters of an estimator; a subclass names the estimator.
 
-    Parameters of the search that the classifier lacks, and that :data:`AXES` lists, hold the
+    Parameters of the search that the estimator lacks, and that :data:`AXES` lists, hold the
     values to try.
 
     Parameters
@@ -46,12 +49,14 @@ class ParameterSearch:
         Values of C to try. An integer stands for that many values between 0.01 and 1,000, evenly
         spaced on a logarithmic scale.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split the rows. None is stratified, in five folds or as many as the smallest class
-        has rows; an integer is the number of stratified folds.
+        How to split the rows. None is five folds, fewer where there are few rows; an integer is the
+        number of folds. Folds of a classification are stratified; those of a regression are
+        consecutive rows, as in scikit-learn; where rows are in some order, pass a splitter that
+        shuffles them.
     scoring : str, callable or None, default=None
         Score of a fold, larger is better: a name or a function ``scorer(model, X, y)`` of
-        scikit-learn. None is the accuracy, weighted by ``sample_weight``; other scores are not
-        weighted.
+        scikit-learn. None is the ``score`` of the estimator, accuracy or R², weighted by
+        ``sample_weight``; other scores are not weighted.
     refit : bool, default=True
         Train on all rows with the best parameters. Otherwise only the results of the search are
         kept.
@@ -84,12 +89,12 @@ class ParameterSearch:
     Cs_ : array
         Values of C that were tried, ascending.
     best_estimator_ : object
-        The trained classifier, as an instance of the class that was searched for. If ``refit``, the
+        The trained model, as an instance of the class that was searched for. If ``refit``, the
         search has its attributes too (``relative_gap_``, ``history_`` and so on).
     """
 
-    _classifier: ClassVar[type[Any]]
-    # Parameters of the classifier that a search sets.
+    _searched: ClassVar[type[Any]]
+    # Parameters of the estimator that a search sets.
     _fixed: ClassVar[dict[str, Any]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "Cs": [Integral, "array-like"],
@@ -120,30 +125,29 @@ class ParameterSearch:
             Training rows; the kernel matrix of shape (n_samples, n_samples) when the kernel is
             precomputed. float32 stays float32.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels, or targets of a regression.
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies C row by row, and weights the rows on which the accuracy is measured.
+            Multiplies C row by row, and weights the rows on which the score is measured.
         groups : array-like of shape (n_samples,), optional
             Group of each row, for splitters such as :class:`sklearn.model_selection.GroupKFold`.
 
         Returns
         -------
         self : object
-            The fitted classifier.
+            The fitted search.
         """
-        search: Any = self  # one of the classifiers, which add checks and parameters
+        search: Any = self  # one of the subclasses, which add checks and parameters
         search._validate_params()
-        name, pairwise = type(search).__name__, search._pairwise
         with earlier_fit_kept(search):
             X, y = search._checked_training_data(X, y)
-            training = training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
+            training = search._weighed(X, y, sample_weight)
             weight = np.zeros(training.n_given)
             weight[slice(None) if training.kept is None else training.kept] = training.weights
             grid = search._grid(training)
             splits = list(search._splitter(y).split(X, y, groups))
             scorer = None if search.scoring is None else get_scorer(search.scoring)
-            folds = Folds(X, y, weight, splits, pairwise, scorer)
-            folds.check(name)
+            folds = Folds(X, y, weight, splits, search._pairwise, scorer)
+            folds.check(search)
             Cs = grid.pop("C")
             settings = [dict(zip(grid, each, strict=True)) for each in product(*grid.values())]
             found = search._search(Cs, settings, folds)
@@ -151,7 +155,7 @@ class ParameterSearch:
         if "gammas" in search._own():
             search.gammas_ = np.array(grid["gamma"]) if "gamma" in grid else None
         if search.refit:
-            best = search._classifier_with(**search.best_params_)
+            best = search._searched_with(**search.best_params_)
             best.fit(X, y, sample_weight)
             for attribute, value in vars(best).items():
                 if attribute.endswith("_") and attribute != "n_features_in_":
@@ -159,12 +163,12 @@ class ParameterSearch:
         return self
 
     def _own(self: Any) -> list[str]:
-        """Return the names of the parameters that only the search has, not its classifier."""
-        of_classifier = self._classifier._get_param_names()
-        return [name for name in self._get_param_names() if name not in of_classifier]
+        """Return the names of the parameters that only the search has, not its estimator."""
+        of_estimator = self._searched._get_param_names()
+        return [name for name in self._get_param_names() if name not in of_estimator]
 
-    def _grid(self, training: TrainingSet) -> dict[str, Any]:
-        """Return the values to try, ascending, of each parameter of the classifier."""
+    def _grid(self, training: TrainingSet | RegressionSet) -> dict[str, Any]:
+        """Return the values to try, ascending, of each parameter of the estimator."""
         own, grid = self._own(), {}
         for axis, (name, values) in AXES.items():
             if axis in own:
@@ -175,16 +179,18 @@ class ParameterSearch:
 
     def _splitter(self, y: NDArray[Any]) -> Any:
         if self.cv is not None:
-            return check_cv(self.cv, y, classifier=True)
+            return check_cv(self.cv, y, classifier=is_classifier(self))
+        if not is_classifier(self):
+            return KFold(max(2, min(DEFAULT_FOLDS, len(y) // 2)))  # R² needs two rows
         smallest = int(np.unique(y, return_counts=True)[1].min())
         return StratifiedKFold(max(2, min(DEFAULT_FOLDS, smallest)))
 
-    def _classifier_with(self: Any, **chosen: Any) -> Any:
-        """Return the classifier that is searched for, with parameters of the grid."""
+    def _searched_with(self: Any, **chosen: Any) -> Any:
+        """Return the estimator that is searched for, with parameters of the grid."""
         kept = self.get_params(deep=False)
         for own in self._own():
             del kept[own]
-        return self._classifier(**{**kept, **self._fixed, **chosen})
+        return self._searched(**{**kept, **self._fixed, **chosen})
 
     def _search(
         self: Any, Cs: Array, settings: list[dict[str, float]], folds: Folds
@@ -192,13 +198,14 @@ class ParameterSearch:
         """Score every C on every fold, one setting after another."""
         found = []
         for setting in settings:
+            machine = self._searched_with(C=float(Cs[0]), **setting)
             # Only scores of probabilities are worth the calibration of every model.
-            calibrate = self.calibrate if needs_probabilities(folds.scorer) else None
-            classifier = self._classifier_with(C=float(Cs[0]), calibrate=calibrate, **setting)
-            classifier._check_parameters()
-            shared = can_share(classifier, folds)
+            if is_classifier(machine) and not needs_probabilities(folds.scorer):
+                machine.calibrate = None
+            machine._check_parameters()
+            shared = can_share(machine, folds)
             score = scores_on_shared_blocks if shared else scores_by_paths
-            found.append(score(classifier, Cs, folds))
+            found.append(score(machine, Cs, folds))
             if self.verbose:
                 others = "".join(f", {name}={value:g}" for name, value in setting.items())
                 for C, scores in zip(Cs, found[-1].score, strict=True):
@@ -231,11 +238,43 @@ class ParameterSearch:
 
     @property
     def best_estimator_(self) -> Any:
-        """The classifier trained on all rows, which shares its arrays with this one."""
+        """The estimator trained on all rows, which shares its arrays with this one."""
         check_is_fitted(self)
-        best = self._classifier_with(**self.best_params_)
+        best = self._searched_with(**self.best_params_)
         others = (*OF_THE_SEARCH, *(f"{own}_" for own in self._own()))
         for attribute, value in vars(self).items():
             if attribute.endswith("_") and attribute not in others and "best_" not in attribute:
                 setattr(best, attribute, value)
         return best
+
+
+@with_parameters
+class KernelSearch(ParameterSearch):
+    """Search for the C and gamma of a kernel machine.
+
+    Parameters
+    ----------
+    gammas : int, array-like or None, default=None
+        Values of gamma to try, for kernels that have one. An integer stands for that many values
+        around 'scale', each four times the one before; None for five of them. A list may hold
+        'scale' and 'auto'.
+
+    Attributes
+    ----------
+    gamma_ : float or None
+        Best gamma.
+    gammas_ : array or None
+        Values of gamma that were tried, ascending; None for a kernel without gamma.
+    """
+
+    _fixed: ClassVar[dict[str, Any]] = {"strategy": "exact"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gammas": [None, Integral, "array-like"]
+    }
+
+    gammas: Any = None
+    gammas_: Array | None = field(init=False)
+
+    def _rows_to_fit(self: Any, X: Any, y: Any, sample_weight: Any) -> RowsToFit:
+        rows: RowsToFit = self.best_estimator_._rows_to_fit(X, y, sample_weight)
+        return rows

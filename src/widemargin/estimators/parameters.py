@@ -39,11 +39,11 @@ class FitLimits:
     # The order of all estimators' parameters in signatures and documentation.
     _parameter_order: ClassVar[str] = (
         "kernel n_sites topology formulation loss quantile nu C Cs holdout lam gammas upsilon "
-        "theta upsilons thetas gamma degree coef0 n_components fit_intercept intercept_scaling "
-        "strategy solver multi_class decision_function_shape calibrate n_parts solver_options "
-        "batch_size partners exchanges weights asynchronous faults stopping epsilon quiet cv "
-        "scoring refit tol max_iter max_time class_weight random_state n_jobs memory_limit engine "
-        "checkpoint warm_start keep_rows validation_fraction verbose"
+        "theta upsilons thetas epsilons gamma degree coef0 n_components fit_intercept "
+        "intercept_scaling strategy solver multi_class decision_function_shape calibrate n_parts "
+        "solver_options batch_size partners exchanges weights asynchronous faults stopping epsilon "
+        "quiet cv scoring refit tol max_iter max_time class_weight random_state n_jobs "
+        "memory_limit engine checkpoint warm_start keep_rows validation_fraction verbose"
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "tol": [POSITIVE],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,39 @@ from sklearn.base import clone
 from ..core.arrays import Array
 from ..core.training_set import COLUMNS
 from ..kernel.divide.driver import EXACT_ROWS
+
+
+class FitsPaths:
+    """An estimator that is fitted for several values of ``C`` at a time."""
+
+    def fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any = None) -> list[Self]:
+        """Train one model for each of several values of ``C``.
+
+        Costs less than as many fits: the data are prepared once, and the problems are solved in
+        ascending order of ``C``, each from the last solution. Every model is solved to ``tol`` as
+        by :meth:`fit`. This estimator itself is left as it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows, or their kernel matrix, as for :meth:`fit`.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets.
+        Cs : array-like of shape (n_values,)
+            Values of ``C``, in any order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies ``C`` row by row.
+
+        Returns
+        -------
+        list of n_values estimators
+            Fitted copies of this one, in the order of ``Cs``. ``max_time`` is for each of them.
+        """
+        return self._fit_path(X, y, Cs, sample_weight)
+
+    @abstractmethod
+    def _fit_path(self, X: Any, y: Any, Cs: ArrayLike, sample_weight: Any) -> list[Self]:
+        """Train the models."""
 
 
 @dataclass(frozen=True)

@@ -172,5 +172,9 @@ class Predictor(ClassifierMixin, TrainedModel):
     def _training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, TrainingSet]:
         """Return the checked rows, and those of positive weight with labels and weights."""
         X, y = self._checked_training_data(X, y)
+        return X, self._weighed(X, y, sample_weight)
+
+    def _weighed(self, X: Any, y: NDArray[Any], sample_weight: Any) -> TrainingSet:
+        """Return the rows of positive weight with labels and weights."""
         name, pairwise = type(self).__name__, self._pairwise
-        return X, training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)
+        return training_set(X, y, sample_weight, pairwise=pairwise, estimator=name)

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
@@ -50,13 +51,22 @@ class Regressor(RegressorMixin, TrainedModel):
     def _predictions(self, X: Any) -> Array:
         """Predict the targets of checked rows."""
 
+    def _checked_training_data(
+        self, X: Any, y: Any, *, reset: bool = True
+    ) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._accepted())
+        return canonical(X), np.asarray(y)
+
+    def _weighed(self, X: Any, y: NDArray[Any], sample_weight: Any) -> RegressionSet:
+        """Return the rows of positive weight with targets and weights."""
+        return regression_set(X, y, sample_weight, pairwise=self._pairwise)
+
     def _training_set(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
     ) -> tuple[Any, RegressionSet]:
         """Return the checked rows, and those of positive weight with targets and weights."""
-        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._accepted())
-        X = canonical(X)
-        return X, regression_set(X, np.asarray(y), sample_weight, pairwise=self._pairwise)
+        X, y = self._checked_training_data(X, y, reset=reset)
+        return X, self._weighed(X, y, sample_weight)
 
 
 class ResidualLoss(MarginLoss):
@@ -73,23 +83,36 @@ class ResidualLoss(MarginLoss):
 
 
 @with_parameters
-class EpsilonInsensitiveLoss(ResidualLoss):
-    """Loss of support vector regression.
+class InsensitiveLoss(ResidualLoss):
+    """Loss of support vector regression but for its ε.
 
     Parameters
     ----------
     loss : {'epsilon_insensitive', 'squared_epsilon_insensitive'}, default='epsilon_insensitive'
-        Loss of residuals beyond ``epsilon``: their distance from it, or its square.
+        Loss of residuals beyond ε: their distance from it, or its square.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+    }
+
+    loss: str = "epsilon_insensitive"
+
+
+@with_parameters
+class EpsilonInsensitiveLoss(InsensitiveLoss):
+    """Loss of support vector regression.
+
+    Parameters
+    ----------
     epsilon : float, default=0.0
         ε: residuals of at most this, in the unit of the targets, cost nothing.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
         "epsilon": [NOT_NEGATIVE],
     }
 
-    loss: str = "epsilon_insensitive"
     epsilon: float = 0.0
 
     def _loss(self) -> Loss:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import field
-from numbers import Integral
 from typing import Any, ClassVar
 
-from ..core.arrays import Array
 from ..core.parameters import with_parameters
 from .kernel import ODMClassifier, SVMClassifier
 from .kernel_model import KernelParameters, KernelPredictor
 from .linear import LinearODMClassifier, LinearSVMClassifier
 from .linear_model import LinearParameters, LinearPredictor
-from .parameter_search import ParameterSearch
+from .parameter_search import KernelSearch, ParameterSearch
 from .parameters import (
     KernelHingeLoss,
     KernelMarginDistributionLoss,
@@ -21,36 +19,12 @@ from .parameters import (
 )
 
 
-@with_parameters
-class KernelSearch(ParameterSearch, KernelPredictor, KernelParameters):
-    """Search for the C and gamma of a kernel classifier.
-
-    Parameters
-    ----------
-    gammas : int, array-like or None, default=None
-        Values of gamma to try, for kernels that have one. An integer stands for that many values
-        around 'scale', each four times the one before; None for five of them. A list may hold
-        'scale' and 'auto'.
-
-    Attributes
-    ----------
-    gamma_ : float or None
-        Best gamma.
-    gammas_ : array or None
-        Values of gamma that were tried, ascending; None for a kernel without gamma.
-    """
-
-    _fixed: ClassVar[dict[str, Any]] = {"strategy": "exact"}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gammas": [None, Integral, "array-like"]
-    }
-
-    gammas: Any = None
-    gammas_: Array | None = field(init=False)
+class KernelClassifierSearch(KernelSearch, KernelPredictor, KernelParameters):
+    """Base of the searches for kernel classifiers."""
 
 
 @with_parameters
-class ODMClassifierCV(KernelMarginDistributionLoss, KernelSearch):
+class ODMClassifierCV(KernelMarginDistributionLoss, KernelClassifierSearch):
     """Optimal margin distribution machine, its C and gamma chosen by cross-validation.
 
     Every pair of C and gamma is scored on every fold, by models as exact as those of
@@ -84,11 +58,11 @@ class ODMClassifierCV(KernelMarginDistributionLoss, KernelSearch):
     ['C', 'gamma']
     """
 
-    _classifier = ODMClassifier
+    _searched = ODMClassifier
 
 
 @with_parameters
-class SVMClassifierCV(KernelHingeLoss, KernelSearch):
+class SVMClassifierCV(KernelHingeLoss, KernelClassifierSearch):
     """Kernel support vector machine, its C and gamma chosen by cross-validation.
 
     The search of :class:`ODMClassifierCV`, by models as exact as those of :class:`SVMClassifier`.
@@ -108,7 +82,7 @@ class SVMClassifierCV(KernelHingeLoss, KernelSearch):
     True
     """
 
-    _classifier = SVMClassifier
+    _searched = SVMClassifier
 
 
 @with_parameters
@@ -153,7 +127,7 @@ class LinearODMClassifierCV(ParameterSearch, LinearPredictor, LinearParameters):
     True
     """
 
-    _classifier = LinearODMClassifier
+    _searched = LinearODMClassifier
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "upsilons": [*MarginDistributionLoss._parameter_constraints["upsilon"], "array-like"],
         "thetas": [*MarginDistributionLoss._parameter_constraints["theta"], "array-like"],
@@ -187,4 +161,4 @@ class LinearSVMClassifierCV(ParameterSearch, LinearPredictor, LinearParameters, 
     True
     """
 
-    _classifier = LinearSVMClassifier
+    _searched = LinearSVMClassifier

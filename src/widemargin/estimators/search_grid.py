@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.utils._param_validation import Interval
 
 from ..core.arrays import Array
 from ..core.losses import NO_WEIGHT
+from ..core.regression_set import RegressionSet
 from ..core.training_set import TrainingSet
 from ..kernel.kernels import resolve_gamma
 from .path import positive_values
@@ -29,9 +33,10 @@ WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 # Scores that differ by less than this differ by the rounding of their means only.
 SAME_SCORE = 1e-12
 Scorer = Callable[[Any, Any, Any], float]
+AnySet = TrainingSet | RegressionSet
 
 
-def values_of_C(Cs: Any, search: Any, training: TrainingSet) -> Array:
+def values_of_C(Cs: Any, search: Any, training: AnySet) -> Array:
     """Return the values of C to try, ascending."""
     if isinstance(Cs, Integral) and not isinstance(Cs, bool):
         if int(Cs) < 1:
@@ -40,7 +45,7 @@ def values_of_C(Cs: Any, search: Any, training: TrainingSet) -> Array:
     return np.unique(positive_values(Cs, "Cs"))
 
 
-def values_of_gamma(gammas: Any, search: Any, training: TrainingSet) -> list[float] | None:
+def values_of_gamma(gammas: Any, search: Any, training: AnySet) -> list[float] | None:
     """Return the values of gamma to try, ascending; None for a kernel that has no gamma."""
     kernel, data = search.kernel, (training.X, training.weights)
     if not (isinstance(kernel, str) and kernel in WITH_GAMMA):
@@ -67,35 +72,35 @@ def values_of_gamma(gammas: Any, search: Any, training: TrainingSet) -> list[flo
     return [float(gamma) for gamma in np.unique(positive_values(gammas, "gammas"))]
 
 
-def values_of_upsilon(upsilons: Any, search: Any, training: TrainingSet) -> list[float]:
-    """Return the values of υ to try, ascending."""
-    return _values_within(upsilons, "upsilons", "(0, 1]")
-
-
-def values_of_theta(thetas: Any, search: Any, training: TrainingSet) -> list[float]:
-    """Return the values of θ to try, ascending."""
-    return _values_within(thetas, "thetas", "[0, 1)")
-
-
-def _values_within(given: Any, name: str, interval: str) -> list[float]:
+def values_within(name: str, given: Any, search: Any, training: AnySet) -> list[float]:
+    """Return the values to try, ascending, of a parameter that is a number in an interval."""
+    interval = search._searched._parameter_constraints[name][0]
     try:
         values = np.unique(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
         values = np.array([np.nan])
-    above = values > 0 if interval.startswith("(") else values >= 0
-    below = values <= 1 if interval.endswith("]") else values < 1
-    if np.ndim(given) > 1 or values.size == 0 or not np.all(above & below):
-        raise ValueError(f"`{name}` must be one or more numbers in {interval}; got {given!r}.")
+    if np.ndim(given) > 1 or values.size == 0 or not all(v in interval for v in values.tolist()):
+        raise ValueError(
+            f"`{name}s` must be one or more numbers in {_shown(interval)}; got {given!r}."
+        )
     return [float(value) for value in values]
 
 
-# By parameter of a search: the parameter of the classifier that it holds values of, and the
+def _shown(interval: Interval) -> str:
+    left = "[" if interval.closed in ("left", "both") else "("
+    right = "]" if interval.closed in ("right", "both") else ")"
+    end = "∞" if interval.right is None else f"{interval.right:g}"
+    return f"{left}{interval.left:g}, {end}{right}"
+
+
+# By parameter of a search: the parameter of the estimator that it holds values of, and the
 # function that returns these for a search and its training set.
-AXES: dict[str, tuple[str, Callable[[Any, Any, TrainingSet], Any]]] = {
+AXES: dict[str, tuple[str, Callable[[Any, Any, AnySet], Any]]] = {
     "Cs": ("C", values_of_C),
     "gammas": ("gamma", values_of_gamma),
-    "upsilons": ("upsilon", values_of_upsilon),
-    "thetas": ("theta", values_of_theta),
+    "upsilons": ("upsilon", partial(values_within, "upsilon")),
+    "thetas": ("theta", partial(values_within, "theta")),
+    "epsilons": ("epsilon", partial(values_within, "epsilon")),
 }
 
 
@@ -144,14 +149,14 @@ def best_row(table: dict[str, Any]) -> int:
 class Folds:
     """Checked data and their splits."""
 
-    # Rows as given, and their labels.
+    # Rows as given, and their labels or targets.
     X: Any
     y: NDArray[Any]
     weight: Array  # (n_rows,): sample weights
     # Training and test rows of every fold.
     splits: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
     pairwise: bool  # whether X is a matrix of kernel values
-    scorer: Scorer | None  # ``scorer(model, X, y)``; None is the weighted accuracy
+    scorer: Scorer | None  # ``scorer(model, X, y)``; None is that of the model, weighted
 
     def rows(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
         """Return rows of X; of a kernel matrix, only the given columns of them."""
@@ -171,19 +176,25 @@ class Folds:
         weight = self.weight[test]
         return float(model.score(X, y, sample_weight=weight)) if weight.any() else np.nan
 
-    def check(self, estimator: str) -> None:
+    def check(self, search: Any) -> None:
         """Raise ValueError if a fold cannot be trained on or scored."""
+        name, classifies = type(search).__name__, is_classifier(search)
         for k, (train, test) in enumerate(self.splits):
             trained = self.trained(k)
-            if len(np.unique(self.y[trained])) < 2:
+            if classifies and len(np.unique(self.y[trained])) < 2:
                 raise ValueError(
-                    f"{estimator} needs rows of at least two classes in the training part of every "
+                    f"{name} needs rows of at least two classes in the training part of every "
                     f"fold; fold {k} has {len(train)} training rows of fewer than two. Use fewer "
                     "folds, or a stratified `cv`."
                 )
+            if len(trained) == 0:
+                raise ValueError(
+                    f"{name} needs training rows of positive weight in every fold; fold {k} has "
+                    "none. Use fewer folds."
+                )
             if len(test) == 0 or not self.weight[test].any():
                 raise ValueError(
-                    f"{estimator} needs test rows of positive weight in every fold; fold {k} has "
+                    f"{name} needs test rows of positive weight in every fold; fold {k} has "
                     "none. Use fewer folds."
                 )
 
@@ -205,15 +216,13 @@ class FoldScores:
     score_seconds: Array
 
 
-def scores_by_paths(classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
+def scores_by_paths(machine: Any, Cs: Array, folds: Folds) -> FoldScores:
     """Fit a path of C on every fold and score its models."""
     shape = (len(Cs), len(folds.splits))
     result = FoldScores(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     for fold, (train, _) in enumerate(folds.splits):
         began = time.perf_counter()
-        models = classifier.fit_path(
-            folds.rows(train, train), folds.y[train], Cs, folds.weight[train]
-        )
+        models = machine.fit_path(folds.rows(train, train), folds.y[train], Cs, folds.weight[train])
         result.fit_seconds[:, fold] = (time.perf_counter() - began) / len(Cs)
         for c, model in enumerate(models):
             began = time.perf_counter()

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.arrays import Array
@@ -22,11 +22,9 @@ from ..core.losses import LossTerms
 from ..core.progress import FitProgress
 from ..core.resources import memory_bytes, thread_count
 from ..core.rows import canonical, copies
-from ..core.training_set import TrainingSet, class_weights
 from ..kernel.all_classes import ALL_CLASSES
 from ..kernel.divide.starts import best_on_ray
 from ..kernel.kernels import Kernel
-from ..kernel.problems import binary_tasks
 from ..kernel.solvers.row_groups import SharedProblem
 from ..kernel.solvers.shared_blocks import (
     FEWEST_BLOCK_ROWS,
@@ -36,6 +34,8 @@ from ..kernel.solvers.shared_blocks import (
 )
 from ..kernel.solvers.shared_certificates import SAFETY, certified
 from .kernel_machine import KernelMachine
+from .kernel_regression import KernelRegressor
+from .learnt_on_folds import LearntClasses, LearntTargets
 from .search_grid import Folds, FoldScores
 
 # Up to this many training rows every model is solved separately, to full precision.
@@ -47,89 +47,80 @@ FOLDS_TOGETHER = 8
 SETS_OF_A_FOLD = 10_000
 
 
-def can_share(classifier: Any, folds: Folds) -> bool:
+def can_share(machine: Any, folds: Folds) -> bool:
     """Return whether folds may share blocks.
 
-    They may for named kernels without negative eigenvalues, problems on all rows (two classes, or
-    one against the rest), every class in every fold, more rows than are worth solving alone, and
-    enough memory for blocks. A scorer that the user wrote, or one of
+    They may for named kernels without negative eigenvalues, problems on all rows (a regression, two
+    classes, or one against the rest), every class in every fold, more rows than are worth solving
+    alone, and enough memory for blocks. A scorer that the user wrote, or one of
     probabilities, needs more than a model's decisions.
     """
-    if not isinstance(classifier, KernelMachine):
+    if not isinstance(machine, KernelMachine | KernelRegressor):
         return False
     known = folds.scorer is None or hasattr(folds.scorer, "_score_func")
-    if classifier.calibrate is not None:
-        return False
-    if not known or classifier.solver not in ("auto", "blocks") or callable(classifier.kernel):
-        return False
-    if classifier.multi_class in ALL_CLASSES:
-        return False
-    classes = np.unique(folds.y)
-    if len(classes) > 2 and classifier._scheme(len(classes)) == "ovo":
+    if not known or machine.solver not in ("auto", "blocks") or callable(machine.kernel):
         return False
     trained = [folds.trained(k) for k in range(len(folds.splits))]
     if min(len(rows) for rows in trained) <= ALONE_ROWS:
         return False
-    if any(len(np.unique(folds.y[rows])) < len(classes) for rows in trained):
+    if isinstance(machine, KernelMachine) and not _classes_can_share(machine, folds.y, trained):
         return False
-    if rows_of_block(memory_bytes(classifier.memory_limit), 8) < FEWEST_BLOCK_ROWS:
+    if rows_of_block(memory_bytes(machine.memory_limit), 8) < FEWEST_BLOCK_ROWS:
         return False
-    kernel = Kernel(classifier.kernel, 1.0, float(classifier.coef0), int(classifier.degree))
+    kernel = Kernel(machine.kernel, 1.0, float(machine.coef0), int(machine.degree))
     return kernel.positive_semidefinite
 
 
-class KnownDecisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A model whose decisions on the rows to score are known already."""
-
-    def __init__(self, classes: NDArray[Any], decisions: Array) -> None:
-        self.classes, self.decisions = classes, decisions
-        self.classes_ = classes
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the known decisions, whatever X is."""
-        return self.decisions[:, 0] if len(self.classes) == 2 else self.decisions
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that the decisions imply."""
-        if len(self.classes) == 2:
-            return np.asarray(self.classes[(self.decisions[:, 0] > 0).astype(np.intp)])
-        return np.asarray(self.classes[np.argmax(self.decisions, axis=1)])
+def _classes_can_share(
+    machine: KernelMachine, y: NDArray[Any], trained: list[NDArray[np.int64]]
+) -> bool:
+    """Return whether problems are on all rows, and need decisions alone."""
+    if machine.calibrate is not None or machine.multi_class in ALL_CLASSES:
+        return False
+    classes = np.unique(y)
+    if len(classes) > 2 and machine._scheme(len(classes)) == "ovo":
+        return False
+    return all(len(np.unique(y[rows])) == len(classes) for rows in trained)
 
 
-def scores_on_shared_blocks(classifier: Any, Cs: Array, folds: Folds) -> FoldScores:
+def scores_on_shared_blocks(machine: Any, Cs: Array, folds: Folds) -> FoldScores:
     """Solve all folds together, one value of C after another."""
-    classes, codes = np.unique(folds.y, return_inverse=True)
-    tasks = binary_tasks(codes, len(classes), classifier._scheme(len(classes)))
-    everything = TrainingSet(folds.X, classes, codes, folds.weight, None, len(codes))
-    kernel, rows = classifier._kernel_and_rows(everything)
-    threads, memory = thread_count(classifier.n_jobs), memory_bytes(classifier.memory_limit)
-    n_folds, seed = len(folds.splits), classifier._seed()
+    learnt: LearntClasses | LearntTargets
+    if isinstance(machine, KernelRegressor):
+        learnt = LearntTargets(machine, folds)
+    else:
+        learnt = LearntClasses(machine, folds)
+    tasks = learnt.tasks
+    kernel, rows = machine._kernel_and_rows(learnt.everything)
+    threads, memory = thread_count(machine.n_jobs), memory_bytes(machine.memory_limit)
+    n_folds, seed = len(folds.splits), machine._seed()
     seconds = np.zeros((len(Cs), n_folds))
     decisions = [np.zeros((len(Cs), len(test), len(tasks))) for _, test in folds.splits]
     gaps: list[float] = []
     for k, task in enumerate(tasks):
         # Copies of a row have one margin and one dual, whichever folds they are in.
-        copy, first = copies(canonical(rows), task.label)
+        copy, first = copies(canonical(rows), learnt.kinds(task))
         shared = SharedBlocks(rows[first], kernel, threads, memory, seed)
         for together in _groups(n_folds):
-            path = _SharedPath(classifier, shared, task.label[first], len(together))
+            path = _SharedPath(machine, shared, task.label[first], len(together))
+            middles = []
             for f, fold in enumerate(together):
                 inside = folds.trained(fold)
-                weight = folds.weight[inside]
-                training = TrainingSet(None, classes, codes[inside], weight, None, len(codes))
-                factor = class_weights(classifier.class_weight, training)
-                path.add_rows(f, copy[inside], weight * factor)
+                path.add_rows(f, copy[inside], learnt.weights(inside))
+                middles.append(learnt.middle(inside, kernel))
+                path.offset[f] = learnt.offset(first, middles[f])
             margin, reached = path.solve(Cs)
             seconds[:, together] += path.seconds[:, None] / len(together)
             gaps += reached
             for f, fold in enumerate(together):
                 test = folds.splits[fold][1]
-                decisions[fold][:, :, k] = margin[:, f, copy[test]] * task.label[test]
-    _warn_of_gaps(gaps, classifier)
+                here = margin[:, f, copy[test]] * task.label[test]
+                decisions[fold][:, :, k] = here + middles[f]
+    _warn_of_gaps(gaps, machine)
     result = FoldScores(np.zeros(seconds.shape), seconds, np.zeros(seconds.shape))
     for c, fold in np.ndindex(*seconds.shape):
         began = time.perf_counter()
-        result.score[c, fold] = folds.score(KnownDecisions(classes, decisions[fold][c]), fold)
+        result.score[c, fold] = folds.score(learnt.known(decisions[fold][c]), fold)
         result.score_seconds[c, fold] = time.perf_counter() - began
     return result
 
@@ -143,10 +134,11 @@ class _SharedPath:
         Time that each value of C took, for all folds together.
     """
 
-    def __init__(self, classifier: Any, shared: SharedBlocks, label: Array, n_folds: int) -> None:
-        self.classifier, self.shared, self.label = classifier, shared, label
-        self.max_sets = SETS_OF_A_FOLD if classifier.max_iter is None else classifier.max_iter
+    def __init__(self, machine: Any, shared: SharedBlocks, label: Array, n_folds: int) -> None:
+        self.machine, self.shared, self.label = machine, shared, label
+        self.max_sets = SETS_OF_A_FOLD if machine.max_iter is None else machine.max_iter
         self.weight = np.zeros((n_folds, len(label)))  # at C = 1
+        self.offset: list[Array | None] = [None] * n_folds  # of the margins, by fold
 
     def add_rows(self, fold: int, rows: NDArray[np.int64], weight: Array) -> None:
         """Add rows to a fold's training set; the weights of a row given twice add up."""
@@ -157,7 +149,7 @@ class _SharedPath:
         shape = (len(Cs), *self.weight.shape)
         dual, margin = np.zeros(shape), np.zeros(shape)
         self.seconds = np.zeros(len(Cs))
-        target = np.full(shape[1], SAFETY * self.classifier.tol)
+        target = np.full(shape[1], SAFETY * self.machine.tol)
         everything: list[LossTerms] = []
         for c, C in enumerate(Cs):
             began = time.perf_counter()
@@ -166,7 +158,7 @@ class _SharedPath:
                 for f, each in enumerate(terms):
                     start = best_on_ray(each, dual[c - 1, f], margin[c - 1, f])
                     dual[c, f], margin[c, f] = start.net_dual, start.margin
-            with _watched(self.classifier, f"C={C:g}", *shape[1:]) as stop:
+            with _watched(self.machine, f"C={C:g}", *shape[1:]) as stop:
                 self.shared.solve(
                     [SharedProblem(self.label, each) for each in terms],
                     dual[c],
@@ -179,13 +171,13 @@ class _SharedPath:
             self.seconds[c] = time.perf_counter() - began
         began = time.perf_counter()
         duals, margins = (values.reshape(-1, shape[2]) for values in (dual, margin))
-        with _watched(self.classifier, "certificates", *duals.shape) as stop:
+        with _watched(self.machine, "certificates", *duals.shape) as stop:
             proofs, _ = certified(
                 self.shared,
                 [SharedProblem(self.label, each) for each in everything],
                 duals,
                 margins,
-                self.classifier.tol,
+                self.machine.tol,
                 max_sets=self.max_sets,
                 stop=stop,
             )
@@ -193,21 +185,21 @@ class _SharedPath:
         return margin, [each.relative_gap for each in proofs]
 
     def _terms(self, C: float) -> list[LossTerms]:
-        loss = self.classifier._loss()
+        loss = self.machine._loss()
         inside = self.weight > 0
         return [
-            leave_out(loss.terms(C * np.where(kept, weight, 1.0)), ~kept)
-            for weight, kept in zip(self.weight, inside, strict=True)
+            replace(leave_out(loss.terms(C * np.where(kept, weight, 1.0)), ~kept), offset=offset)
+            for weight, kept, offset in zip(self.weight, inside, self.offset, strict=True)
         ]
 
 
 @contextmanager
 def _watched(
-    classifier: Any, what: str, n_problems: int, n_rows: int
+    machine: Any, what: str, n_problems: int, n_rows: int
 ) -> Iterator[Callable[[float], bool]]:
     """Yield a function of the gap after a block, which reports it and returns whether to stop."""
-    limit, blocks, began = classifier.max_time, 0, time.perf_counter()
-    with FitProgress(f"{type(classifier).__name__}, {what}", classifier.tol) as progress:
+    limit, blocks, began = machine.max_time, 0, time.perf_counter()
+    with FitProgress(f"{type(machine).__name__}, {what}", machine.tol) as progress:
 
         def stop(gap: float) -> bool:
             nonlocal blocks
@@ -223,14 +215,14 @@ def _groups(n_folds: int) -> list[list[int]]:
     return [list(every[k : k + FOLDS_TOGETHER]) for k in range(0, n_folds, FOLDS_TOGETHER)]
 
 
-def _warn_of_gaps(gaps: list[float], classifier: Any) -> None:
+def _warn_of_gaps(gaps: list[float], machine: Any) -> None:
     """Warn of problems that did not converge."""
-    failed = [gap for gap in gaps if not gap <= classifier.tol]
+    failed = [gap for gap in gaps if not gap <= machine.tol]
     if failed:
         warn(
-            f"{len(failed)} of {len(gaps)} binary problems of the search for gamma="
-            f"{classifier.gamma!r} did not converge: largest relative gap {max(failed):.3g}, "
-            f"wanted tol={classifier.tol:g}. Raise `max_iter` or `max_time`, leave out the largest "
+            f"{len(failed)} of {len(gaps)} problems of the search for gamma="
+            f"{machine.gamma!r} did not converge: largest relative gap {max(failed):.3g}, "
+            f"wanted tol={machine.tol:g}. Raise `max_iter` or `max_time`, leave out the largest "
             "values of C, or loosen `tol`.",
             ConvergenceWarning,
         )

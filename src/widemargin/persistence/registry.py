@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from .calibration import check_calibration
 from .checks import (
@@ -22,26 +23,35 @@ from .kernel_machine import check_kernel_machine, check_kernel_regressor, check_
 from .random_features import check_random_features
 from .tables import check_automatic, check_preprocessor
 
-
-def _check_kernel_search(estimator: Any) -> None:
-    """Check a kernel machine and the results of its search."""
-    check_kernel_machine(estimator)
-    gammas = required(estimator, "gammas_")
-    if gammas is not None:
-        _check_values(gammas, "gammas_")
-    _check_results(estimator, 1 if gammas is None else gammas.size, {"gamma"})
+# Parameters that a search may look for beside C.
+BESIDE_C = ("gamma", "upsilon", "theta", "epsilon")
 
 
-def _check_linear_search(estimator: Any) -> None:
-    """Check a linear machine and the results of its search."""
-    check_linear_machine(estimator)
-    scores = required(estimator, "scores_")
-    demand(isinstance(scores, np.ndarray) and scores.ndim == 3, "scores_", "three-dimensional")
-    _check_results(estimator, len(scores), {"upsilon", "theta"})
-    for name in ("upsilon", "theta"):
-        if name in estimator.best_params_:
-            value = required(estimator, f"{name}_")
-            demand(isinstance(value, float) and 0 <= value <= 1, f"{name}_", "between 0 and 1")
+def _search_of(check_model: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a check of a fitted search, and of the model that it has trained."""
+
+    def check(estimator: Any) -> None:
+        check_model(estimator)
+        searched = {name for name in BESIDE_C if hasattr(estimator, f"{name}s")}
+        scores = required(estimator, "scores_")
+        demand(isinstance(scores, np.ndarray) and scores.ndim == 3, "scores_", "three-dimensional")
+        gammas = required(estimator, "gammas_") if "gamma" in searched else None
+        if gammas is not None:
+            _check_values(gammas, "gammas_")
+            each = len(scores) > 0 and len(scores) % gammas.size == 0
+            demand(each, "scores_", "of as many settings for every gamma")
+        _check_results(estimator, len(scores), searched)
+        for name in searched & set(estimator.best_params_):
+            value, allowed = required(estimator, f"{name}_"), _allowed(estimator, name)
+            demand(isinstance(value, float) and value in allowed, f"{name}_", str(allowed))
+
+    return check
+
+
+def _allowed(search: Any, name: str) -> Interval:
+    """Return the interval of a parameter of what is searched for."""
+    constraints = search._searched._parameter_constraints[name]
+    return next(each for each in constraints if isinstance(each, Interval))
 
 
 def _check_results(estimator: Any, n_settings: int, beside_C: set[str]) -> None:
@@ -86,19 +96,23 @@ def _check_index_base(estimator: Any) -> None:
 # Name in the file: check of a fitted estimator of the class.
 ESTIMATORS: dict[str, Callable[[Any], None]] = {
     "ODMClassifier": check_kernel_machine,
-    "ODMClassifierCV": _check_kernel_search,
+    "ODMClassifierCV": _search_of(check_kernel_machine),
     "SVMClassifier": check_kernel_machine,
-    "SVMClassifierCV": _check_kernel_search,
+    "SVMClassifierCV": _search_of(check_kernel_machine),
     "ODMRegressor": check_kernel_regressor,
+    "ODMRegressorCV": _search_of(check_kernel_regressor),
     "QuantileSVMRegressor": check_kernel_regressor,
     "SVMRegressor": check_kernel_regressor,
+    "SVMRegressorCV": _search_of(check_kernel_regressor),
     "LinearODMClassifier": check_linear_machine,
-    "LinearODMClassifierCV": _check_linear_search,
+    "LinearODMClassifierCV": _search_of(check_linear_machine),
     "LinearSVMClassifier": check_linear_machine,
-    "LinearSVMClassifierCV": _check_linear_search,
+    "LinearSVMClassifierCV": _search_of(check_linear_machine),
     "LinearODMRegressor": check_linear_regressor,
+    "LinearODMRegressorCV": _search_of(check_linear_regressor),
     "LinearQuantileSVMRegressor": check_linear_regressor,
     "LinearSVMRegressor": check_linear_regressor,
+    "LinearSVMRegressorCV": _search_of(check_linear_regressor),
     "MulticlassODMClassifier": check_multiclass_odm,
     "MulticlassSVMClassifier": check_multiclass_svm,
     "GossipClassifier": check_gossip,

@@ -37,6 +37,7 @@ from widemargin import (
     LinearODMClassifier,
     LinearODMClassifierCV,
     LinearODMRegressor,
+    LinearODMRegressorCV,
     LinearQuantileSVMRegressor,
     LinearSVMClassifier,
     LinearSVMRegressor,
@@ -44,9 +45,13 @@ from widemargin import (
     MulticlassSVMClassifier,
     ODMClassifier,
     ODMClassifierCV,
+    ODMRegressor,
+    QuantileSVMRegressor,
     Stratified,
     SVMClassifier,
     SVMClassifierCV,
+    SVMRegressor,
+    SVMRegressorCV,
     TablePreprocessor,
 )
 from widemargin.gossip import Gadget, NetworkFaults
@@ -158,6 +163,19 @@ def golden_regressors():
     yield "linear_quantile_regressor", model, rows
     model = LinearODMRegressor(upsilon=0.5, theta=5.0).partial_fit(X[:9], targets[:9])
     yield "linear_odm_regressor_online", model.partial_fit(X[9:], targets[9:]), X
+    search = LinearODMRegressorCV(Cs=[0.1, 1.0], thetas=[0.0, 5.0], cv=2)
+    yield "linear_odm_regressor_search", search.fit(X, targets), X
+    yield "svm_regressor", SVMRegressor(C=200.0, epsilon=5.0).fit(frame, targets), frame
+    model = QuantileSVMRegressor("laplacian", quantile=0.75, C=100.0, fit_intercept=False)
+    yield "quantile_regressor_sparse", model.fit(rows, targets - 5000.0), rows
+    gram = X @ X.T
+    yield "odm_regressor_precomputed", ODMRegressor("precomputed").fit(gram, targets), gram
+    clusters = Clustered(levels=1, fan_in=2, stop_level=1, n_sample=16)
+    yield "odm_regressor_routed", ODMRegressor(strategy=clusters).fit(X, targets), X
+    model = ODMRegressor("poly", degree=2, coef0=1.0, upsilon=0.5, theta=5.0).fit(X, targets)
+    yield "odm_regressor_compressed", model.compress(6, X, targets), X
+    search = SVMRegressorCV(Cs=[10.0, 100.0], gammas=[0.1, 0.5], epsilons=[1.0, 10.0], cv=2)
+    yield "svm_regressor_search", search.fit(X, targets), X
 
 
 def golden_pipelines():

@@ -52,7 +52,8 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
         Stop here; 0 goes on to the whole set and its exact solution.
     validation_fraction : float or None, default=None
         Keep this share of the training rows out, score the model of each level on it, and stop at
-        the first level that is no better than the one before; the better one is returned.
+        the first level that is no better than the one before; the better one is returned. The
+        score is the accuracy, or minus the mean loss of a regression.
     printed : bool, default=False
         Run the method as its paper prints it, to be cited and compared with: its partition, its
         weights, duals glued together unchanged and taken as the start whatever they are worth, its

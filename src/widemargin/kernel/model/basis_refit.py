@@ -8,7 +8,7 @@ numbers per row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ...core.resources import single_threaded_blas
 from ...core.rows import Rows, as_rows
 from ..kernels import FLOAT32_ROUNDING, Kernel, rounding_of_distances
 from ..problems import BinaryTasks
-from .basis_newton import HESSIAN_ROWS, curvature_of, minimise, rounded
+from .basis_newton import HESSIAN_ROWS, HINGE_WIDTHS, curvature_of, minimise, rounded
 from .normal_equations import add_squares
 
 # Rows that pass by at a time; numbers of rows in one piece of a sum.
@@ -38,6 +38,8 @@ class RowsToFit:
     tasks: BinaryTasks
     weights: Array  # (n_rows,): weight of each row's loss
     loss: Loss
+    target: Array | None = None  # (n_rows,): targets of a regression
+    unit: float = 1.0  # size of margins, or of residuals
 
 
 @dataclass(frozen=True)
@@ -86,20 +88,22 @@ def refit(
     with single_threaded_blas():
         for k in range(len(coef)):
             task = rows.tasks[k]
-            weights = rows.weights if task.rows is None else rows.weights[task.rows]
+            terms = replace(rows.loss.terms(rows.weights), offset=rows.target)
             passes = _RowsHere(
                 kernel,
                 as_rows(basis, dtype),
                 rows.X,
                 task.rows,
                 task.label,
-                rows.loss.terms(weights),
+                terms if task.rows is None else terms.at(task.rows),
                 float(intercept[k]),
                 np.random.default_rng([seed, k]),
                 dtype,
                 threads,
             )
-            out[k], steps, done = minimise(passes, corner, coef[k])
+            out[k], steps, done = minimise(
+                passes, corner, coef[k], widths=[rows.unit * width for width in HINGE_WIDTHS]
+            )
             n_iter, converged = max(n_iter, steps), converged and done
     return Refit(out, n_iter, converged)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from ...core.arrays import Array
 from ...core.fit import warn
@@ -21,6 +22,8 @@ from .prediction import decisions, fitted_kernel, labels
 MATRICES = 3
 # Warn below this share of unchanged labels among the support vectors, which lie where it is hard.
 WORTH_A_WARNING = 0.9
+# The same of a regressor: a tenth of the variance of its predictions.
+LARGEST_ERROR = 0.3
 
 
 def compressed(
@@ -44,7 +47,8 @@ def compressed(
             "A model of a precomputed kernel keeps no rows to compress on. Fit with a kernel by "
             "name or a function."
         )
-    if not hasattr(model, "support_class_"):
+    classifies = is_classifier(model)
+    if classifies and not hasattr(model, "support_class_"):
         raise ValueError("This model was saved by an older version; fit it again to compress it.")
     here = len(model.support_)
     if not isinstance(n_basis, int | np.integer) or n_basis < 1:
@@ -90,44 +94,58 @@ def compressed(
         threads,
         memory=memory,
         in_space=getattr(model, "routing_", None) is None,
+        at_boundary=classifies,
         refine=None if rows_to_fit is None else refine,
     )
     small = copy.copy(model)
     vars(small).pop("_kept_rows", None)  # an update would start from the model as it was
     small.support_ = model.support_[result.basis]
     small.support_vectors_ = vectors[result.basis]
-    small.support_class_ = model.support_class_[result.basis]
-    small.n_support_ = np.bincount(small.support_class_, minlength=len(model.classes_)).astype(
-        np.int32
-    )
+    counts = np.array([len(result.basis)])
+    if classifies:
+        small.support_class_ = model.support_class_[result.basis]
+        counts = np.bincount(small.support_class_, minlength=len(model.classes_))
+    small.n_support_ = counts.astype(np.int32)
     small.dual_coef_ = result.coef
     small.support_part_ = small.routing_ = None
     # The gap was that of the model as it was.
     small.dual_gap_ = small.relative_gap_ = np.nan
-    before, after = (
-        labels(model, values.T + model.intercept_) for values in (result.before, result.after)
-    )
     small.compression_ = {
         "n_basis": len(result.basis),
         "n_support_before": here if n_support is None else n_support,
         "error": result.error,
         "largest_error": result.largest_error,
-        "same_labels": float(np.mean(before == after)),
     }
+    if classifies:
+        before, after = (
+            labels(model, values.T + model.intercept_) for values in (result.before, result.after)
+        )
+        small.compression_["same_labels"] = float(np.mean(before == after))
     if rows_to_fit is not None:  # which decide, and not the model as it was
         small.compression_ |= {
             "n_rows": len(rows_to_fit.weights),
             "n_iter": fitted[0].n_iter,
             "converged": fitted[0].converged,
         }
-    elif small.compression_["same_labels"] < WORTH_A_WARNING:
-        warn(
-            f"The model on {len(result.basis)} points gives only "
-            f"{small.compression_['same_labels']:.1%} of the rows compared the same label as "
-            "before. Take more points, or pass training rows, as in compress(n_basis, X, y); a "
-            "model of clusters, which jumps between them, needs either.",
-        )
+    else:
+        _warn_if_much_was_lost(small.compression_)
     return small
+
+
+def _warn_if_much_was_lost(compression: dict[str, Any]) -> None:
+    if "same_labels" in compression:
+        same = compression["same_labels"]
+        lost = same < WORTH_A_WARNING
+        what = f"gives only {same:.1%} of the rows compared the same label as before"
+    else:
+        lost = compression["error"] > LARGEST_ERROR
+        what = f"deviates by {compression['error']:.1%} of the size of its predictions"
+    if lost:
+        warn(
+            f"The model on {compression['n_basis']} points {what}. Take more points, or pass "
+            "training rows, as in compress(n_basis, X, y); a model of clusters, which jumps "
+            "between them, needs either.",
+        )
 
 
 def check_basis_size(n_basis: int, memory: int, limit: Any) -> None:

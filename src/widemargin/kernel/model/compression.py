@@ -6,7 +6,7 @@ their coefficients, and the coefficients minimise
 
 .. math:: \sum_i w_i\,(f(x_i) - g(x_i))^2 + \mu \lVert f - g \rVert^2
 
-over (a sample of) the support vectors, with more weight near the boundary,
+over (a sample of) the support vectors, of a classifier with more weight near the boundary,
 :math:`w \propto 1/(0.3 + |f|)`, where an error changes the label. The second term, in the kernel's
 space, keeps :math:`g` close to :math:`f` where there are no support vectors.
 
@@ -81,6 +81,7 @@ def compress(
     *,
     memory: int = 1 << 30,
     in_space: bool = True,
+    at_boundary: bool = True,
     refine: Callable[[NDArray[np.int64], Array], Array] | None = None,
 ) -> Compressed:
     """Fit a smaller expansion to the decisions of a model.
@@ -107,6 +108,8 @@ def compress(
         Whether the model is an expansion in the kernel's space. One that uses clusters alone is
         not: it jumps between them, so closeness in that space means nothing, and the norm of g is
         kept small instead.
+    at_boundary : bool
+        Whether errors near zero, the boundary of classes, count more.
     refine : callable, optional
         Turns the basis and its coefficients into better coefficients.
     """
@@ -121,7 +124,8 @@ def compress(
         pick = BasisValues(kernel, X, points, basis, threads)
     else:  # their rows alone: the others may be millions
         pick = BasisValues(kernel, X[points], np.arange(points.size), at_basis, threads)
-    weight = 1.0 / (NEAR + np.abs(decision).min(axis=0))
+    distance = np.abs(decision).min(axis=0) if at_boundary else np.zeros(points.size)
+    weight = 1.0 / (NEAR + distance)
     weight /= weight.mean()
     with single_threaded_blas():
         near = SPACE_WEIGHT if in_space else PIECEWISE_WEIGHT
