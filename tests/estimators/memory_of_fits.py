@@ -114,7 +114,6 @@ CASES = {
     "SODM": Case(32, lambda: dense(12), ODM, {"gamma": 0.1, "strategy": STRATIFIED}),
     "DC-SVM": Case(32, lambda: dense(12), SVM, {"gamma": 0.1, "strategy": CLUSTERED}),
     "DC-ODM": Case(32, lambda: dense(12), ODM, {"gamma": 0.1, "strategy": CLUSTERED}),
-    "SVM, compressed": Case(48, lambda: dense(12), SVM, {"gamma": 0.1}, fills=True, points=700),
     "ODM, compressed": Case(48, lambda: dense(12), ODM, {"gamma": 0.1}, fills=True, points=700),
     "SVM, compressed with rows": Case(
         48, lambda: dense(12), SVM, {"gamma": 0.1}, fills=True, points=700, with_rows=True
