@@ -1,4 +1,4 @@
-"""Fits whose memory is measured, each by the growth of a process that does nothing else."""
+"""Fits and compressions whose memory is measured, by the growth of a process for each of them."""
 
 from __future__ import annotations
 
@@ -67,15 +67,21 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
     fills: bool = False  # whether the fit would take far more without a limit
     stream: bool = False  # whether the rows are read from a file
+    points: int = 0  # of a compression, which is measured in place of the fit
+    with_rows: bool = False  # whether it has the training rows
 
-    def fit(self, X: Any, y: Any) -> None:
+    def work(self, X: Any, y: Any) -> Callable[[], Any]:
+        """Return what is measured."""
         exact = {"strategy": "exact"} if self.kind in (SVM, ODM) else {}
         limits = {"memory_limit": f"{self.limit}MiB", "n_jobs": 2, "random_state": 0}
         model = self.kind(**{**exact, **limits, **self.settings})
         if self.stream:
-            model.fit_stream(X)
-        else:
-            model.fit(X, y)
+            return lambda: model.fit_stream(X)
+        if not self.points:
+            return lambda: model.fit(X, y)
+        model.fit(X, y)
+        rows = (X, y) if self.with_rows else ()
+        return lambda: model.compress(self.points, *rows)
 
 
 CASES = {
@@ -108,6 +114,27 @@ CASES = {
     "SODM": Case(32, lambda: dense(12), ODM, {"gamma": 0.1, "strategy": STRATIFIED}),
     "DC-SVM": Case(32, lambda: dense(12), SVM, {"gamma": 0.1, "strategy": CLUSTERED}),
     "DC-ODM": Case(32, lambda: dense(12), ODM, {"gamma": 0.1, "strategy": CLUSTERED}),
+    "ODM, compressed": Case(48, lambda: dense(12), ODM, {"gamma": 0.1}, fills=True, points=700),
+    "SVM, compressed with rows": Case(
+        48, lambda: dense(12), SVM, {"gamma": 0.1}, fills=True, points=700, with_rows=True
+    ),
+    "SODM, compressed": Case(
+        48,
+        lambda: dense(12),
+        ODM,
+        {"gamma": 0.1, "strategy": wm.Stratified(2, 2, stop_level=2)},
+        fills=True,
+        points=700,
+    ),
+    "DC-ODM, compressed with rows": Case(
+        48,
+        lambda: dense(12),
+        ODM,
+        {"gamma": 0.1, "strategy": wm.Clustered(2, 2, stop_level=2)},
+        fills=True,
+        points=700,
+        with_rows=True,
+    ),
     "linear SVM": Case(32, lambda: dense(100, 10), LINEAR_SVM),
     "linear ODM": Case(32, lambda: dense(100, 10), LINEAR_ODM),
     "linear ODM, sparse": Case(32, lambda: sparse(20_000, 5), LINEAR_ODM),
@@ -116,7 +143,7 @@ CASES = {
 
 
 def growth(name: str) -> float:
-    """Return how much anonymous memory grows at most during a fit, in MiB."""
+    """Return how much anonymous memory grows at most during a case, in MiB."""
     warnings.simplefilter("ignore")
     case = CASES[name]
     X, y = case.rows()
@@ -131,13 +158,14 @@ def growth(name: str) -> float:
 
 
 def _growth(case: Case, few: tuple[Any, Any], all_: tuple[Any, Any]) -> float:
-    case.fit(*few)  # what the first fit of a process takes
+    case.work(*few)()  # what the first fit of a process takes
+    work = case.work(*all_)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # memory that was freed must not serve the fit
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM begins anew
     before = _status()
     with _AnonymousMemory() as seen:
-        case.fit(*all_)
+        work()
     after = _status()
     if case.stream:  # pages of the mapped rows come and go, and VmHWM counts them
         return seen.most - before["RssAnon"]

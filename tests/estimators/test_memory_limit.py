@@ -1,8 +1,9 @@
-"""Fits stay within ``memory_limit`` and a tenth.
+"""Fits and ``compress`` stay within ``memory_limit`` and a tenth.
 
 The limit is for all that a fit takes beside the rows that it was given: kernel values and factors
 above all, but also duals, margins and passing copies of rows. It is measured as the growth of
-anonymous memory, in a process of its own. A kernel matrix of all rows would take 576 MB.
+anonymous memory, in a process of its own. A kernel matrix of all rows would take 576 MB. That of
+a compression is what it takes beside the model.
 
 Multi-class machines of all classes together are not among the cases: their limit decides how
 weights are kept, and does not bound the multipliers.
@@ -38,7 +39,7 @@ def grown() -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_fits_stay_within_their_memory(name: str, grown: dict[str, float]) -> None:
+def test_they_stay_within_their_memory(name: str, grown: dict[str, float]) -> None:
     case = CASES[name]
     assert grown[name] <= 1.1 * case.limit
     if case.fills:  # else the limit would not be what holds it

@@ -223,5 +223,6 @@ def test_unused_columns_of_wide_rows_change_nothing() -> None:
     for name in ("rbf", "laplacian", "linear"):
         kernel = Kernel(name, 0.5)
         expected = kernel.block(as_rows(wide[0]), as_rows(wide[1]))
-        np.testing.assert_array_equal(kernel.block(*map(as_rows, fewer)), expected)
+        # Which features are summed in a list may depend on the columns, and their order with it.
+        np.testing.assert_allclose(kernel.block(*map(as_rows, fewer)), expected, rtol=1e-14)
     assert drop_unused_columns(narrow[0])[0] is narrow[0]

@@ -158,7 +158,7 @@ def test_the_objective_is_that_of_rows_here(spark):
         there = RowsOnCluster(engine, parts, 400, posed, 30, (0, 0))
         here = _RowsHere(
             kernel, as_rows(basis), X, None, label, loss.terms(2.0 * weight), 0.0,
-            np.random.default_rng(0), np.dtype(np.float64), 1,
+            np.random.default_rng(0), np.dtype(np.float64), 1, 1 << 30,
         )  # fmt: skip
         assert there.smooth == here.smooth
         coef, width = random.normal(size=30), None if there.smooth else 0.5

@@ -84,8 +84,8 @@ def sparse_if_faster(X: Any) -> Any:
 def drop_unused_columns(*matrices: Any) -> tuple[Any, ...]:
     """Renumber the columns of wide CSR matrices so that those none of them uses disappear.
 
-    Products, distances and norms stay the same to the bit; a hashed text no longer spreads its few
-    thousand columns over a million.
+    Products, distances and norms stay the same, up to the order in which a kernel's tile adds them;
+    a hashed text no longer spreads its few thousand columns over a million.
     """
     if not all(sp.issparse(m) for m in matrices) or matrices[0].shape[1] <= WIDE:
         return matrices

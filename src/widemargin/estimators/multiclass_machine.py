@@ -163,7 +163,7 @@ class MulticlassMachine(
     def _set_fitted(self, fit: MulticlassFit, classes: NDArray[Any]) -> None:
         self.classes_ = classes
         self.__dict__.pop("calibration_", None)  # of an earlier fit
-        for name, value in fit.attributes().items():
+        for name, value in fit.attributes(give_away=not self.warm_start).items():
             setattr(self, name, value)
         self._duals = fit.found.duals if self.warm_start else None
         self._weights = fit.found.weights if self.warm_start else None

@@ -23,6 +23,7 @@ from ..engines import LocalEngine
 from . import solvers
 from .problem import ClassWeights, MulticlassObjective, MulticlassProblem, StoredWeights
 from .solvers import blockwise, newton
+from .solvers.bundles import in_rows
 
 # Solvers that leave rows in the blocks of other processes.
 ON_BLOCKS = ("tournament", "newton", "blocks")
@@ -197,38 +198,62 @@ class MulticlassFit(Fit[ClassWeights]):
         """Whether an interrupt leaves a model, and not only a beginning at zero."""
         return super().usable and bool(abs(self.found.weights).max() > 0)
 
-    def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes."""
+    def attributes(self, *, give_away: bool = False) -> dict[str, Any]:
+        """Return the fitted attributes; ``give_away`` as in :func:`weight_attributes`."""
         attributes = super().attributes()
         attributes["solver_"] = attributes["solver_"] or self.solver  # after an interrupt
-        return {**weight_attributes(self.found.weights, self.objective), **attributes}
+        weights = weight_attributes(self.found.weights, self.objective, give_away=give_away)
+        return {**weights, **attributes}
 
 
-def weight_attributes(weights: Any, objective: MulticlassObjective) -> dict[str, Any]:
+def weight_attributes(
+    weights: Any, objective: MulticlassObjective, *, give_away: bool = False
+) -> dict[str, Any]:
     """Return the attributes that predict.
 
     Two classes have one row of weights, as in scikit-learn: the difference of both. Those of one
     against the rest mirror each other; half the difference is the binary machine that each is.
+
+    With ``give_away``, sparse weights are taken apart where they are, and of no use afterwards:
+    there may be too many for two copies of them.
     """
     if objective.n_classes == 2:
         weights = weights[1:2] - weights[0:1]
         if objective.formulation == "ovr":
             weights = 0.5 * weights
+        give_away = True  # the difference is nobody else's
     n_features, constant = objective.n_features, objective.constant
-    coef, rest = weights, weights[:, n_features:]
-    if constant:  # without an intercept the weights are not copied
-        coef = weights[:, :n_features]
     if sp.issparse(weights):
-        coef, rest = sp.csr_array(coef), rest.toarray()
-        coef.eliminate_zeros()
-        coef.sort_indices()
+        own = weights if give_away or not constant else weights.copy()
+        coef, last = _without_constant(sp.csr_array(own), n_features)
         non_zero = coef.nnz
     else:
-        coef = np.ascontiguousarray(coef)
+        # Without an intercept the weights are not copied.
+        coef = np.ascontiguousarray(weights[:, :n_features])
+        last = weights[:, n_features] if constant else np.zeros(len(weights))
         non_zero = np.count_nonzero(coef)
-    intercept: Array = constant * rest[:, 0] if constant else np.zeros(len(rest))
+    intercept: Array = constant * last
     return {
         "coef_": coef,
         "intercept_": intercept + 0.0,  # no -0.0
         "density_": float(non_zero / (coef.shape[0] * n_features)),
     }
+
+
+def _without_constant(weights: sp.csr_array, n_features: int) -> tuple[sp.csr_array, Array]:
+    """Return the weights of the features, in the arrays that are given, and the constant's."""
+    weights.eliminate_zeros()
+    weights.sort_indices()
+    values, features, given = weights.data, weights.indices, weights.indptr
+    start, last = given.astype(np.int64), np.zeros(weights.shape[0])
+    for c in range(len(last)):
+        begin, end = given[c], given[c + 1]
+        if end > begin and features[end - 1] == n_features:  # sorted: the constant is the last
+            end -= 1
+            last[c] = values[end]
+        start[c + 1] = start[c] + end - begin
+        if start[c] != begin:
+            values[start[c] : start[c + 1]] = values[begin:end]
+            features[start[c] : start[c + 1]] = features[begin:end]
+    stored = start[-1]
+    return in_rows(values[:stored], features[:stored], start, (len(last), n_features)), last

@@ -220,12 +220,12 @@ class MarginDistributionFit(MulticlassFit):
         """Solve the series of convex problems."""
         return solve(self.solver, self.problem, budget, history, self.start)
 
-    def attributes(self) -> dict[str, Any]:
-        """Return the fitted attributes."""
+    def attributes(self, *, give_away: bool = False) -> dict[str, Any]:
+        """Return the fitted attributes; see :class:`MulticlassFit`."""
         objectives = getattr(self.found, "objectives", ())
         rounds = self.history.table()["round"]
         return {
-            **super().attributes(),
+            **super().attributes(give_away=give_away),
             "objectives_": np.array(objectives, dtype=np.float64),
             "objective_": objectives[-1] if objectives else float("nan"),
             "n_rounds_": int(rounds.max(initial=-1)) + 1,

@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
+from ...core.blocks import bytes_of
 from ...core.losses import Loss, LossTerms
 from ...core.resources import single_threaded_blas
 from ...core.rows import Rows, as_rows
 from ..kernels import FLOAT32_ROUNDING, Kernel, rounding_of_distances
 from ..problems import BinaryTasks
 from .basis_newton import HESSIAN_ROWS, HINGE_WIDTHS, curvature_of, minimise, rounded
-from .normal_equations import add_squares
+from .normal_equations import add_squares, rows_of_block
 
-# Rows that pass by at a time; numbers of rows in one piece of a sum.
-BLOCK_ROWS, PIECE = 1 << 16, 1 << 20
-BLOCK_BYTES = 1 << 26
+# Rows that pass by at a time, and the largest share of the memory that a copy of them may take.
+BLOCK_ROWS, ROWS_SHARE = 1 << 16, 4
+# Numbers of rows in one piece of a sum.
+PIECE = 1 << 20
 # The line search ends at this share of the first slope.
 LINE_TOL, LINE_STEPS = 0.01, 10
 
@@ -59,6 +61,7 @@ def refit(
     rows: RowsToFit,
     seed: int,
     threads: int,
+    memory: int,
 ) -> Refit:
     """Fit the coefficients of a basis to training rows.
 
@@ -78,6 +81,8 @@ def refit(
         Seed of the rows that the Hessian is drawn from.
     threads : int
         Threads; the result does not depend on them.
+    memory : int
+        Bytes that copies of rows and blocks of kernel values may take.
     """
     single = rows.X.dtype == basis.dtype == np.float32
     single = single and rounding_of_distances(kernel, basis) <= FLOAT32_ROUNDING
@@ -100,6 +105,7 @@ def refit(
                 np.random.default_rng([seed, k]),
                 dtype,
                 threads,
+                memory,
             )
             out[k], steps, done = minimise(
                 passes, corner, coef[k], widths=[rows.unit * width for width in HINGE_WIDTHS]
@@ -123,7 +129,11 @@ class _RowsHere:
         random: np.random.Generator,
         dtype: np.dtype[Any],
         threads: int,
+        memory: int,
     ) -> None:
+        row_bytes = bytes_of(X) * dtype.itemsize / X.dtype.itemsize / X.shape[0]
+        self.rows_at_once = int(min(BLOCK_ROWS, max(1, memory // ROWS_SHARE / max(1, row_bytes))))
+        self.step = rows_of_block(basis.count, memory)
         self.kernel, self.basis, self.X, self.chosen = kernel, basis, X, chosen
         self.label, self.terms, self.dtype, self.threads = label, terms, dtype, threads
         self.intercept, self.random, self.smooth = intercept, random, terms.smooth
@@ -173,8 +183,8 @@ class _RowsHere:
         return total
 
     def _blocks(self) -> Iterator[tuple[slice, Rows]]:
-        for first in range(0, len(self.label), BLOCK_ROWS):
-            here = slice(first, first + BLOCK_ROWS)
+        for first in range(0, len(self.label), self.rows_at_once):
+            here = slice(first, first + self.rows_at_once)
             X = self.X[here] if self.chosen is None else self.X[self.chosen[here]]
             yield here, as_rows(X, self.dtype)
 
@@ -192,9 +202,8 @@ class _RowsHere:
         if total > most:
             curved = np.sort(self.random.choice(curved, most, replace=False))
         share = total / max(1, curved.size)
-        step = max(1, BLOCK_BYTES // (8 * self.basis.count))
-        for first in range(0, curved.size, step):
-            rows = curved[first : first + step]
+        for first in range(0, curved.size, self.step):
+            rows = curved[first : first + self.step]
             given = rows if self.chosen is None else self.chosen[rows]
             block = as_rows(self.X[given], self.dtype)
             values = self.kernel.block(block, self.basis, threads=self.threads).astype(np.float64)

@@ -80,7 +80,7 @@ def compressed(
     def refine(basis: NDArray[np.int64], coef: Array) -> Array:
         assert rows_to_fit is not None
         points = vectors[basis]
-        done = refit(kernel, points, coef, model.intercept_, rows_to_fit, seed, threads)
+        done = refit(kernel, points, coef, model.intercept_, rows_to_fit, seed, threads, memory)
         fitted.append(done)
         return done.coef
 

@@ -33,7 +33,7 @@ from ...core.resources import single_threaded_blas
 from ...core.rows import as_rows
 from ..cholesky import damped_cholesky, pivoted_cholesky
 from ..kernels import Kernel
-from .normal_equations import add_squares, mirror
+from .normal_equations import add_squares, mirror, rows_of_block
 
 # Candidates per basis point: more cost memory and leave the error as it is.
 CANDIDATES = 5
@@ -45,7 +45,6 @@ SPACE_WEIGHT = 1.0
 PIECEWISE_WEIGHT = 0.1
 # Points per basis point at which the two functions are compared.
 POINTS = 20
-BLOCK_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -121,9 +120,9 @@ def compress(
     decision = decide(points)
     at_basis = np.searchsorted(points, basis)
     if kernel.name == "precomputed":
-        pick = BasisValues(kernel, X, points, basis, threads)
+        pick = BasisValues(kernel, X, points, basis, threads, memory)
     else:  # their rows alone: the others may be millions
-        pick = BasisValues(kernel, X[points], np.arange(points.size), at_basis, threads)
+        pick = BasisValues(kernel, X[points], np.arange(points.size), at_basis, threads, memory)
     distance = np.abs(decision).min(axis=0) if at_boundary else np.zeros(points.size)
     weight = 1.0 / (NEAR + distance)
     weight /= weight.mean()
@@ -182,8 +181,10 @@ class BasisValues:
         points: NDArray[np.int64],
         basis: NDArray[np.int64],
         threads: int,
+        memory: int,
     ) -> None:
         self.kernel, self.points, self.basis, self.threads = kernel, points, basis, threads
+        self.step = rows_of_block(len(basis), memory)
         self.rows = as_rows(X, np.float64)
 
     def block(self, numbers: NDArray[np.int64]) -> Array:
@@ -193,9 +194,8 @@ class BasisValues:
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """Go through all points."""
-        step = max(1, BLOCK_BYTES // (8 * len(self.basis)))
-        for first in range(0, len(self.points), step):
-            numbers = np.arange(first, min(first + step, len(self.points)))
+        for first in range(0, len(self.points), self.step):
+            numbers = np.arange(first, min(first + self.step, len(self.points)))
             yield numbers, self.block(numbers)
 
     def sums(self, coef: Array) -> Array:

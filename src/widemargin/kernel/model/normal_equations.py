@@ -13,6 +13,13 @@ from ...engines import LocalEngine
 
 # Columns of a panel; each is summed by one thread, in the same way whoever does it.
 PANEL = 256
+# Bytes of a block of kernel values, and the largest share of a memory limit: squares take a copy.
+BLOCK_BYTES, BLOCK_SHARE = 1 << 26, 8
+
+
+def rows_of_block(n_basis: int, memory: int) -> int:
+    """Return the number of rows whose kernel values with a basis make a block."""
+    return max(1, min(BLOCK_BYTES, memory // BLOCK_SHARE) // (8 * n_basis))
 
 
 def add_squares(normal: Array, values: NDArray[Any], weight: Array, threads: int) -> None:
