@@ -41,6 +41,8 @@ from .problem import KernelProblem
 
 # Weights that add up to the wanted sum but for rounding, relative to it, are not taken apart.
 ROUNDING = 1e-12
+# Distance of a model's offset from the border's rows, relative to the largest margin that could be.
+BORDER = 1e-10
 # A gap this small, relative to the largest objective that duals could have, is rounding.
 NEGLIGIBLE = 1e-13
 
@@ -77,6 +79,11 @@ class OneClassProblem(KernelProblem):
     def largest_margin(self) -> float:
         """The largest margin that any duals could give."""
         return self.mass * float(np.abs(self.diagonal).max())
+
+    @property
+    def border(self) -> float:
+        """How far below the best offset a model's is, for rounding to leave rows on their side."""
+        return BORDER * self.largest_margin
 
     @property
     def negligible_gap(self) -> float:
