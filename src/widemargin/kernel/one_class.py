@@ -113,6 +113,8 @@ class OneClassProblem(KernelProblem):
         free = (found > 0) & (found < upper)
         for movable in (free, np.ones_like(free)):
             lack = self.mass - float(found.sum())
+            if abs(lack) <= ROUNDING * self.mass:  # or every row would get its share of it
+                break
             room = np.where(movable, upper - found if lack > 0 else found, 0.0)
             total = float(room.sum())
             if total > 0:
