@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
+from one_class_oracle import one_class_optimum
 from tolerances import SAME_DECISION
 from widemargin import OneClassSVM, Stratified, load_model
 
@@ -155,6 +156,38 @@ def test_gap_is_certified_and_recorded():
     assert model.dual_gap_ <= 1e-6 * model.history_["primal"][-1]
     assert model.n_iter_ == max(1, model.history_["iteration"][-1])
     assert model.solver_ == "pairs"
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.4])
+@pytest.mark.parametrize("strategy", ["exact", Stratified(levels=1, fan_in=2)], ids=str)
+def test_optimum_of_clarabel(nu, strategy):
+    X, weights = rows(), np.random.default_rng(6).uniform(0.2, 3.0, size=300)
+    model = OneClassSVM(nu=nu, gamma=0.3, strategy=strategy, tol=1e-7).fit(X, sample_weight=weights)
+    K = rbf_kernel(X, gamma=0.3)
+    optimum = one_class_optimum(K, weights, nu)
+    coef = np.zeros(300)
+    coef[model.support_] = model.dual_coef_[0]
+    assert 0.5 * coef @ K @ coef == pytest.approx(optimum.objective, rel=1e-6)
+    largest = np.abs(optimum.scores).max()
+    np.testing.assert_allclose(model.score_samples(X), optimum.scores, atol=1e-4 * largest)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("strategy", ["exact", "stratified"])
+def test_certificate_is_that_of_exact_scores(dtype, strategy):
+    """The gap of the duals and of the offset, by their definition and in double precision."""
+    X = rows(5000).astype(dtype)
+    model = OneClassSVM(nu=0.1, gamma=0.3, strategy=strategy).fit(X)
+    K = rbf_kernel(X.astype(np.float64), X[model.support_].astype(np.float64), gamma=0.3)
+    coef = model.dual_coef_[0]
+    scores = K @ coef
+    norm = 0.5 * coef @ scores[model.support_]
+    violations = np.maximum(model.offset_ - scores, 0.0).sum()
+    primal = norm - model.offset_ * 0.1 * 5000 + violations
+    dual = -norm
+    assert -1e-9 * norm <= primal - dual <= 1.01 * model.dual_gap_ + 1e-9 * norm
+    assert model.relative_gap_ <= model.tol
+    assert np.all((coef > 0) & (coef <= 1))
 
 
 def test_weight_two_is_the_row_twice():
