@@ -49,9 +49,9 @@ class OnRowsOf(OneClassSVM):
 def expected_failures(estimator):
     """Return checks that cannot pass.
 
-    Two give rows to a precomputed kernel where the others make its matrix first; ``svm.OneClassSVM``
-    fails them, too, and ours passes them by ``OnRowsOf``. Of an unfinished level, a row given twice
-    may go to two parts, a row of weight two cannot.
+    Two give rows to a precomputed kernel where the others make its matrix first. scikit-learn's
+    machine fails them, too, and ours passes them as ``OnRowsOf``. Of an unfinished level, a row
+    given twice may go to two parts, a row of weight two cannot.
     """
     if estimator is UNFINISHED:
         kinds = ("dense", "sparse")

@@ -1,4 +1,4 @@
-"""The one-class machine on a divided training set: levels, their offset, and the way to the root."""
+"""The one-class machine on a divided training set: levels, their offset, the way to the root."""
 
 import pickle
 
