@@ -61,7 +61,7 @@ def detector(job: Cell) -> Any:
     """Return the method of a job, unfitted."""
     nu, method = job["nu"], job["method"]
     if method == "widemargin":
-        return OneClassSVM(nu=nu)
+        return OneClassSVM(nu=nu, strategy="exact")
     if method == "early":
         return OneClassSVM(nu=nu, strategy=Stratified(levels=LEVELS, stop_level=LEVELS))
     if method == "sklearn":
