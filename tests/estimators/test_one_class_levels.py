@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from tolerances import SAME_DECISION
 from widemargin import Clustered, OneClassSVM, Stratified, load_model
+from widemargin.core.progress import FitProgress
 from widemargin.kernel import one_class_levels
 
 EARLY = Stratified(levels=2, stop_level=2)
@@ -109,6 +110,20 @@ def test_time_ends_at_a_level():
     assert model.level_ > 0
     assert not model.converged_
     assert np.mean(model.decision_function(X) < 0) == pytest.approx(0.5, abs=0.01)
+
+
+def test_an_interrupt_leaves_the_last_level(monkeypatch):
+    def interrupt(progress, level, done, of):
+        if level == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FitProgress, "report_parts", interrupt)
+    X, model = rows(), OneClassSVM(nu=0.1, strategy=Stratified(levels=2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.level_ == 1
+    assert not model.converged_
+    assert np.mean(model.predict(X) == -1) == pytest.approx(0.1, abs=0.01)
 
 
 @pytest.mark.parametrize("strategy", [EARLY, "stratified"], ids=str)
