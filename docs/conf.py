@@ -99,6 +99,7 @@ sphinx_gallery_conf = {
             "plot_linear_solvers.py",
             "plot_multiclass_text.py",
             "plot_multiclass_odm.py",
+            "plot_all_classes.py",
             "plot_quantile_band.py",
             "plot_linear_quantiles.py",
             "plot_novelty.py",

@@ -63,6 +63,17 @@ def test_a_run_is_measured_once_and_shown(folder, capsys):
     assert "υ" in table(folder / "tables" / "mcodm_settings.csv")[0]["mcODM: c"]
 
 
+def test_large_sets_have_more_seconds_and_fewer_splits(monkeypatch):
+    asked = {}
+
+    def measure_set(store, name, rows, max_time, search_time, splits):
+        asked[name] = (max_time, search_time, splits)
+
+    monkeypatch.setattr(accuracy, "measure_set", measure_set)
+    accuracy.run(None, ["iris", "sector"], quick=False)
+    assert asked == {"iris": (20.0, 5.0, 5), "sector": (60.0, 15.0, 3)}
+
+
 def test_rows_left_out_are_not_trained_on():
     for n in (100, 5_000):
         y = np.arange(n) % 3

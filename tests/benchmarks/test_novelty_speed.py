@@ -13,19 +13,26 @@ def test_a_quick_run_and_its_tables(tmp_path, monkeypatch):
     results = tmp_path / "results.json"
     fits.main(["--quick", "--only", "generated", "--results", str(results)])
     cells = Store(results).cells
-    assert sorted(cells) == ["generated/10000/0.1/sklearn/0", "generated/10000/0.1/widemargin/0"]
+    methods = ("early", "sklearn", "widemargin")
+    assert sorted(cells) == [f"generated/10000/0.1/{method}/0" for method in methods]
+    early = cells["generated/10000/0.1/early/0"]
+    assert early["outside"] == pytest.approx(0.1, abs=0.01)
+    assert "relative_gap" not in early
     ours, theirs = cells["generated/10000/0.1/widemargin/0"], cells["generated/10000/0.1/sklearn/0"]
     assert ours["converged"]
     assert ours["offset"] == pytest.approx(theirs["offset"], rel=1e-2)
     fits.main(["render", "--results", str(results), "--to", str(tmp_path)])
     lines = (tmp_path / "novelty_rows.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2
+    header, early_row = (tmp_path / "novelty_early.csv").read_text(encoding="utf-8").splitlines()
+    assert header.endswith('"Outside, %"')
+    assert float(early_row.split(",")[-1]) == pytest.approx(100 * early["outside"], abs=0.01)
     assert (tmp_path / "novelty_machine.csv").exists()
 
 
 def test_every_fit_has_a_name_of_its_own():
     jobs = [job for name in (fits.GENERATED, *fits.SETS) for job in fits.jobs_of(name)]
-    assert len({fits.key_of(job) for job in jobs}) == len(jobs) == 44
+    assert len({fits.key_of(job) for job in jobs}) == len(jobs) == 70
 
 
 def test_fits_that_ran_out_of_time_are_shown_as_such():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_cli import cancer, iris, run  # noqa: F401  (fixtures)
 
-from widemargin import MulticlassSVMClassifier, load_model
+from widemargin import MulticlassODMClassifier, MulticlassSVMClassifier, load_model
 from widemargin.core.progress import FitProgress
 from widemargin.data import read
 from widemargin.multiclass.problem import FORMULATIONS
@@ -27,6 +27,30 @@ def test_the_model_is_that_of_the_class(run, iris, formulation):  # noqa: F811
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assert f"formulation={formulation}" in out
     assert "% of the weights are not zero" in out
+
+
+def test_the_margin_distribution_of_all_classes(run, iris):  # noqa: F811
+    options = ("--multiclass", "odm", "-C", 2, "--theta", 0.1, "--upsilon", 0.3, "--seed", 3)
+    code, out, err = run("train", "iris.csv", "-m", "m.wm", *options, "--solver", "dual")
+    assert code == 0
+    assert "warning" not in err
+    table, model = read("iris.csv"), load_model("m.wm")
+    expected = MulticlassODMClassifier(C=2, theta=0.1, upsilon=0.3, random_state=3, solver="dual")
+    expected.fit(table.X, table.y)
+    assert model.get_params() == expected.get_params()
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert "MulticlassODMClassifier" in out
+    code, out, _ = run("evaluate", "m.wm", "iris.csv", "--json")
+    assert json.loads(out)["accuracy"] == pytest.approx(expected.score(table.X, table.y))
+    code, out, _ = run("info", "m.wm", "--json")
+    assert json.loads(out)["relative_gap"] == expected.relative_gap_
+
+
+def test_lam_and_the_algorithm_may_be_named(run, iris):  # noqa: F811
+    options = ("--multiclass", "odm", "--algorithm", "odm", "--lam", 100.0)
+    code, _, _ = run("train", "iris.csv", "-m", "m.wm", *options)
+    assert code == 0
+    assert load_model("m.wm").lam == 100.0
 
 
 def test_predict_evaluate_and_info(run, iris):  # noqa: F811
@@ -67,6 +91,11 @@ def test_two_classes_in_a_sparse_file(run, cancer):  # noqa: F811
         (("--multiclass", "ovo"), "'formulation' parameter"),
         (("--multiclass", "ww", "-C", 0), "'C' parameter"),
         (("--multiclass", "ww", "--algorithm", "odm"), "it has no --algorithm odm"),
+        (("--multiclass", "odm", "--algorithm", "svm"), "it has no --algorithm svm"),
+        (("--multiclass", "odm", "--loss", "hinge"), "--loss is no setting of --multiclass odm."),
+        (("--multiclass", "odm", "--theta", 2), "'theta' parameter"),
+        (("--multiclass", "odm", "--solver", "newton"), "'solver' parameter"),
+        (("--multiclass", "odm", "--linear"), "--multiclass is linear as it is"),
         (("--multiclass", "ww", "--linear"), "--multiclass is linear as it is"),
         (("--multiclass", "ww", "--kernel", "rbf"), "--kernel is no setting of --multiclass ww."),
         (("--multiclass", "cs", "--loss", "hinge"), "--multiclass cs. Give --linear instead"),

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 from typer.testing import CliRunner
 
-from widemargin import LinearSVMRegressor, ODMRegressor
+from widemargin import LinearSVMRegressor, ODMRegressor, OneClassSVM, Stratified
 from widemargin.cli import app
 from widemargin.persistence import load_model
 
@@ -96,6 +96,17 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
 )
 def test_options_of_other_tasks(numbers: Path, options: list[object], message: str) -> None:
     assert message in refused("train", numbers, *options)
+
+
+def test_novelty_on_parts_is_that_of_python(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    data, model = tmp_path / "rows.csv", tmp_path / "usual.wm"
+    pd.DataFrame(X, columns=["a", "b"]).to_csv(data, index=False)
+    options = ("--nu", 0.1, "--strategy", "stratified", "--levels", 1, "--stop-level", 1)
+    out = run("train", data, "--task", "novelty", "-m", model, *options)
+    assert "level 1 of 1, 4 parts" in out
+    expected = OneClassSVM(nu=0.1, strategy=Stratified(levels=1, stop_level=1)).fit(X)
+    np.testing.assert_array_equal(load_model(model).dual_coef_, expected.dual_coef_)
 
 
 def test_novel_rows_are_recognised(tmp_path: Path) -> None:

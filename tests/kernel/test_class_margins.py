@@ -40,17 +40,19 @@ def weights_of(model: ODMClassifier, F: np.ndarray, n_rows: int) -> np.ndarray:
 def test_the_last_convex_problem_has_clarabels_optimum(C, theta, upsilon, iris) -> None:
     X, y = iris
     weight = np.linspace(0.5, 2.0, len(y))
-    model = ODMClassifier(C=C, gamma=0.5, theta=theta, upsilon=upsilon, multi_class="all")
-    model.fit(X, y, weight)
+    settings = {"C": C, "gamma": 0.5, "theta": theta, "upsilon": upsilon, "tol": 1e-7}
+    model = ODMClassifier(**settings, multi_class="all").fit(X, y, weight)
     assert model.converged_
     F = square_root_factor(rbf_kernel(X, gamma=0.5) + model.kernel_constant_)
     W, bound = weights_of(model, F, len(y)), C * weight
     _, rivals = margins(F @ W.T, y)
     found = margin_distribution(W, F, y, bound, theta, upsilon)
     wanted = margin_distribution_optimum(F, y, 3, bound, theta, upsilon, rivals)
-    # Rivals of ties at the optimum may differ: then the gap of `tol` is what is certified.
-    assert found <= wanted * (1 + 1e-3)
+    assert found == pytest.approx(wanted, rel=1e-6)
     assert found == pytest.approx(model.history_["primal"][-1], rel=1e-6)
+    # The certificate is true of an optimum that others found.
+    assert model.history_["dual"][-1] <= wanted * (1 + 1e-9)
+    assert found - wanted <= model.dual_gap_ + 1e-9 * wanted
     np.testing.assert_allclose(model.dual_coef_.sum(axis=0), 0.0, atol=1e-9 * C)
 
 

@@ -48,6 +48,12 @@ def test_feasible_duals_stay_as_they_are():
     one = problem()
     duals = one.outlying(np.arange(30.0))
     np.testing.assert_allclose(one.feasible(duals), duals, rtol=1e-12)
+    # Rounding is not made up for by rows without a dual, which would be support vectors then.
+    nearly = duals * (1 + 1e-14)
+    np.testing.assert_array_equal(np.flatnonzero(one.feasible(nearly)), np.flatnonzero(duals))
+    at_bounds = one_class_problem(np.zeros((3, 1)), Kernel("rbf"), np.full(3, 0.1), 1 / 3, 1)
+    lowest = at_bounds.outlying(np.arange(3.0)) * (1 - 1e-15)
+    assert np.count_nonzero(at_bounds.feasible(lowest)) == 1
 
 
 def test_outlying_rows_are_those_of_the_lowest_scores():

@@ -149,7 +149,8 @@ def estimator_with(
         (Algorithm.odm, True): widemargin.LinearODMClassifier,
         (Algorithm.svm, True): widemargin.LinearSVMClassifier,
     }
-    given = settings_in(given, *classes.values(), widemargin.MulticlassSVMClassifier)
+    together = widemargin.MulticlassODMClassifier, widemargin.MulticlassSVMClassifier
+    given = settings_in(given, *classes.values(), *together)
     if multiclass is None:
         algorithm = Algorithm.odm if algorithm is None else algorithm
         cls = classes[algorithm, linear]
@@ -157,10 +158,13 @@ def estimator_with(
         other = Algorithm.svm if algorithm is Algorithm.odm else Algorithm.odm
         relative, advice = classes[other, linear], f" Add --algorithm {other} to use it."
     else:
-        _check_combination(algorithm, linear)
-        cls, given = widemargin.MulticlassSVMClassifier, {**given, "formulation": multiclass}
+        kind = Algorithm.odm if multiclass == Algorithm.odm else Algorithm.svm
+        _check_combination(multiclass, kind, algorithm, linear)
+        cls = together[kind is Algorithm.svm]
+        if kind is Algorithm.svm:
+            given = {**given, "formulation": multiclass}
         of = f"--multiclass {multiclass}"
-        relative, advice = classes[Algorithm.svm, True], " Give --linear instead to use it."
+        relative, advice = classes[kind, True], " Give --linear instead to use it."
     foreign = sorted(set(given) - set(inspect.signature(cls).parameters))
     if foreign:
         option = _option_of(foreign[0])
@@ -221,10 +225,15 @@ def _option_of(setting: str) -> str:
     return "--" + setting.removeprefix("n_").replace("_", "-")
 
 
-def _check_combination(algorithm: Algorithm | None, linear: bool) -> None:
+def _check_combination(
+    multiclass: str, kind: Algorithm, algorithm: Algorithm | None, linear: bool
+) -> None:
     """End with a usage error if --multiclass is combined with an option that it excludes."""
-    if algorithm is Algorithm.odm:
-        raise usage_error("--multiclass trains an SVM; it has no --algorithm odm.")
+    if algorithm not in (None, kind):
+        of = "an ODM" if kind is Algorithm.odm else "an SVM"
+        raise usage_error(
+            f"--multiclass {multiclass} trains {of}; it has no --algorithm {algorithm}."
+        )
     if linear:
         raise usage_error(
             "--multiclass is linear as it is, and keeps the rows in memory: leave out --linear, "

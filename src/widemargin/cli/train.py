@@ -114,8 +114,8 @@ def train(
         option(
             "auto, blocks, coordinate or newton; with --linear auto, newton, dual, "
             "dual_then_newton, svrg, dsvrg, dsvrg_printed, sampled_svrg or pegasos; with "
-            "--multiclass auto, dual, proximal (ww, cs, llw), tournament (ww), newton (ww, llw) or "
-            "printed (ww, llw).",
+            "--multiclass auto, dual, proximal (ww, cs, llw, odm), tournament (ww), newton (ww, "
+            "llw) or printed (ww, llw).",
             group=SOLVER,
             default="auto",
         ),
@@ -142,7 +142,9 @@ def train(
     multiclass: Annotated[
         str | None,
         option(
-            "No kernel, all classes in one SVM: ww, llw, cs, or ovr for comparison.", group=CHOICE
+            "No kernel, all classes in one problem: an SVM (ww, llw, cs, or ovr for comparison) "
+            "or an ODM (odm).",
+            group=CHOICE,
         ),
     ] = None,
     C: Annotated[

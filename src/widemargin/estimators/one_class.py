@@ -14,16 +14,20 @@ from ..core.arrays import Array
 from ..core.budget import Budget, seed_of
 from ..core.fit import train
 from ..core.history import History
+from ..core.losses import Hinge
 from ..core.parameters import POSITIVE, with_parameters
 from ..core.progress import FitProgress
 from ..core.rows import canonical
 from ..core.sklearn_base import OutlierMixin
 from ..core.training_set import TrainingSet, earlier_fit_kept, unlabelled_set
+from ..kernel.divide.strategies import Stratified
 from ..kernel.kernels import Kernel
 from ..kernel.model.prediction import decisions
-from ..kernel.one_class import one_class_problem
+from ..kernel.one_class import OneClassProblem
 from ..kernel.one_class_fit import OneClassFit
+from ..kernel.one_class_levels import OneClassLevels, resolve_division
 from ..kernel.problem import COLUMNS
+from ..kernel.problems import KernelProblems, one_task
 from .kernel_expansion import KernelChoice, KernelExpansion
 from .resolved_kernel import resolved_kernel
 
@@ -39,8 +43,8 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
               + \sum_i w_i\, (\rho - f(x_i))_+ .
 
     A drop-in for :class:`sklearn.svm.OneClassSVM`: the same problem, on the same scale. The time of
-    a fit grows as ``nu`` times the square of the rows; 300,000 rows with 19 features take seconds
-    to a minute.
+    an exact fit grows as ``nu`` times the square of the rows; 300,000 rows with 19 features take
+    seconds to a minute. Larger sets are divided (``strategy``).
 
     Parameters
     ----------
@@ -50,6 +54,13 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
     gamma : {'scale', 'auto'} or float, default='scale'
         Width of 'rbf', 'laplacian', 'poly' and 'sigmoid'. 'scale' is 1 / (n_features · X.var()),
         'auto' is 1 / n_features.
+    strategy : {'auto', 'exact', 'stratified'} or Stratified, default='auto'
+        'exact' solves the training set as a whole. 'stratified' divides it into parts that look
+        like the whole, which are solved and merged level by level until one part holds all rows;
+        :class:`Stratified` sets the number of levels, and where to stop. The model of an unfinished
+        level is the mean of its parts' models. 'auto' is exact while ``nu`` times the square of
+        the rows is at most 10¹¹ (a million rows at ``nu=0.1``); beyond, it divides the rows into
+        parts of at most 50,000, stops there, and warns.
     tol : float, default=1e-5
         Relative duality gap at which the fit ends. Scores on either side of the offset differ by
         little, so that it is smaller than that of classifiers.
@@ -58,7 +69,8 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
         nothing improves any more.
     random_state : int, RandomState instance or None, default=None
         Draws the sample that sets of more than 4,096 rows begin with, and breaks ties; solutions
-        differ within ``tol`` only. None is a fixed seed.
+        differ within ``tol`` only. Divides the training set, on which the model of an unfinished
+        level depends. None is a fixed seed.
 
     Attributes
     ----------
@@ -72,23 +84,33 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
         Coefficients, at most the row's weight each; their sum is ``nu`` times that of the weights.
     offset_ : float
         ρ, so that ``decision_function`` is ``score_samples`` minus it; lowered by as much as
-        rounding may change scores, so that rows on the border are inliers.
+        rounding may change scores, so that rows on the border are inliers. For the mean of an
+        unfinished level it is the quantile ``nu`` of the scores of up to 16,384 training rows.
     intercept_ : array of shape (1,)
         Minus the offset.
     gamma_ : float or None
         Resolved ``gamma``.
     dual_gap_, relative_gap_ : float
         Duality gap, and relative to the objective plus ρ ν Σ w, which is positive. NaN for an
-        indefinite kernel.
+        indefinite kernel, and for the model of an unfinished level: its parts have gaps
+        (``history_``), the whole problem is not evaluated.
     converged_ : bool
-        Whether the relative gap is within ``tol``.
+        Whether the relative gap, or that of every part of the level, is within ``tol``; parts other
+        than the whole have ten times that.
     n_iter_ : int
-        Number of blocks.
+        Number of blocks; of the part that took most.
+    strategy_ : str
+        What 'auto' chose.
+    level_ : int
+        Level of the model; 0 is the whole training set.
     solver_ : str
         'pairs'.
     history_ : dict of arrays
-        Per block: problem, iteration, seconds, primal, dual, relative_gap, active_rows and passes
-        (kernel entries evaluated over rows squared).
+        Exact: per block, problem, iteration, seconds, primal, dual, relative_gap, active_rows and
+        passes (kernel entries evaluated over rows squared). Divided: per level, problem, level,
+        parts, rows, largest_part, support_vectors, objective, gap, relative_gap, worst_gap (of a
+        part), movement (share of the duals' sum that the solve moved) and seconds;
+        validation_score is NaN.
     n_samples_fit_ : int
         Number of training rows.
 
@@ -118,10 +140,12 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
+        "strategy": [StrOptions({"auto", "exact", "stratified"}), Stratified],
     }
 
     nu: float = 0.5
     gamma: float | str = "scale"
+    strategy: str | Stratified = "auto"
     tol: float = 1e-5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -149,13 +173,46 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
             self._check_square(X)
             training = unlabelled_set(X, sample_weight, pairwise=self._pairwise)
             kernel, rows = resolved_kernel(self, training.X, training.weights)
+            n_rows = len(training.weights)
+            strategy = resolve_division(self.strategy, n_rows, self.nu, name)
             budget = Budget.of(self, seed_of(self.random_state))
-            problem = one_class_problem(rows, kernel, training.weights, self.nu, budget.threads)
+            problems = KernelProblems(
+                one_task(n_rows), kernel, rows, training.weights, Hinge(), nu=self.nu
+            )
             with FitProgress(name, self.tol) as progress:
-                history = History.of(COLUMNS, budget, progress.listener(name, self.verbose))
-                fit = OneClassFit(name, problem, budget, history)
+                fit = self._posed(problems, strategy, budget, progress)
                 train(fit, fit.run, lambda fit: self._set(training, kernel, fit))
         return self
+
+    def _posed(
+        self,
+        problems: KernelProblems,
+        strategy: Stratified | None,
+        budget: Budget,
+        progress: FitProgress,
+    ) -> OneClassFit | OneClassLevels:
+        """Return the fit of the whole set, or of its levels."""
+        name = type(self).__name__
+        listener = progress.listener(name, self.verbose)
+        if strategy is None:
+            problem = problems.problem(0, budget.threads)
+            assert isinstance(problem, OneClassProblem)
+            return OneClassFit(name, problem, budget, History.of(COLUMNS, budget, listener))
+
+        def announce(_: int, level: int, n_parts: int) -> None:
+            progress.report_parts(level, 0, n_parts)
+            if self.verbose:
+                print(f"[{name}] level {level}, {n_parts} parts")
+
+        return OneClassLevels(
+            name,
+            problems,
+            strategy,
+            budget,
+            announce=announce,
+            report=progress.report_parts,
+            listener=listener,
+        )
 
     def decision_function(self, X: Any) -> Array:
         """Evaluate the scores of rows, minus the offset.
@@ -210,7 +267,9 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
             "support_vectors_`."
         )
 
-    def _set(self, training: TrainingSet, kernel: Kernel, fit: OneClassFit) -> None:
+    def _set(
+        self, training: TrainingSet, kernel: Kernel, fit: OneClassFit | OneClassLevels
+    ) -> None:
         net_dual, offset = fit.model()
         support = np.flatnonzero(net_dual)
         for name, value in fit.attributes().items():

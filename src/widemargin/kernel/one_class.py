@@ -41,6 +41,8 @@ from .problem import KernelProblem
 
 # Weights that add up to the wanted sum but for rounding, relative to it, are not taken apart.
 ROUNDING = 1e-12
+# Distance of a model's offset from the border's rows, relative to the largest margin that could be.
+BORDER = 1e-10
 # A gap this small, relative to the largest objective that duals could have, is rounding.
 NEGLIGIBLE = 1e-13
 
@@ -79,6 +81,11 @@ class OneClassProblem(KernelProblem):
         return self.mass * float(np.abs(self.diagonal).max())
 
     @property
+    def border(self) -> float:
+        """How far below the best offset a model's is, for rounding to leave rows on their side."""
+        return BORDER * self.largest_margin
+
+    @property
     def negligible_gap(self) -> float:
         """A gap that is nothing but rounding.
 
@@ -106,6 +113,8 @@ class OneClassProblem(KernelProblem):
         free = (found > 0) & (found < upper)
         for movable in (free, np.ones_like(free)):
             lack = self.mass - float(found.sum())
+            if abs(lack) <= ROUNDING * self.mass:  # or every row would get its share of it
+                break
             room = np.where(movable, upper - found if lack > 0 else found, 0.0)
             total = float(room.sum())
             if total > 0:

@@ -15,9 +15,6 @@ from .problem import Duals
 from .problems import warn_of_indefinite
 from .solvers.pair_blocks import solve
 
-# Distance of the offset from the border's rows, relative to the largest margin that could be.
-BORDER = 1e-10
-
 
 class OneClassFit(Fit[Duals]):
     """A fit that solves the one-class problem as a whole.
@@ -52,13 +49,16 @@ class OneClassFit(Fit[Duals]):
         duals = self.iterate(0)
         assert duals is not None
         margin = self.problem.margins(duals.net_dual) if duals.margin is None else duals.margin
-        below = BORDER * self.problem.largest_margin
-        return duals.net_dual, self.problem.offset(margin) - below
+        return duals.net_dual, self.problem.offset(margin) - self.problem.border
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that describe how the fit went; the start is an iteration."""
         attributes = super().attributes()
-        return attributes | {"n_iter_": max(1, attributes["n_iter_"])}
+        return attributes | {
+            "n_iter_": max(1, attributes["n_iter_"]),
+            "strategy_": "exact",
+            "level_": 0,
+        }
 
     def warn(self, left_out: Sequence[int] = ()) -> None:
         """Warn if the problem is not solved to the tolerance, or has no certificate."""

@@ -20,6 +20,7 @@ from ..core.rows import as_rows, take_rows
 from ..engines import LocalEngine
 from .divide.starts import best_multiple
 from .kernels import Kernel
+from .one_class import one_class_problem
 from .problem import Duals, KernelProblem
 from .samples import Samples
 from .solvers.binary import choose, solve_binary
@@ -100,13 +101,13 @@ def binary_tasks(codes: NDArray[np.int64], n_classes: int, scheme: str) -> Binar
 
 
 def one_task(n_rows: int) -> BinaryTasks:
-    """Return the one problem of a regression: all rows, with label +1."""
+    """Return the one problem of a regression or of one class: all rows, with label +1."""
     return BinaryTasks(np.zeros(n_rows, dtype=np.int64), np.array([0]), np.array([REST]))
 
 
 @dataclass(frozen=True)
 class KernelProblems:
-    """All binary problems of a fit, or the one of a regression."""
+    """All binary problems of a fit, or the one of a regression or of one class."""
 
     tasks: BinaryTasks  # rows and labels of each problem
     kernel: Kernel
@@ -115,6 +116,7 @@ class KernelProblems:
     loss: Loss
     previous: Array | None = None  # (n_problems, n_rows): coefficients to start from
     target: Array | None = None  # (n_rows,): targets of a regression
+    nu: float | None = None  # share of outliers of a one-class problem
     # What problems of other weights share: clusters and groups of rows, and the kernel matrix of a
     # small set.
     _clusters: list[tuple[Any, Any]] = field(default_factory=list, repr=False)
@@ -151,7 +153,13 @@ class KernelProblems:
         label = np.zeros(self.n_rows)
         label[self.rows_of(k)] = self.tasks[k].label
         everything = Samples(
-            self.rows, self.kernel, label, self.weights, self.loss, target=self.target
+            self.rows,
+            self.kernel,
+            label,
+            self.weights,
+            self.loss,
+            target=self.target,
+            nu=self.nu,
         )
         return everything.take(self.rows_of(k))
 
@@ -159,6 +167,8 @@ class KernelProblems:
         """Pose a problem as a whole; problems on the same rows share their clusters."""
         rows, label = self.tasks[k].rows, self.tasks[k].label
         X = take_rows(self.rows, rows, self.kernel.name == "precomputed")
+        if self.nu is not None:
+            return one_class_problem(X, self.kernel, self.weights, self.nu, threads)
         terms = replace(self.loss.terms(self.weights), offset=self.target)
         terms = terms if rows is None else terms.at(rows)
         return KernelProblem(

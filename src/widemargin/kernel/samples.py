@@ -13,6 +13,7 @@ from ..core.arrays import Array
 from ..core.losses import Loss
 from ..core.rows import take_rows
 from .kernels import Kernel
+from .one_class import one_class_problem
 from .problem import KernelProblem
 
 
@@ -30,6 +31,7 @@ class Samples:
     code: NDArray[np.int32] | None = None
     # (n_rows,): what each row's decision should be, in a regression; labels are then +1.
     target: Array | None = None
+    nu: float | None = None  # share of outliers, in a one-class problem; labels are then +1
 
     @property
     def n_rows(self) -> int:
@@ -79,6 +81,8 @@ class Samples:
 
     def problem(self, factor: float, threads: int) -> KernelProblem:
         """Pose the problem on these rows, their weights multiplied by a factor."""
+        if self.nu is not None:
+            return one_class_problem(self.X, self.kernel, factor * self.weight, self.nu, threads)
         terms = replace(self.loss.terms(factor * self.weight), offset=self.target)
         return KernelProblem(self.X, self.kernel, self.label, terms, threads)
 
@@ -180,6 +184,7 @@ class PartReport:
     size: float
     # Lowest eigenvalue of the part's kernel matrix if that is indefinite, else 0.
     lowest_eigenvalue: float = 0.0
+    offset: float = 0.0  # the best offset, in a one-class problem
 
 
 @dataclass(frozen=True)

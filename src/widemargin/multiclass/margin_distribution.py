@@ -84,6 +84,8 @@ class MarginPoint:
         columns = weights.T[:n_features]
         if sp.issparse(columns):
             columns = columns.tocsr() if sp.issparse(rows.X) else columns.toarray()
+        elif sp.issparse(rows.X):  # a product with sparse rows would copy them for each block
+            columns = np.ascontiguousarray(columns)
         last = weights[:, n_features:]
         fixed = rows.objective.constant * (last.toarray() if sp.issparse(last) else last).sum(
             axis=1

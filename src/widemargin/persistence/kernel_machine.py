@@ -47,6 +47,11 @@ def check_one_class(estimator: Any) -> None:
     demand(opposite, "offset_", "minus the number in `intercept_`")
     _check_support_vectors(estimator, n_support, n_features)
     _check_constants(estimator)
+    for name, absent in (("strategy_", "exact"), ("level_", 0)):  # models older than levels
+        if name not in vars(estimator):
+            setattr(estimator, name, absent)
+    demand(isinstance(estimator.strategy_, str), "strategy_", "of type str")
+    _check_level(estimator)
     _check_rows_fit(estimator)
 
 
@@ -143,8 +148,7 @@ def _check_levels(estimator: Any, n_problems: int, n_support: int, n_features: i
     for name, absent in (("level_", 0), ("support_part_", None), ("routing_", None)):
         if name not in vars(estimator):
             setattr(estimator, name, absent)
-    level = estimator.level_
-    demand(is_integer(level) and level >= 0, "level_", "an integer that is not negative")
+    _check_level(estimator)
     if "support_class_" in vars(estimator):
         check_counts(estimator.support_class_, "support_class_")
         # Before they are counted: a damaged number must not ask for all the memory.
@@ -152,9 +156,6 @@ def _check_levels(estimator: Any, n_problems: int, n_support: int, n_features: i
         demand(known, "support_class_", "positions in `classes_`")
         counted = np.bincount(estimator.support_class_, minlength=estimator.n_support_.size)
         demand(np.array_equal(counted, estimator.n_support_), "support_class_", "as in n_support_")
-    for name in ("level", "parts"):
-        if name in estimator.history_:
-            check_counts(estimator.history_[name], f"history_ {name}")
     part = estimator.support_part_
     if part is not None:
         whole = isinstance(part, np.ndarray) and part.dtype == np.int32
@@ -172,6 +173,14 @@ def _check_levels(estimator: Any, n_problems: int, n_support: int, n_features: i
         for each in routing:
             if each is not None:
                 _check_routing(each, estimator, n_features)
+
+
+def _check_level(estimator: Any) -> None:
+    level = required(estimator, "level_")
+    demand(is_integer(level) and level >= 0, "level_", "an integer that is not negative")
+    for name in ("level", "parts"):
+        if name in estimator.history_:
+            check_counts(estimator.history_[name], f"history_ {name}")
 
 
 def _check_routing(routing: Any, estimator: Any, n_features: int) -> None:

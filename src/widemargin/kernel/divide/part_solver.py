@@ -12,8 +12,10 @@ from ...core.arrays import Array
 from ...core.budget import Budget
 from ...core.history import History, Listener
 from ...core.outcome import Outcome, Solution
+from ..one_class import OneClassProblem
 from ..problem import COLUMNS, Duals, KernelProblem
 from ..samples import Part, PartReport
+from ..solvers import pair_blocks
 from ..solvers.binary import solve_binary
 from ..solvers.block_descent import WORKING_SET_OF_FEW_ROWS
 from ..solvers.finished_descent import PER_WORKING_SET
@@ -92,8 +94,15 @@ def solve_part(
     carried = part.net_dual
     if root and method.refine and np.any(carried):
         carried = _refined(problem, carried, method, solver, budget)
-    start = method.start(problem, carried)
-    solution = _solve(problem, start, solver, budget, root=root, listener=listener)
+    offset = 0.0
+    if isinstance(problem, OneClassProblem):
+        start = Duals(carried)
+        solution = _solve_one_class(problem, carried, budget, listener)
+        assert solution.iterate.margin is not None
+        offset = problem.offset(solution.iterate.margin)
+    else:
+        start = method.start(problem, carried)
+        solution = _solve(problem, start, solver, budget, root=root, listener=listener)
     net_dual, certificate = solution.iterate.net_dual, solution.certificate
     report = PartReport(
         certificate.primal,
@@ -104,6 +113,7 @@ def solve_part(
         moved=float(np.abs(net_dual - start.net_dual).sum()),
         size=float(np.abs(net_dual).sum()),
         lowest_eigenvalue=solution.iterate.lowest_eigenvalue,
+        offset=offset,
     )
     return replace(part, net_dual=net_dual, report=report)
 
@@ -141,6 +151,14 @@ def _solve(
     if solution.outcome is not Outcome.ITERATIONS or solution.iterations >= budget.max_iter:
         return solution
     return solve(problem, solution.iterate, "newton", budget)
+
+
+def _solve_one_class(
+    problem: OneClassProblem, carried: Array, budget: Budget, listener: Listener | None
+) -> Solution[Duals]:
+    """Solve from what was carried; where that is nothing, the solver finds a start of its own."""
+    start = carried if np.any(carried) else None
+    return pair_blocks.solve(problem, budget, History.of(COLUMNS, budget, listener), start)
 
 
 def _refined(
