@@ -66,7 +66,6 @@ class _Problem:
         self.X = np.asarray(sample.X, dtype=np.float64)
         self.y = np.where(sample.y == sample.y.max(), 1.0, -1.0)
         self.C, self.gamma = paper.settings["C"], paper.settings["gamma"]
-        self.max_time = paper.max_time
         self.gram = rbf_kernel(self.X, gamma=self.gamma)
         self.optimum = self.solved(self.gram)
         self.best = self.objective(self.optimum)
@@ -75,7 +74,6 @@ class _Problem:
         """Return the signed duals, y times α."""
         model = SVMClassifier(
             kernel="precomputed", C=self.C, strategy="exact", fit_intercept=False, tol=TOL,
-            max_time=self.max_time,
         ).fit(gram, self.y)  # fmt: skip
         signed = np.zeros(len(self.y))
         signed[model.support_] = np.ravel(model.dual_coef_)
