@@ -70,7 +70,7 @@ def test_tables_2_and_6_end_to_end(folder, monkeypatch):
     main(["dc", "--only", "ijcnn1", "--tables", "2", "6", "--results", str(folder)])
     cells = Store(folder / "dc.json").cells
     names = ("clusters/16", "clusters/1", "exact", "exact/intercept", "printed", "svc/100")
-    names += ("cascade", "bagging/16")
+    names += ("printed/early", "cascade", "bagging/16")
     searches = {f"ijcnn1/approximate/{name}/search" for name in approximations.FEATURE_MAPS}
     pipelines = {f"ijcnn1/approximate/{name}" for name in approximations.FEATURE_MAPS}
     assert set(cells) == {f"ijcnn1/{name}" for name in names} | searches | pipelines
