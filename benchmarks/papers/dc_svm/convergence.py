@@ -229,4 +229,5 @@ def _fill(cells: Cells, data_set: str, kernel: str, key: str, axis: Any) -> None
         if points:
             axis.plot(*zip(*points, strict=True), f"C{number}.-", label=title)
     axis.set(xscale="log", xlabel="seconds", yscale="log" if key == "error" else "linear")
+    axis.xaxis.set_minor_formatter("")  # those of less than a decade overlap
     axis.legend(fontsize="x-small")

@@ -129,7 +129,7 @@ def draw_figure(cells: Cells, folder: Path) -> None:
         f"{name_of(data_set)}, {KERNELS[kernel]}": partial(_fill, cells, data_set, kernel)
         for data_set, kernel in found
     }
-    draw(folder / "dc_figure_2.svg", panels)
+    draw(folder / "dc_figure_2.svg", panels, columns=max(1, len(panels)))
 
 
 def _fill(cells: Cells, data_set: str, kernel: str, axis: Any) -> None:
