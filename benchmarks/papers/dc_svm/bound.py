@@ -175,4 +175,5 @@ def _fill(cells: Cells, data_set: str, log: bool, axis: Any) -> None:
     axis.set(xscale="log", yscale="log" if log else "linear", xlabel="clusters k")
     axis.set_xticks(CLUSTERS, [str(k) for k in CLUSTERS])
     axis.minorticks_off()
-    axis.legend(fontsize="x-small")
+    if not log:  # there is room
+        axis.legend(fontsize="x-small")
