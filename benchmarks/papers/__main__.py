@@ -55,7 +55,10 @@ PAGES = {
     "gossip": ("gossip",),
 }
 # Options that a module may have, by the name of its constant with the default.
-CHOICES = {"COLUMNS": "fits; a run may be made column by column", "TABLES": "tables; 3 is 4, too"}
+CHOICES = {
+    "COLUMNS": "fits; a run may be made column by column",
+    "TABLES": "tables, some with others of the paper",
+}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.papers import search
 from benchmarks.papers.__main__ import PAGES, PAPERS, RESULTS, main
 from benchmarks.papers.dc_svm import combinations
-from benchmarks.papers.dc_svm import tables as dc_tables
 from benchmarks.papers.sodm import page as sodm_page
 from benchmarks.papers.sodm import tables as sodm_tables
 from benchmarks.papers.sodm import theorems
@@ -241,28 +240,3 @@ def test_bounds_of_the_theorems_stand_beside_the_gaps(folder, monkeypatch):
     zero = -cell["optimum"]
     assert row["largest"] == f"{max(cell['part_gaps']) / zero:.2f}"
     assert float(row["largest"]) <= float(row["Bound"]) <= float(row["Without τ"])
-
-
-def test_dc_tables_end_to_end(folder, monkeypatch):
-    monkeypatch.setattr(dc_tables, "LEVELS", 2)
-    monkeypatch.setattr(dc_tables, "STOPS", {"ijcnn1": (2, 0)})
-    monkeypatch.setattr(dc_tables, "SVC_ROWS", {"ijcnn1": (100,)})
-    monkeypatch.setitem(dc_tables.published.TABLE_6, "ijcnn1", {16: {"early": 0, "bagging": 0}})
-    main(["dc", "--only", "ijcnn1", "--results", str(folder)])
-    cells = Store(folder / "dc.json").cells
-    names = ("clusters/16", "clusters/1", "exact", "printed", "svc/100", "bagging/16")
-    assert set(cells) == {f"ijcnn1/{name}" for name in names}
-    least = {"ijcnn1/svc/100": 0.7}  # scikit-learn's SVC on a hundred rows as they come
-    assert all(cell["accuracy"] > least.get(name, 0.8) for name, cell in cells.items())
-    whole = cells["ijcnn1/clusters/1"]
-    assert whole["history"]["level"] == [2, 1, 0]
-    assert whole["fit_seconds"] > cells["ijcnn1/clusters/16"]["fit_seconds"]
-    assert whole["accuracy"] == pytest.approx(cells["ijcnn1/exact"]["accuracy"], abs=0.02)
-
-
-def test_dc_predictions_of_one_level(folder):
-    data_set = dc_tables._DataSet("ijcnn1", Store(folder / "dc.json"), False, 60.0)
-    data_set.settings = {"C": 8.0, "gamma": 8.0, "max_time": 60.0}
-    cell = data_set._combined(8)
-    assert set(cell["rules"]) == {"naive_sum", "committee", "early"}
-    assert all(score["accuracy"] > 0.8 for score in cell["rules"].values())
