@@ -22,7 +22,7 @@ from benchmarks.race.data import TF_IDF as TF_IDF
 from benchmarks.race.data import UNIT_LENGTH as UNIT_LENGTH
 from benchmarks.race.data import UNIT_VARIANCE as UNIT_VARIANCE
 from benchmarks.race.data import DataSet, folder, load
-from benchmarks.race.generated import topics
+from benchmarks.race.generated import TOPIC_ROWS, TOPIC_TEST_ROWS, topics
 
 QUICK_ROWS, QUICK_CLASSES = 300, 12
 NONE = "none"
@@ -44,6 +44,8 @@ class Source:
         What differs from the paper's set.
     classes : int or None
         Number of classes of a generated set.
+    rows, test_rows : int
+        Size of a generated set.
     to_range : bool
         Scale to [-1, 1] first, as in the file that LIBSVM publishes.
     authors : str or None
@@ -55,6 +57,8 @@ class Source:
     published: str | None = None
     remark: str = ""
     classes: int | None = None
+    rows: int = TOPIC_ROWS
+    test_rows: int = TOPIC_TEST_ROWS
     to_range: bool = False
     authors: str | None = None
 
@@ -63,7 +67,7 @@ class Source:
 def whole(source: Source) -> DataSet:
     """Read a set as it is, or generate it."""
     if source.classes is not None:
-        return topics(source.classes)
+        return topics(source.classes, source.rows, source.test_rows)
     if source.authors is not None:
         return authors_split(source.authors)
     data = load(source.name)

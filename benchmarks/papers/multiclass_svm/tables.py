@@ -1,7 +1,7 @@
 """[MC] Tables 1, 3, 4 and 5: four multi-class machines, error, F1 and density.
 
-Without an intercept, as in the paper. Where an error of Weston and Watkins's machine differs from
-the print by more than a point, a second solver solves the first split again.
+Without an intercept, as in the paper. Table "check": where an error of Weston and Watkins's machine
+differs from the print by more than a point, a second solver solves the first split again.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ SPLITS = 10
 MAX_TIME = 300.0
 # The gap of Table 1 is that of an exact solution; the others are comparisons of time, too.
 TOL = {"1": 1e-4, "3": 1e-2, "5": 1e-2}
-TABLES = tuple(TOL)
 # A larger difference from the print, in points, is checked by the second solver.
 MARGIN = 1.0
+# Seconds of the second solver, which is in NumPy.
+CHECK_TIME = 1_800.0
+TABLES = (*TOL, "check")
 TABLE_1 = (
     Source("glass", published="glass", authors="glass_9dim_6cl"),
     Source("iris", published="iris", authors="iris_4dim_3cl.normalized"),
@@ -50,12 +52,19 @@ TABLE_3 = (
     Source("generated_1000", classes=1_000),
     Source("generated_5000", classes=5_000),
 )
-TABLE_5 = tuple(
-    source
-    for source in TABLE_1
-    if source.name in ("glass", "iris", "letter", "satimage", "splice", "usps", "dna")
+# Many classes, as in the paper, then few.
+TABLE_5 = (
+    Source("generated_like_small", classes=1_139, rows=4_463, test_rows=1_858),
+    Source("clinc150", TF_IDF),
+    Source("sector"),
+    *(
+        source
+        for source in TABLE_1
+        if source.name in ("glass", "iris", "letter", "satimage", "splice", "usps", "dna")
+    ),
 )
-SOURCES = {"1": TABLE_1, "3": TABLE_3, "5": TABLE_5}
+CHECKED = tuple(source for source in TABLE_1 if source.published is not None)
+SOURCES = {"1": TABLE_1, "3": TABLE_3, "5": TABLE_5, "check": CHECKED}
 CS = {
     "1": published.CS_OF_TABLE_1,
     "3": (1e-3, 1e-2, 0.1, 1.0, 10.0),
@@ -80,7 +89,11 @@ def run(
     """Measure what is missing, table by table."""
     for table in tables:
         for source in SOURCES[table]:
-            if source.name in names:
+            if source.name not in names:
+                continue
+            if table == "check":
+                measure_checks(store, source, quick, splits)
+            else:
                 measure_source(store, table, source, quick, max_time, splits)
 
 
@@ -110,13 +123,18 @@ def measure_source(
 
                 name = cell_name(table, source.name, number, formulation, C)
                 store.cell(name, kept | {"quick": quick}, measure)
-    if table != "1" or source.published is None:
-        return
-    for C in CS[table]:
-        if abs(off_print(store.cells, source, C, numbers)) > MARGIN:
-            name = cell_name(table, source.name, 0, "check", C)
-            settings = {"max_time": max_time, "quick": quick}
-            check = partial(second_opinion, C=C, max_time=max_time)
+
+
+def measure_checks(store: Store, source: Source, quick: bool, splits: int) -> None:
+    """Solve the first split again where Table 1 has been measured and is off the print."""
+    split = cache(partial(split_of, source, quick=quick))
+    for C in CS["1"]:
+        names = (cell_name("1", source.name, number, "ww", C) for number in range(splits))
+        numbers = [number for number, name in enumerate(names) if name in store.cells]
+        if numbers and abs(off_print(store.cells, source, C, numbers)) > MARGIN:
+            name = cell_name("1", source.name, 0, "check", C)
+            settings = {"max_time": CHECK_TIME, "tol": second_solver.TOL, "quick": quick}
+            check = partial(second_opinion, C=C, max_time=CHECK_TIME)
             store.cell(name, settings, lambda: check(split(0)))  # noqa: B023 (called at once)
 
 
@@ -172,8 +190,12 @@ def score(weights: Any, split: DataSet) -> Cell:
 def second_opinion(split: DataSet, C: float, max_time: float) -> Cell:
     """Solve Weston and Watkins's problem with the second solver, and score that."""
     began = time.perf_counter()
-    weights, objective = second_solver.weston_watkins(
-        split.X, split.y, classes_of(split), C, max_time
-    )
+    found = second_solver.weston_watkins(split.X, split.y, classes_of(split), C, max_time)
     seconds = time.perf_counter() - began
-    return {**score(weights, split), "fit_seconds": seconds, "objective": objective}
+    return {
+        **score(found.weights, split),
+        "fit_seconds": seconds,
+        "objective": found.primal,
+        "bound": found.dual,
+        "out_of_time": found.primal - found.dual > second_solver.TOL * found.primal,
+    }
