@@ -12,8 +12,8 @@ SANITIZE_TESTS ?= tests/native
 # named by WIDEMARGIN_DATA.
 BENCH ?= benchmarks.speed
 BENCH_ARGS ?=
-# What `make papers` measures: sodm, theorems, dc, linear, solvers, speed_up, multiclass, mcodm or
-# gossip.
+# What `make papers` measures: sodm, theorems, dc, linear, solvers, speed_up, multiclass,
+# multiclass_speed_up, mcodm or gossip.
 PAPER ?= multiclass
 
 IN_VENV := $(VENV)/bin/python

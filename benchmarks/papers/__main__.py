@@ -16,6 +16,7 @@ from .gadget import tables as gossip
 from .linear_odm import accuracy, solvers, speed_up
 from .multiclass_odm import accuracy as mcodm
 from .multiclass_svm import page as multiclass_page
+from .multiclass_svm import speed_up as multiclass_speed_up
 from .multiclass_svm import tables as multiclass
 from .sodm import page as sodm_page
 from .sodm import tables as sodm
@@ -42,6 +43,7 @@ PAPERS = {
     "solvers": Paper("Linear solvers", solvers, solvers),
     "speed_up": Paper("Speed-up", speed_up, speed_up),
     "multiclass": Paper("Multi-class tables", multiclass, multiclass_page),
+    "multiclass_speed_up": Paper("Multi-class speed-up", multiclass_speed_up, multiclass_speed_up),
     "mcodm": Paper("Multi-class ODM", mcodm, mcodm),
     "gossip": Paper("Gossip tables", gossip, gossip_page),
 }

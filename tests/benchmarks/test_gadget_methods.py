@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.papers.gadget import ours, stepped, trained
+from benchmarks.papers.gadget import admm, classifiers, ours, stepped, trained
 from benchmarks.papers.gadget.problem import divided, even_sites, skewed_sites
 from benchmarks.papers.gadget.stepping import NormRule
 
@@ -246,3 +246,32 @@ def test_recall_and_balanced_accuracy(problem):
     recalls = [np.mean(found[problem.y_test == label] == label) for label in (-1.0, 1.0)]
     assert outcome.recall(problem)[0] == pytest.approx(recalls[1])
     assert outcome.balanced_accuracy(problem)[0] == pytest.approx(np.mean(recalls))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("features", [4, 9])
+def test_admm_finds_what_liblinear_finds_at_a_site(problem, form, features):
+    """Tall and wide rows are factored differently."""
+    rows = np.arange(6 if features == 9 else 60)
+    part = replace(problem, X=form(problem.X[rows][:, :features]), y=problem.y[rows])
+    part = replace(part, X_test=problem.X_test[:, :features])
+    part = replace(part, weight=np.where(part.y > 0, 2.0, 1.0), site=0 * rows, mixing=np.eye(1))
+    exact = trained.model(part.X, part.y, part.weight, part.lam)
+    best, found = part.objective(np.stack([exact, admm.admm(part).models[0]]))
+    assert found == pytest.approx(best, rel=2e-3)
+
+
+def test_admm_diverges_beyond_twice_the_step(problem):
+    beyond = admm.admm(problem, admm.Parameters(None, 0.1, 10.5))
+    assert not beyond.stopped
+    assert beyond.rounds < 100
+
+
+def test_classifiers_of_sites_differ_and_are_better_than_chance(problem):
+    for model in ("lasso", "forest", "perceptron_adam"):
+        outcome = classifiers.classifiers(problem, model, seed=1)
+        assert outcome.decisions.shape == (300, SITES)
+        assert outcome.accuracy(problem).min() > 0.7
+    assert len(np.unique(outcome.decisions, axis=1).T) == SITES
+    again = classifiers.classifiers(problem, model, seed=1)
+    assert np.array_equal(outcome.decisions, again.decisions)

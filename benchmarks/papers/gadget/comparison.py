@@ -25,7 +25,9 @@ import numpy as np
 from benchmarks.race.store import Cell, Store
 
 from . import ours
+from .admm import admm
 from .problem import DividedProblem, Outcome
+from .runs import RUNS, run_cell
 from .sets import cell_of, problem_of, rare_cell, reference
 from .stepped import choco, pegasos
 from .stepping import EPSILON, TIMES, NormRule
@@ -51,9 +53,9 @@ def our_method(solver: str, problem: DividedProblem, **settings: Any) -> Outcome
     return ours.fit(problem, solver, tol=TOL, max_rounds=MAX_ROUNDS, **settings)
 
 
-def patient(fit: Fit, problem: DividedProblem, *, max_time: float) -> Outcome:
+def patient(fit: Fit, problem: DividedProblem, *, max_time: float, **settings: Any) -> Outcome:
     """Run a method with more time, which rounds over all rows need."""
-    return fit(problem, max_time=PATIENCE * max_time)
+    return fit(problem, max_time=PATIENCE * max_time, **settings)
 
 
 def ours_by_batch(problem: DividedProblem, *, batch: int | None, **settings: Any) -> Outcome:
@@ -61,10 +63,10 @@ def ours_by_batch(problem: DividedProblem, *, batch: int | None, **settings: Any
     return our_method("gadget", problem, options={"batch_size": batch}, **settings)
 
 
-def untimed(fit: Fit, problem: DividedProblem, *, max_time: float) -> Outcome:
+def untimed(fit: Fit, problem: DividedProblem, *, max_time: float, **settings: Any) -> Outcome:
     """Run a method that ends by itself."""
     del max_time
-    return fit(problem)
+    return fit(problem, **settings)
 
 
 TABLE_2: dict[str, Fit] = {
@@ -81,31 +83,37 @@ TABLE_3: dict[str, Fit] = {
     "dist_eval": dist_eval,
     "choco": partial(with_rule, choco),
     "alone": partial(untimed, alone),
+    "admm": lambda problem, max_time, seed: admm(problem),  # nothing is drawn
     "pooled": partial(untimed, pooled),
 }
 
 
 def measure_table_2(store: Store, name: str, quick: bool, max_time: float) -> None:
     """Measure Pegasos, GADGET as printed and ours, by rows per step."""
-    for batch, rows in BATCHES.items():
-        for method, fit in TABLE_2.items():
-            cell = f"table_2/{name}/{method}/{batch}"
-            _measure(store, cell, name, partial(fit, batch=rows), quick, max_time)
+    for number in range(1 if quick else RUNS):
+        for batch, rows in BATCHES.items():
+            for method, fit in TABLE_2.items():
+                cell = run_cell("table_2", name, number, f"{method}/{batch}")
+                _measure(store, cell, name, number, partial(fit, batch=rows), quick, max_time)
 
 
 def measure_table_3(store: Store, name: str, quick: bool, max_time: float) -> None:
     """Measure ours and the other gossip methods; sites alone and pooled rows are for Table 4."""
-    for method, fit in TABLE_3.items():
-        _measure(store, f"table_3/{name}/{method}", name, fit, quick, max_time)
+    for number in range(1 if quick else RUNS):
+        for method, fit in TABLE_3.items():
+            cell = run_cell("table_3", name, number, method)
+            _measure(store, cell, name, number, fit, quick, max_time)
 
 
-def _measure(store: Store, cell: str, name: str, fit: Fit, quick: bool, max_time: float) -> None:
-    problem = partial(problem_of, name, quick=quick)
-    best = reference(store, name, problem, quick)["objective"]
-    columns = PROFILE if cell.startswith("table_3/") else ()
+def _measure(
+    store: Store, cell: str, name: str, number: int, fit: Fit, quick: bool, max_time: float
+) -> None:
+    problem = partial(problem_of, name, number=number, quick=quick)
+    best = reference(store, name, problem, quick, number=number)["objective"]
+    columns = PROFILE if cell.startswith("table_3/") and number == 0 else ()
 
     def measure() -> Cell:
-        outcome = fit(problem(), max_time=max_time)
+        outcome = fit(problem(), max_time=max_time, seed=number)
         return cell_of(outcome, problem(), best, columns=columns)
 
     store.cell(cell, {"quick": quick, "max_time": max_time, "tol": TOL}, measure)

@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.race.tables import NONE, percent
 
 from . import published
+from .runs import RUNS
 
 # Per cent above the optimum beyond which figures say nothing more.
 FAR = 1_000_000
@@ -25,17 +26,19 @@ def name_of(data_set: str) -> str:
 
 
 def accuracy(cell: dict[str, Any] | None, deviation: bool = True) -> str:
-    """Show the mean over sites, with its deviation."""
+    """Show the mean over sites and runs, with its deviation."""
     if cell is None:
         return NONE
     late = "†" if cell.get("out_of_time") else ""
     sites = cell["accuracy_of_sites"]
     spread = f" ± {100 * pstdev(sites):.2f}" if deviation and len(sites) > 1 else ""
-    return percent(cell["accuracy"]) + spread + late
+    runs = cell.get("runs", RUNS)
+    few = f" ({runs})" if runs < RUNS else ""
+    return percent(cell["accuracy"]) + spread + late + few
 
 
 def above(cell: dict[str, Any] | None) -> str:
-    """Show how far the worst site's objective is above the optimum, per cent."""
+    """Show how far the worst site's objective is above the optimum, per cent; a mean over runs."""
     excess = None if cell is None else cell.get("excess")
     if excess is None:
         return NONE

@@ -1,4 +1,4 @@
-"""[GADGET] Tables 2 to 4 and Figures 1, 3 and 4 with ours beside them, and the other tables."""
+"""[GADGET] Tables 2 to 7 and Figures 1, 3 and 4 with ours beside them, and the other tables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent, seconds
 from benchmarks.race.tables import draw as draw_panels
 
-from . import effect_page, published
+from . import effect_page, other_models, published
 from .comparison import BATCHES, DATA_SETS, ROBUSTNESS_SETS, ROBUSTNESS_TIMES, TABLE_3
 from .figures import above, accuracy, megabytes, name_of, printed
+from .runs import joined, run_cell
 from .sets import AS_PUBLISHED, LAM, LAMS, optimum_cell
 from .tables import DATA_SETS as ALL_SETS
 
@@ -30,6 +31,7 @@ TITLES = {
     "dist_eval": "Dist-Eval",
     "choco": "CHOCO-SGD",
     "alone": "LIBLINEAR at every site",
+    "admm": "ADMM at every site",
     "pooled": "LIBLINEAR pooled",
 }
 SCALING = {"a9a": "indicators only", "reuters_moneyfx": "as published, rows of unit length"}
@@ -66,17 +68,22 @@ def tables(cells: Cells) -> Iterator[Table]:
     columns += ["Rounds", "Messages", "MB sent", "Seconds"]
     yield "gossip_table_3", columns, _table_3(cells)
     columns = ["Data set", *(f"{each} (published)" for each in PRINTED_IN_TABLE_4)]
-    yield "gossip_table_4", [*columns, *(TITLES[each] for each in IN_TABLE_4)], _table_4(cells)
+    yield (
+        "gossip_table_4",
+        [*columns, *(TITLES[each.split("/")[0]] for each in IN_TABLE_4)],
+        _table_4(cells),
+    )
     columns = ["Data set", "k", "Converged: least often", "median", "most often"]
     columns += [f"Sites above {OFTEN} times, %", "First time: median iteration"]
     columns += ["Accuracy then: mean", "most", "Accuracy at the end: mean"]
     yield "gossip_figure_4", columns, _figure_4(cells)
+    yield from other_models.tables(cells)
     yield from effect_page.tables(cells)
 
 
 PRINTED_IN_TABLE_3 = ("gadget", "asg", "dist_eval", "choco")
 PRINTED_IN_TABLE_4 = ("SVMperf", "LIBLINEAR", "LIBSVM", "ADMM")
-IN_TABLE_4 = ("alone", "consensus", "pooled")
+IN_TABLE_4 = ("alone", "admm", "printed/1", "consensus", "pooled")
 
 
 def _batch(batch: str) -> str:
@@ -104,7 +111,7 @@ def _table_2_accuracy(cells: Cells) -> Rows:
             theirs = published.TABLE_2.get(name, {}).get(batch, (None, None))
             row = [name_of(name), _batch(batch), *(printed(each) for each in theirs)]
             for method in ("printed", "pegasos", "gadget"):
-                row.append(accuracy(cells.get(f"table_2/{name}/{method}/{batch}")))
+                row.append(accuracy(joined(cells, "table_2", name, f"{method}/{batch}")))
             yield [*row, NONE if optimum is None else percent(optimum["accuracy"])]
 
 
@@ -113,7 +120,7 @@ def _table_2_distance(cells: Cells) -> Rows:
         for batch in BATCHES:
             row = [name_of(name), _batch(batch)]
             for method in ("printed", "pegasos", "gadget"):
-                cell = cells.get(f"table_2/{name}/{method}/{batch}")
+                cell = joined(cells, "table_2", name, f"{method}/{batch}")
                 late = "†" if cell is not None and cell.get("out_of_time") else ""
                 row.append(above(cell) + late)
                 row += [NONE] * 2 if cell is None else _effort(cell)
@@ -121,13 +128,13 @@ def _table_2_distance(cells: Cells) -> Rows:
 
 
 def _effort(cell: dict[str, Any]) -> list[str]:
-    return [f"{cell['rounds']:,}", seconds(cell["fit_seconds"])]
+    return [f"{cell['rounds']:,.0f}", seconds(cell["fit_seconds"])]
 
 
 def _figure_1(cells: Cells) -> Rows:
     for name in DATA_SETS:
         for batch in BATCHES:
-            cell = cells.get(f"table_2/{name}/printed/{batch}")
+            cell = joined(cells, "table_2", name, f"printed/{batch}")
             if cell is None:
                 continue
             stops = [each for each in cell["first"] if each > 0]
@@ -145,8 +152,8 @@ def _table_3_published() -> Rows:
 
 def _table_3(cells: Cells) -> Rows:
     for name in DATA_SETS:
-        found = {method: cells.get(f"table_3/{name}/{method}") for method in TABLE_3}
-        found["printed"] = cells.get(f"table_2/{name}/printed/1")
+        found = {method: joined(cells, "table_3", name, method) for method in TABLE_3}
+        found["printed"] = joined(cells, "table_2", name, "printed/1")
         for method, title in TITLES.items():
             cell = found.get(method)
             if cell is None:
@@ -154,7 +161,7 @@ def _table_3(cells: Cells) -> Rows:
             sites = cell["accuracy_of_sites"]
             row = [name_of(name), title, accuracy(cell, deviation=False)]
             row += [percent(min(sites)), percent(max(sites)), above(cell)]
-            row += [f"{cell['rounds']:,}", f"{cell['messages']:,}", megabytes(cell["bytes"])]
+            row += [f"{cell['rounds']:,.0f}", f"{cell['messages']:,.0f}", megabytes(cell["bytes"])]
             yield [*row, seconds(cell["fit_seconds"])]
 
 
@@ -162,7 +169,10 @@ def _table_4(cells: Cells) -> Rows:
     for name in DATA_SETS:
         theirs = published.TABLE_4.get(name, {})
         row = [name_of(name), *(printed(theirs.get(each)) for each in PRINTED_IN_TABLE_4)]
-        yield row + [accuracy(cells.get(f"table_3/{name}/{each}")) for each in IN_TABLE_4]
+        for each in IN_TABLE_4:
+            table = "table_2" if each.startswith("printed") else "table_3"
+            row.append(accuracy(joined(cells, table, name, each)))
+        yield row
 
 
 def _figure_4(cells: Cells) -> Rows:
@@ -189,10 +199,10 @@ PROFILED = ("consensus", "gadget")
 
 def draw(cells: Cells, folder: Path) -> None:
     """Draw all pictures; a set without cells has no panel."""
-    stopped = [name for name in DATA_SETS if f"table_2/{name}/printed/1" in cells]
+    stopped = [name for name in DATA_SETS if run_cell("table_2", name, 0, "printed/1") in cells]
     stops = {name_of(name): partial(_fill_stops, cells, name) for name in stopped}
     draw_panels(folder / "gossip_stops.svg", stops)
-    measured = [name for name in DATA_SETS if f"table_3/{name}/{PROFILED[0]}" in cells]
+    measured = [name for name in DATA_SETS if run_cell("table_3", name, 0, PROFILED[0]) in cells]
     profiles = {name_of(name): partial(_fill_profile, cells, name) for name in measured}
     draw_panels(folder / "gossip_profiles.svg", profiles)
     counted = [name for name in ROBUSTNESS_SETS if f"figure_4/{name}" in cells]
@@ -203,7 +213,7 @@ def draw(cells: Cells, folder: Path) -> None:
 def _fill_stops(cells: Cells, name: str, axis: Any) -> None:
     """Draw least, mean and most accuracy of the sites at the paper's stop, as in Figure 1."""
     for place, batch in enumerate(BATCHES):
-        cell = cells.get(f"table_2/{name}/printed/{batch}")
+        cell = joined(cells, "table_2", name, f"printed/{batch}")
         if cell is None:
             continue
         sites = 100 * np.array(cell["accuracy_of_sites"])
@@ -219,7 +229,7 @@ def _fill_stops(cells: Cells, name: str, axis: Any) -> None:
 def _fill_profile(cells: Cells, name: str, axis: Any) -> None:
     """Draw least, mean and most accuracy of the sites over the rounds."""
     for number, solver in enumerate(PROFILED):
-        cell = cells.get(f"table_3/{name}/{solver}")
+        cell = cells.get(run_cell("table_3", name, 0, solver))
         if cell is None:
             continue
         history, color = cell["history"], f"C{number}"
@@ -229,7 +239,7 @@ def _fill_profile(cells: Cells, name: str, axis: Any) -> None:
         )
         axis.fill_between(history["round"], low, high, color=color, alpha=0.3, linewidth=0)
         axis.plot(history["round"], middle, color=color, label=solver)
-    stop = cells.get(f"table_2/{name}/printed/1")
+    stop = joined(cells, "table_2", name, "printed/1")
     if stop is not None and any(stop["first"]):
         when = np.median([each for each in stop["first"] if each > 0])
         axis.axvline(when, color="grey", linestyle=":", label="the paper's stop, one row a step")

@@ -198,16 +198,17 @@ def reference(
     problem: Callable[[], DividedProblem],
     quick: bool,
     loss: str = "hinge",
+    number: int = 0,
 ) -> Cell:
-    """Return the optimum of all rows, measured if it is missing."""
+    """Return the optimum of all rows of a run, measured if it is missing."""
     settings = {"quick": quick, "tol": OPTIMUM_TOL}
     return store.cell(
-        optimum_cell(name, loss),
+        optimum_cell(name, loss, number),
         settings,
         lambda: optimum(problem(), loss, OPTIMUM_TIME),
     )
 
 
-def optimum_cell(name: str, loss: str = "hinge") -> str:
-    """Return the name of an optimum's cell."""
-    return f"reference/{name}/{loss}"
+def optimum_cell(name: str, loss: str = "hinge", number: int = 0) -> str:
+    """Return the name of an optimum's cell; the first run's is that of tables with a single one."""
+    return f"reference/{name}/{loss}" + (f"/{number}" if number else "")

@@ -1,4 +1,4 @@
-"""[GADGET] Tables 2 to 4 and Figures 1, 3 and 4, and what the paper leaves open.
+"""[GADGET] Tables 2 to 7 and Figures 1, 3 and 4, and what the paper leaves open.
 
 Ten sites on a ring, λ = 0.001, unless a table says otherwise.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.race.store import Store
 
-from . import comparison, effects
+from . import comparison, effects, other_models
 
 # Seconds of a fit. The whole takes a quarter of an hour on two cores.
 MAX_TIME = 5.0
@@ -17,6 +17,8 @@ Part = tuple[tuple[str, ...], Callable[[Store, str, bool, float], None]]
 PARTS: dict[str, Part] = {
     "2": (comparison.DATA_SETS, comparison.measure_table_2),
     "3": (comparison.DATA_SETS, comparison.measure_table_3),
+    "5": (other_models.DATA_SETS, other_models.measure_classifiers),
+    "7": (other_models.ADMM_SETS, other_models.measure_admm),
     "robustness": (comparison.ROBUSTNESS_SETS, comparison.measure_robustness),
     "production": (comparison.PRODUCTION_SETS, comparison.measure_production),
     "bytes": (comparison.DATA_SETS, effects.measure_costs),

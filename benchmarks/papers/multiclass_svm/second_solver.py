@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 TOL = 1e-3
 EPOCHS = 10_000
-# Objectives cost two products with all rows.
-EPOCHS_A_CHECK = 5
+# After an epoch over all rows, so many over those that it moved; then both objectives.
+AGAIN = 7
 
 
 class Solution(NamedTuple):
@@ -36,25 +36,29 @@ def weston_watkins(
     best, bound = W, -np.inf
     lowest = objective(rows, codes, W, C)
     rng, began = np.random.default_rng(0), time.perf_counter()
-    for epoch in range(1, EPOCHS + 1):
-        for row in rng.permutation(np.flatnonzero(square)):
-            which, x = _stored(rows, row)
-            improve(W, multipliers[row], which, x, int(codes[row]), float(square[row]), C)
+    for _ in range(EPOCHS):
+        visited = np.flatnonzero(square)
+        for _ in range(1 + AGAIN):
+            moved = np.zeros(len(codes), dtype=bool)
+            for row in rng.permutation(visited):
+                which, x = _stored(rows, row)
+                label, size = int(codes[row]), float(square[row])
+                moved[row] = improve(W, multipliers[row], which, x, label, size, C)
+            visited = np.flatnonzero(moved)
         late = time.perf_counter() - began > max_time
-        if late or epoch % EPOCHS_A_CHECK == 0:
-            bound = max(bound, float(multipliers.sum() - 0.5 * np.sum(W * W)))
-            value = objective(rows, codes, W, C)
-            if value < lowest:
-                best, lowest = W.copy(), value
-            if late or lowest - bound <= tol * lowest:
-                break
+        bound = max(bound, float(multipliers.sum() - 0.5 * np.sum(W * W)))
+        value = objective(rows, codes, W, C)
+        if value < lowest:
+            best, lowest = W.copy(), value
+        if late or lowest - bound <= tol * lowest:
+            break
     return Solution(np.ascontiguousarray(best.T), lowest, bound)
 
 
 def improve(
     W: np.ndarray, own: np.ndarray, which: Any, x: np.ndarray, code: int, square: float, C: float
-) -> None:
-    r"""Solve the dual for the multipliers of one row, in place.
+) -> bool:
+    r"""Solve the dual for the multipliers of one row, in place; tell whether they changed.
 
     Without the row, scores are s; with S the sum of its multipliers, the optimum is
     :math:`a_c = \min(C, \max(0, (1 + s_c - s_y) / \lVert x \rVert^2 - S))`. The difference of S and
@@ -69,9 +73,12 @@ def improve(
     excess = points - np.clip(others - points[:, None], 0.0, C).sum(axis=1)
     new = np.clip(free - np.interp(0.0, excess, points), 0.0, C)
     change = own - new
+    if not change.any():
+        return False
     change[code] = -change.sum()
     W[which] += np.multiply.outer(x, change)
     own[:] = new
+    return True
 
 
 def objective(X: Any, codes: np.ndarray, W: np.ndarray, C: float) -> float:
