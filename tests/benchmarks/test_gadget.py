@@ -234,14 +234,19 @@ def test_other_classifiers_and_printed_parameters(folder, small):
 def test_rare_failures_liars_and_convergences(folder, small, monkeypatch):
     monkeypatch.setattr(comparison, "SPLITS", 2)
     run = ["gossip", *LIMITS, "--results", str(folder)]
-    main([*run, "--only", "secom", "--tables", "robustness", "production"])
+    main([*run, "--only", "secom", "--tables", "robustness", "course", "production"])
     main([*run, "--only", "sylva", "--tables", "liars"])
     cells = Store(folder / "gossip.json").cells
     assert len(cells["liars/sylva/noise/trim"]["accuracy_of_sites"]) == 9
     followed = cells["figure_4/secom"]
     entered = [np.sum(followed[str(times)]["entered"]) for times in (4, 8, 10)]
     assert entered == sorted(entered, reverse=True)
+    course = cells["figure_5/secom"]["history"]
+    assert course["round"][-1] == 100
+    best = cells["reference/secom/hinge"]["objective"]
+    assert min(course["objective"]) > best
     render(folder, folder / "tables", ["gossip"])
+    assert (folder / "tables" / "gossip_course.svg").exists()
     rows = table(folder / "tables" / "gossip_production.csv")
     found = {(each["Weights"], each["Method"]): each for each in rows}
     for method in ("LIBLINEAR pooled", "consensus, hinge"):

@@ -186,6 +186,11 @@ def test_tables_stand_beside_the_print(folder, monkeypatch):
     assert [each["C"] for each in checks] == ["0.1", "1", "10"]
     for each in checks:
         assert -0.02 < float(each["Our objective above the second solver's bound, %"]) < 0.2
+    sets = table(folder / "tables" / "multiclass_table_1_sets.csv")
+    (gap,) = (
+        float(each["Largest relative gap"]) for each in sets if each["Data set"] == "satimage"
+    )
+    assert 0.0 < gap <= 1e-4
     large = table(folder / "tables" / "multiclass_table_5.csv")
     assert [each["C"] for each in large[:3]] == ["100", "1000", "10000"]
     assert large[-1]["Micro-F1"] == f"{published.TABLE_5[-1][1]:.2f}"

@@ -12,6 +12,7 @@
 :mod:`.published`     figures as printed
 :mod:`.runs`          several runs of the same fit
 :mod:`.comparison`    Tables 2 to 4, Figures 1, 3 and 4, rare failures
+:mod:`.course`        Figure 5
 :mod:`.other_models`  Tables 5 to 7
 :mod:`.effects`       what the paper leaves open: costs, networks, faults, liars
 :mod:`.tables`        which table measures which sets

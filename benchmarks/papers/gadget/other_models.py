@@ -93,7 +93,7 @@ def tables(cells: Cells) -> Iterator[Table]:
     yield "gossip_table_5_rare", columns, _balanced(cells)
     columns = ["Parameters of", "Λ", "ρ", "α"]
     for name in ADMM_SETS:
-        columns += [f"{name_of(name)}: accuracy", "iterations"]
+        columns += [f"{name_of(name)}: {each}" for each in ("accuracy", "iterations")]
     yield "gossip_table_7", columns, _admm(cells)
 
 

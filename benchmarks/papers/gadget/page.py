@@ -1,4 +1,4 @@
-"""[GADGET] Tables 2 to 7 and Figures 1, 3 and 4 with ours beside them, and the other tables."""
+"""[GADGET] Tables 2 to 7 and Figures 1 and 3 to 5 with ours beside them, and the other tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.race.tables import NONE, Cells, Rows, Table, percent, seconds
 from benchmarks.race.tables import draw as draw_panels
 
-from . import effect_page, other_models, published
+from . import course, effect_page, other_models, published
 from .comparison import BATCHES, DATA_SETS, ROBUSTNESS_SETS, ROBUSTNESS_TIMES, TABLE_3
 from .figures import above, accuracy, megabytes, name_of, printed
 from .runs import joined, run_cell
@@ -208,6 +208,7 @@ def draw(cells: Cells, folder: Path) -> None:
     counted = [name for name in ROBUSTNESS_SETS if f"figure_4/{name}" in cells]
     counts = {name_of(name): partial(_fill_counts, cells[f"figure_4/{name}"]) for name in counted}
     draw_panels(folder / "gossip_convergences.svg", counts)
+    course.draw(cells, folder)
 
 
 def _fill_stops(cells: Cells, name: str, axis: Any) -> None:

@@ -1,4 +1,4 @@
-"""[GADGET] Tables 2 to 7 and Figures 1, 3 and 4, and what the paper leaves open.
+"""[GADGET] Tables 2 to 7 and Figures 1 and 3 to 5, and what the paper leaves open.
 
 Ten sites on a ring, λ = 0.001, unless a table says otherwise.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.race.store import Store
 
-from . import comparison, effects, other_models
+from . import comparison, course, effects, other_models
 
 # Seconds of a fit. The whole takes a quarter of an hour on two cores.
 MAX_TIME = 5.0
@@ -20,6 +20,7 @@ PARTS: dict[str, Part] = {
     "5": (other_models.DATA_SETS, other_models.measure_classifiers),
     "7": (other_models.ADMM_SETS, other_models.measure_admm),
     "robustness": (comparison.ROBUSTNESS_SETS, comparison.measure_robustness),
+    "course": (course.DATA_SETS, course.measure_course),
     "production": (comparison.PRODUCTION_SETS, comparison.measure_production),
     "bytes": (comparison.DATA_SETS, effects.measure_costs),
     "topology": (effects.TOPOLOGY_SETS, effects.measure_topology),

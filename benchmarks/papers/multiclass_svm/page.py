@@ -38,6 +38,7 @@ def tables(cells: Cells) -> Iterator[Table]:
     columns += ["Our objective above the second solver's bound, %", "Our relative gap"]
     yield "multiclass_table_1_check", columns, _checks(cells)
     columns = ["Data set", "Split", "Scaling", "Rows", "Features", "Classes"]
+    columns += ["Largest relative gap"]
     yield "multiclass_table_1_sets", columns, _sets(cells)
     for key in ("error", "macro_f1", "density", "fit_seconds"):
         columns = ["Data set", "C", *titles]
@@ -128,7 +129,15 @@ def _sets(cells: Cells) -> Rows:
         sizes = [f"{fits[0][key]:,}" if fits else NONE for key in ("rows", "features", "classes")]
         remark = source.remark or ("" if source.published else "not in the paper's table")
         scaling = f"[-1, 1], then {source.scaling}" if source.to_range else source.scaling
-        yield [_name(source), f"{split}; {remark}" if remark else split, scaling, *sizes]
+        split = f"{split}; {remark}" if remark else split
+        yield [_name(source), split, scaling, *sizes, _largest_gap(cells, source)]
+
+
+def _largest_gap(cells: Cells, source: Source) -> str:
+    """Show the largest gap that a fit of Table 1 was left with."""
+    found = (_fits(cells, "1", source, each, C) for each in COLUMNS for C in CS["1"])
+    gaps = [fit["relative_gap"] for fits in found for fit in fits]
+    return f"{max(gaps):.0e}" if gaps else NONE
 
 
 def _table_3(cells: Cells, key: str) -> Rows:
