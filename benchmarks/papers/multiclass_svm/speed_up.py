@@ -45,6 +45,8 @@ MAX_TIME = 300.0
 CORES, MACHINES = (1, 2, 4, 8, 16), (1, 2, 4)
 # An update of the mean weights after each tenth of an epoch; bytes of a weight with its place.
 UPDATES, PLACED_BYTES = 10, 12
+# A gap that no epoch reaches.
+NEVER = 1e-12
 NETWORK = Network()
 
 
@@ -69,7 +71,7 @@ def epochs_of(split: Any, formulation: str, limits: dict[str, Any]) -> Cell:
     """Run some epochs of a printed algorithm."""
     rows: DataSet = split()
     classes = int(rows.y.max()) + 1
-    kept = {"C": C, "solver": "printed", "tol": 0.0}
+    kept = {"C": C, "solver": "printed", "tol": NEVER}
     began = time.perf_counter()
     found = machines.fit(rows.X, rows.y, classes, formulation, **kept, **limits)
     taken = time.perf_counter() - began
