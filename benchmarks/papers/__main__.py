@@ -52,7 +52,7 @@ PAGES = {
     "sodm": ("sodm", "theorems"),
     "dc_svm": ("dc",),
     "linear_odm": ("linear", "solvers", "speed_up"),
-    "multiclass": ("multiclass",),
+    "multiclass": ("multiclass", "multiclass_speed_up"),
     "multiclass_odm": ("mcodm",),
     "gossip": ("gossip",),
 }

@@ -35,7 +35,7 @@ SOURCES = {
     source.name: source
     for source in (
         Source("generated_like_small", classes=1_139, rows=4_463, test_rows=1_858),
-        Source("letter"),
+        Source("generated_1000", classes=1_000),
     )
 }
 DATA_SETS = tuple(SOURCES)
@@ -148,7 +148,10 @@ class EpochModel:
 
 # -------------------------------------------------------------------------------------- page
 
-NAMES = {"generated_like_small": "generated, of LSHTC-small's size"}
+NAMES = {
+    "generated_like_small": "generated, of LSHTC-small's size",
+    "generated_1000": "generated, 1,000 classes",
+}
 
 
 def tables(cells: Cells) -> Iterator[Table]:
