@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +69,11 @@ def write_generated(
 ) -> None:
     """Write generated rows, a chunk at a time, in files that end complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number, (X, label, linear) in enumerate(_chunks(rows, chunk, features)):
+    for number, first in enumerate(range(0, rows, chunk)):
         path = folder / f"{number:04d}.parquet"
         if path.exists():
             continue
-        first = number * chunk
+        X, label, linear = _with_linear_rule(min(chunk, rows - first), number, features)
         table = pa.table(
             {
                 "id": pa.array(np.arange(first, first + len(label))),
@@ -91,13 +90,6 @@ def write_generated(
 def held_out(rows: int, features: int = FEATURES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows that are in no table, their labels, and those of the linear rule."""
     return _with_linear_rule(rows, -1, features)
-
-
-def _chunks(
-    rows: int, chunk: int, features: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    for number, first in enumerate(range(0, rows, chunk)):
-        yield _with_linear_rule(min(chunk, rows - first), number, features)
 
 
 def _with_linear_rule(
