@@ -6,6 +6,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -73,10 +74,12 @@ def contestants() -> dict[str, Callable[[], Any]]:
     made["SparkSVMClassifier, defaults (DC)"] = lambda: SparkSVMClassifier(seed=0)
     made["SparkSVMClassifier, C = 10 (DC)"] = lambda: SparkSVMClassifier(seed=0, C=10.0)
     made["SparkODMClassifier, defaults (DC)"] = lambda: SparkODMClassifier(seed=0)
-    made["SparkODMClassifier, SODM, early"] = lambda: SparkODMClassifier(
-        seed=0, strategy="sodm", stopLevel=1
-    )
     made["SparkLinearSVMClassifier"] = lambda: SparkLinearSVMClassifier(seed=0)
+    # As many parts as DC has clusters of 500,000 rows, and a level further.
+    for stop, parts in ((3, 64), (2, 16)):
+        made[f"SparkODMClassifier, SODM, {parts} parts"] = partial(
+            SparkODMClassifier, seed=0, strategy="sodm", levels=3, stopLevel=stop
+        )
     return made
 
 
