@@ -181,6 +181,8 @@ def test_the_summary_of_a_kernel_machine(several):
     assert summary.strategy == model.strategyUsed == "clustered"
     assert summary.numSupportVectors == model.numSupportVectors
     assert set(summary.secondsByStep) == {"placing", "training"}
+    assert len(summary.objectiveHistory) == 3  # one level for each class
+    assert summary.objectiveHistory == model.history["objective"].tolist()
     assert len(summary.recallByLabel) == 3
 
 

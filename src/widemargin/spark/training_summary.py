@@ -48,14 +48,21 @@ class TrainingSummary(ClassificationSummary):
 
     @property
     def history(self) -> dict[str, NDArray[Any]]:
-        """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more."""
+        """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more.
+
+        Of a kernel machine per level: problem, level, parts, seconds, objective and more.
+        """
         found: dict[str, NDArray[Any]] = self._model.history
         return found
 
     @property
     def objectiveHistory(self) -> list[float]:
-        """Objective after each iteration; of several binary problems, one after another."""
-        return listed(self.history["primal"])
+        """Objective after each iteration; of several binary problems, one after another.
+
+        Of a kernel machine, the objective of each level.
+        """
+        history = self.history
+        return listed(history["objective" if "objective" in history else "primal"])
 
     @property
     def totalIterations(self) -> int:
