@@ -317,6 +317,7 @@ def growth_cell(job):
 
 def test_growth_and_the_model_of_a_billion_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(kernel, "growth", growth_cell)
+    monkeypatch.setattr(ten_million, "RESULTS", tmp_path / "defaults.json")
     path = tmp_path / "spark_kernel.json"
     kernel.main(["--results", str(path), "--only", "growth"])
     kernel.main(["render", "--results", str(path), "--to", str(tmp_path)])
@@ -332,6 +333,11 @@ def test_growth_and_the_model_of_a_billion_rows(monkeypatch, tmp_path):
     assert model["Python workers"]["Takes"] == "238 seconds"
     assert "17 jobs of 1,250 tasks and more, begun" in model
     assert sum(row["Share"].startswith("**") for row in model.values()) == 1
+    # The defaults compress the model, for which the driver takes more.
+    peaks = {"driver_python_mb": 400.0, "driver_java_mb": 700.0}
+    Store(ten_million.RESULTS).cell("a", {}, lambda: peaks)
+    kernel.main(["render", "--results", str(path), "--to", str(tmp_path)])
+    assert table(tmp_path / "spark_kernel_billion.csv")[0]["Takes"] == "1.85 GB"
 
 
 def test_growth_is_continued_along_a_line():

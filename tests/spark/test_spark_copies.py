@@ -80,6 +80,13 @@ def sums(engine, parts):
 EXPECTED = [block.sum() for block in BLOCKS]
 
 
+def test_answers_of_many_rows_come_whole(engine):
+    found = engine.reduce(
+        engine.scatter(BLOCKS), lambda part: [np.full(300_000, part.sum())], operator.add
+    )
+    np.testing.assert_array_equal(found, [np.full(300_000, each) for each in EXPECTED])
+
+
 def test_passes_read_copies(engine):
     """Numbers that are changed in a file are those of the next pass."""
     where, parts = folder(engine), engine.scatter(BLOCKS)
