@@ -2,8 +2,9 @@
 
 Work and shuffled bytes were measured on two workers at several sizes; a line through the two
 largest gives their growth, which is continued to a billion rows. What the driver took did not grow
-then; what must grow with clusters is added: copies of their tree. A resource of the cluster is
-compared with what the fit would take of it: the largest share breaks first.
+then, neither in these fits nor in those with the defaults, which compress; what must grow with
+clusters is added: copies of their tree. A resource of the cluster is compared with what the fit
+would take of it: the largest share breaks first.
 """
 
 from __future__ import annotations
@@ -90,9 +91,16 @@ def auto_parts(rows: int) -> int:
 
 
 def needs(
-    fits: list[dict[str, Any]], features: int, rows: int = ROWS, cluster: Cluster = Cluster()
+    fits: list[dict[str, Any]],
+    features: int,
+    rows: int = ROWS,
+    cluster: Cluster = Cluster(),
+    driver_mb: float = 0.0,
 ) -> Iterator[Need]:
-    """Yield what a fit of DC with so many rows would take, given fits of ever more rows."""
+    """Yield what a fit of DC with so many rows would take, given fits of ever more rows.
+
+    ``driver_mb`` is what the driver took in a fit that compressed its model, if that is more.
+    """
     n, last, n_parts = [float(fit["rows"]) for fit in fits], fits[-1], auto_parts(rows)
     bytes_of_rows = rows * (8.0 * features + 16.0)
     blocks = bytes_of_rows / cluster.split_bytes
@@ -104,7 +112,8 @@ def needs(
     work = by_rows("python_worker_seconds") * (rows / n_parts) / (last["rows"] / last["parts"])
     shuffled = 1e6 * by_rows("shuffled_mb") + n_parts * blocks * PIECE_BYTES
     tree = n_parts * TREE_ROWS * 8.0 * features
-    driver = 1e6 * (last["driver_python_mb"] + last["driver_java_mb"]) + TREE_COPIES * tree
+    measured = max(driver_mb, last["driver_python_mb"] + last["driver_java_mb"])
+    driver = 1e6 * measured + TREE_COPIES * tree
     jobs = last["jobs"] + JOBS_OF_A_LEVEL * (levels_of(n_parts) - 1)
     yield Need(
         "driver, memory",

@@ -53,7 +53,7 @@ def _fit(session: Any, frame: Any, test: Any, rows: int) -> dict[str, Any]:
     found["transfer_seconds"] = transfer_seconds(frame)
     fan_in = max(2, round((rows / PART_ROWS) ** 0.5))
     classifier = SparkODMClassifier(
-        lam=LAM, gamma=GAMMA, strategy="sodm", levels=2, fanIn=fan_in, stopLevel=2
+        lam=LAM, gamma=GAMMA, strategy="sodm", levels=2, fanIn=fan_in, stopLevel=2, compressTo=0
     )
     counted = Counted(session)
     with verbs_timed() as seconds:

@@ -16,7 +16,9 @@ import numpy as np
 
 from benchmarks.papers.linear_odm.speed_up import Network
 from benchmarks.papers.sodm.published import SODM as PUBLISHED
+from benchmarks.race.store import Store
 from benchmarks.race.tables import NONE, Cells, Rows, Table, name_of, percent, ratio_text, seconds
+from benchmarks.speed.spark import ten_million
 from benchmarks.speed.spark.page import MEMORY, memory_rows
 from benchmarks.speed.spark.sessions import LOCAL
 
@@ -222,7 +224,7 @@ def _billion(cells: Cells) -> Rows:
     fits = _grown(cells, DC)
     if not fits:
         return
-    found = list(needs(fits, FEATURES))
+    found = list(needs(fits, FEATURES, driver_mb=_driver_of_defaults()))
     first = max((need.share or 0.0 for need in found), default=0.0)
     for need in found:
         share = NONE if need.share is None else f"{need.share:.2g}"
@@ -234,6 +236,12 @@ def _billion(cells: Cells) -> Rows:
             f"**{share}**" if need.share == first else share,
             need.setting,
         ]
+
+
+def _driver_of_defaults() -> float:
+    """Return the most megabytes that a driver took with the defaults, 0 if that is not measured."""
+    cells = Store(ten_million.RESULTS).cells.values()
+    return max(map(ten_million.driver_mb, cells), default=0.0)
 
 
 def _amount(value: float, unit: str) -> str:
