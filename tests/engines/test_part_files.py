@@ -83,18 +83,6 @@ def test_a_part_is_the_same_from_rows_and_from_a_copy(part, files, monkeypatch):
         assert pickle.dumps(found[1]) == pickle.dumps(part)
 
 
-def test_an_answer_comes_in_small_rows(files):
-    value = np.arange(400_000.0)
-    rows = chunk_rows(3, X)
-    batches = list(folded(files, parts_of, lambda _: value, max, rows))
-    found = [row for batch in batches for row in batch.to_pylist()]
-    assert [(row["first"], row["chunk"]) for row in found] == [(3, k) for k in range(4)]
-    assert max(len(row["data"]) for row in found) == spark_tasks.ANSWER_BYTES == 2**20
-    numbers, same = pickle.loads(b"".join(row["data"] for row in found))
-    assert numbers == [3]
-    np.testing.assert_array_equal(same, value)
-
-
 def test_a_worker_changes_its_own_arrays_alone(files):
     rows = list(chunk_rows(0, X, files))
     for source in (rows, heads(rows)):

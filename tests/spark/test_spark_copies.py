@@ -80,11 +80,18 @@ def sums(engine, parts):
 EXPECTED = [block.sum() for block in BLOCKS]
 
 
-def test_answers_of_many_rows_come_whole(engine):
-    found = engine.reduce(
-        engine.scatter(BLOCKS), lambda part: [np.full(300_000, part.sum())], operator.add
-    )
-    np.testing.assert_array_equal(found, [np.full(300_000, each) for each in EXPECTED])
+def test_texts_of_plans_do_not_double_from_pass_to_pass(engine, spark):
+    parts, lengths = engine.scatter([0, 1]), []
+    for _ in range(8):
+        before, parts = parts, engine.map(parts, lambda part: part + 1)
+        assert engine.reduce(parts, lambda part: part, operator.add) == 1 + 2 * (len(lengths) + 1)
+        engine.release(before)
+        text = spark._jvm.PythonSQLUtils.explainString(
+            parts.frame._jdf.queryExecution(), "formatted"
+        )
+        lengths.append(len(text))
+    assert lengths[7] < 3 * lengths[3]
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
 
 
 def test_passes_read_copies(engine):

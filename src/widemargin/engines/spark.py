@@ -39,6 +39,11 @@ log = logging.getLogger("widemargin.spark")
 TASKS_PER_CORE = 2
 
 
+# Whether Spark plans anew what it computes, as it goes. The text of such a plan, made for each job,
+# tells it twice, with the stored ones it was made of: it doubled from pass to pass.
+REPLANNED = "spark.sql.adaptive.enabled"
+
+
 class NoParts(LookupError):
     """Raised when a frame without parts is asked for a value of them."""
 
@@ -245,6 +250,16 @@ class SparkEngine:
         except Exception as error:  # they go with the executors
             log.info("copies of parts are left on the workers: %s", error)
 
+    def persisted(self, frame: Any) -> Any:
+        """Have Spark store a frame of parts once it is computed, by the plan that it has now."""
+        conf = self.session.conf
+        before = conf.get(REPLANNED)
+        conf.set(REPLANNED, "false")
+        try:
+            return frame.persist()
+        finally:
+            conf.set(REPLANNED, before)
+
     def wait_for(self, action: Callable[[], Value]) -> Value:
         """Run an action of a DataFrame, which an interrupt cancels as it does the engine's own."""
         with self._interruptible():
@@ -289,7 +304,7 @@ class SparkEngine:
                 parts.read = tasks.parts_of
                 if parts.copies is not None:
                     parts.copies.expected = True
-            parts.frame = parts.frame.persist()
+            parts.frame = self.persisted(parts.frame)
             parts.kept = True
             self._persisted.append(parts)
         return parts

@@ -26,9 +26,6 @@ from .spark_workers import settle_worker
 # Rows of a table may not be larger than 2 GB, and buffers on the way are a few times a chunk.
 CHUNK_BYTES = 32 * 2**20
 
-# Rows of an answer are small: the driver's JVM holds several copies of each.
-ANSWER_BYTES = 2**20
-
 # Pieces of parts leave a task in batches of about this size.
 BATCH_BYTES = 2**20
 
@@ -147,12 +144,12 @@ def _chunk_rows_of(batches: Batches) -> Iterator[tuple[int, Any, Any]]:
 
 def chunks_of(thing: Any) -> Iterator[memoryview]:
     """Pickle an object and cut it into chunks."""
-    return _cut(memoryview(pickle.dumps(thing, protocol=5)), CHUNK_BYTES)
+    return _cut(memoryview(pickle.dumps(thing, protocol=5)))
 
 
-def _cut(data: memoryview, size: int) -> Iterator[memoryview]:
-    for start in range(0, len(data), size):
-        yield data[start : start + size]
+def _cut(data: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
 
 
 @dataclass(frozen=True)
@@ -253,8 +250,7 @@ def asked_together(
 
 
 def _answer(numbers: list[int], value: Any) -> Iterator[pa.RecordBatch]:
-    pickled = memoryview(pickle.dumps((numbers, value), protocol=5))
-    for k, data in enumerate(_cut(pickled, ANSWER_BYTES)):
+    for k, data in enumerate(chunks_of((numbers, value))):
         yield _run(numbers[0], k, data)
 
 
@@ -333,7 +329,7 @@ def chunk_rows(number: int, part: Any, files: PartFiles | None = None) -> Iterat
     if files is not None:
         files.write(head.name, data)
     pickled = pickle.dumps(tuple(head), protocol=5)
-    for k, chunk in enumerate(_cut(data, CHUNK_BYTES) if data else [data]):
+    for k, chunk in enumerate(_cut(data) if data else [data]):
         yield _row(number, k, None if k else pickled, chunk)
 
 

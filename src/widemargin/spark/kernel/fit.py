@@ -180,7 +180,7 @@ class KernelFit(LevelFit):
         if not self.method.routed:
             total = self.engine.reduce(level.parts, operator.attrgetter("mass"), operator.add)
         task = AsTable(k, order, total)
-        frame = mapped(level.parts.frame, task, support.DDL).persist()
+        frame = self.rows.engine.persisted(mapped(level.parts.frame, task, support.DDL))
         self.rows.engine.wait_for(frame.count)  # made now, while the parts are there
         return frame
 
