@@ -41,11 +41,11 @@ ROWS, TEST_ROWS, FEATURES = 10_000_000, 50_000, 20
 DRIVER_TARGET = 1000.0
 # Spark asks for 450 MB of heap, of which the driver needs a fraction. By default Java lets garbage
 # fill the heap, compiles as for a long computation, and has memory of its own for each core.
-DRIVER_HEAP = "512m"
-DRIVER_OPTIONS = (
-    "-XX:+UseSerialGC -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
-    " -XX:TieredStopAtLevel=1"
-)
+DRIVER = {
+    "spark_driver_memory": "512m",
+    "spark_driver_extraJavaOptions": "-XX:+UseSerialGC -Xmn64m -XX:TieredStopAtLevel=1",
+    "spark_cleaner_periodicGC_interval": "2s",
+}
 DRIVER_ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 MAX_TIME = 6 * 3600.0
 
@@ -123,8 +123,7 @@ def train(job: dict[str, Any]) -> Iterator[Cell]:
     logging.getLogger("widemargin.spark").setLevel(logging.INFO)
     cell: Cell = {}
     settings = {
-        "spark_driver_memory": DRIVER_HEAP,
-        "spark_driver_extraJavaOptions": DRIVER_OPTIONS,
+        **DRIVER,
         "spark_executor_memory": job["heap"],
         "spark_executor_memoryOverhead": job["heap"],
     }
