@@ -74,17 +74,14 @@ def _of_kernel_machines(estimator: Any) -> dict[str, Any]:
     """Return the attributes that linear models do not have."""
     from sklearn.base import is_classifier
 
-    from ..estimators import OneClassSVM
     from ..estimators.kernel_expansion import KernelExpansion
 
     # By its class: a file may hold attributes of another one.
     if not isinstance(estimator, KernelExpansion):
         return {}
-    found = {"gamma": estimator.gamma_, "support_vectors": len(estimator.support_)}
-    if isinstance(estimator, OneClassSVM):  # nothing is divided
-        return {**found, "support_vectors_per_class": None}
     return {
-        **found,
+        "gamma": estimator.gamma_,
+        "support_vectors": len(estimator.support_),
         "multi_class": getattr(estimator, "multi_class_", None),
         "fit_intercept": getattr(estimator, "fit_intercept_", None),
         "support_vectors_per_class": estimator.n_support_ if is_classifier(estimator) else None,
