@@ -94,6 +94,15 @@ def test_texts_of_plans_do_not_double_from_pass_to_pass(engine, spark):
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
 
 
+def test_fits_in_several_threads_leave_the_setting_as_it_was(engine, spark):
+    def store(number):
+        engine.persisted(spark.range(number + 1)).unpersist()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(store, range(80)))
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+
+
 def test_passes_read_copies(engine):
     """Numbers that are changed in a file are those of the next pass."""
     where, parts = folder(engine), engine.scatter(BLOCKS)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,11 +38,11 @@ log = logging.getLogger("widemargin.spark")
 
 # Regrouped parts take different times; several tasks per core balance them.
 TASKS_PER_CORE = 2
-
-
 # Whether Spark plans anew what it computes, as it goes. The text of such a plan, made for each job,
 # tells it twice, with the stored ones it was made of: it doubled from pass to pass.
 REPLANNED = "spark.sql.adaptive.enabled"
+# Fits in several threads (of a CrossValidator, say) share the session's settings.
+_settings_lock = threading.Lock()
 
 
 class NoParts(LookupError):
@@ -253,12 +254,13 @@ class SparkEngine:
     def persisted(self, frame: Any) -> Any:
         """Have Spark store a frame of parts once it is computed, by the plan that it has now."""
         conf = self.session.conf
-        before = conf.get(REPLANNED)
-        conf.set(REPLANNED, "false")
-        try:
-            return frame.persist()
-        finally:
-            conf.set(REPLANNED, before)
+        with _settings_lock:
+            before = conf.get(REPLANNED)
+            conf.set(REPLANNED, "false")
+            try:
+                return frame.persist()
+            finally:
+                conf.set(REPLANNED, before)
 
     def wait_for(self, action: Callable[[], Value]) -> Value:
         """Run an action of a DataFrame, which an interrupt cancels as it does the engine's own."""
