@@ -1,6 +1,7 @@
 """The one-class machine: agreement with scikit-learn's, its contract, and degenerate data."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -330,3 +331,14 @@ def test_damaged_model_is_refused(tmp_path):
     model.offset_ += 1.0
     with pytest.raises(ValueError, match="offset_"):
         model.save(tmp_path / "damaged.wm")
+
+
+def test_a_linear_kernel_of_centred_rows_learns_nothing_and_says_so():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with pytest.warns(UserWarning, match="Every score is zero.*Do not centre"):
+        model = OneClassSVM(kernel="linear", nu=0.1).fit(X)
+    assert np.abs(model.score_samples(X)).max() < 1e-5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OneClassSVM(kernel="linear", nu=0.1).fit(X + 5.0)
+        OneClassSVM(nu=0.1).fit(X)

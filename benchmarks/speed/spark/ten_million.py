@@ -43,7 +43,8 @@ DRIVER_TARGET = 1000.0
 # fill the heap, compiles as for a long computation, and has memory of its own for each core.
 DRIVER = {
     "spark_driver_memory": "512m",
-    "spark_driver_extraJavaOptions": "-XX:+UseSerialGC -Xmn64m -XX:TieredStopAtLevel=1",
+    "spark_driver_extraJavaOptions": "-XX:+UseSerialGC -Xmn64m -XX:MinHeapFreeRatio=10 "
+    "-XX:MaxHeapFreeRatio=20 -XX:TieredStopAtLevel=1",
     "spark_cleaner_periodicGC_interval": "2s",
 }
 DRIVER_ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}

@@ -25,6 +25,9 @@ from .arrays import Array
 from .losses import NO_WEIGHT
 from .rows import take_rows
 
+# Squares of larger ones, summed over rows and multiplied by C, may overflow.
+LARGEST_TARGET = 1e100
+
 
 @dataclass(frozen=True)
 class RegressionSet:
@@ -40,6 +43,28 @@ class RegressionSet:
     def given_numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Translate row numbers to those of the data as given."""
         return rows if self.kept is None else self.kept[rows]
+
+
+def finite_targets(y: Any, name: str = "y") -> Array:
+    """Return targets as float64, once it is sure that a fit can compute with them.
+
+    scikit-learn looks for NaN in arrays of floats only: None among objects and 'nan' among texts
+    become NaN when they are converted.
+    """
+    targets: Array = np.ascontiguousarray(y, dtype=np.float64)
+    wrong = np.flatnonzero(~(np.abs(targets) <= LARGEST_TARGET))
+    if wrong.size:
+        row, got = int(wrong[0]), targets[wrong[0]]
+        advice = (
+            "Divide the targets, for example by their standard deviation."
+            if np.isfinite(got)
+            else "Leave such rows out, or fill in their targets."
+        )
+        raise ValueError(
+            f"{name} must hold finite numbers of at most {LARGEST_TARGET:g} in size; "
+            f"got {got:g} in row {row}. {advice}"
+        )
+    return targets
 
 
 def regression_set(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ from ..core.history import History
 from ..core.losses import Hinge
 from ..core.parameters import POSITIVE, with_parameters
 from ..core.progress import FitProgress
-from ..core.rows import canonical
+from ..core.rows import as_rows, canonical
 from ..core.sklearn_base import OutlierMixin
 from ..core.training_set import TrainingSet, earlier_fit_kept, unlabelled_set
 from ..kernel.divide.strategies import Stratified
@@ -30,6 +31,9 @@ from ..kernel.problem import COLUMNS
 from ..kernel.problems import KernelProblems, one_task
 from .kernel_expansion import KernelChoice, KernelExpansion
 from .resolved_kernel import resolved_kernel
+
+# Scores of so many rows are zero if they are this small beside the terms that they sum up.
+ROWS_LOOKED_AT, ZERO_SCORE = 100, 1e-6
 
 
 @with_parameters
@@ -182,7 +186,23 @@ class OneClassSVM(OutlierMixin, KernelExpansion, KernelChoice):
             with FitProgress(name, self.tol) as progress:
                 fit = self._posed(problems, strategy, budget, progress)
                 train(fit, fit.run, lambda fit: self._set(training, kernel, fit))
+            self._warn_of_nothing_learnt(training.X, kernel)
         return self
+
+    def _warn_of_nothing_learnt(self, X: Any, kernel: Kernel) -> None:
+        """Warn where the origin lies among the rows, so that no direction leads to them."""
+        if kernel.name == "precomputed":
+            return
+        few = as_rows(X[:ROWS_LOOKED_AT], np.dtype(np.float64))
+        values = kernel.block(few, as_rows(self.support_vectors_, np.dtype(np.float64)))
+        terms = values * self.dual_coef_
+        if np.all(np.abs(terms.sum(axis=1)) <= ZERO_SCORE * np.abs(terms).sum(axis=1)):
+            warnings.warn(
+                f"Every score is zero: kernel={self.kernel!r} tells rows from the origin, which "
+                "lies among them. Do not centre the features, or take kernel='rbf'.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _posed(
         self,

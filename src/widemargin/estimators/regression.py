@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,13 +21,23 @@ from ..core.regression_losses import (
     Pinball,
     SquaredEpsilonInsensitive,
 )
-from ..core.regression_set import RegressionSet, TargetUnits, regression_set, weighted_quantile
+from ..core.regression_set import (
+    RegressionSet,
+    TargetUnits,
+    finite_targets,
+    regression_set,
+    weighted_quantile,
+)
 from ..core.rows import canonical
 from ..core.sklearn_base import RegressorMixin
 from .parameters import MarginLoss
 from .prediction import TrainedModel
 
 NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
+# Parameters that say up to which size residuals cost nothing, in the unit of the targets.
+BANDS = ("epsilon", "theta")
+# There is a warning where a larger share of the targets is this close to the middle.
+WIDE_BAND = 0.98
 
 
 class Regressor(RegressorMixin, TrainedModel):
@@ -55,7 +66,7 @@ class Regressor(RegressorMixin, TrainedModel):
         self, X: Any, y: Any, *, reset: bool = True
     ) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._accepted())
-        return canonical(X), np.asarray(y)
+        return canonical(X), finite_targets(y)
 
     def _weighed(self, X: Any, y: NDArray[Any], sample_weight: Any) -> RegressionSet:
         """Return the rows of positive weight with targets and weights."""
@@ -66,7 +77,28 @@ class Regressor(RegressorMixin, TrainedModel):
     ) -> tuple[Any, RegressionSet]:
         """Return the checked rows, and those of positive weight with targets and weights."""
         X, y = self._checked_training_data(X, y, reset=reset)
-        return X, self._weighed(X, y, sample_weight)
+        training = self._weighed(X, y, sample_weight)
+        if reset:
+            warn_of_wide_band(self, training)
+        return X, training
+
+
+def warn_of_wide_band(estimator: Any, training: RegressionSet) -> None:
+    """Warn where residuals that cost nothing are as large as nearly all deviations of targets."""
+    name = next((name for name in BANDS if hasattr(estimator, name)), None)
+    if name is None:
+        return
+    band, targets = getattr(estimator, name), training.targets
+    deviations = np.abs(targets - weighted_quantile(targets, 0.5, training.weights))
+    if deviations.max() > 0 and np.mean(deviations <= band) > WIDE_BAND:
+        warnings.warn(
+            f"{np.mean(deviations <= band):.1%} of the targets lie within {name}={band:g} of their "
+            f"median, and residuals of that size cost nothing: the model will hardly depend on the "
+            f"rows. The targets' standard deviation is {targets.std():.3g}. Lower `{name}`, or "
+            "scale the targets, as sklearn.compose.TransformedTargetRegressor does.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 class ResidualLoss(MarginLoss):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from ..core.arrays import Array
-from ..core.regression_set import RegressionSet
+from ..core.regression_set import RegressionSet, finite_targets
 from ..core.rows import canonical, take_rows
 from ..core.training_set import TrainingSet
 from ..kernel.divide.strategies import Strategy
@@ -168,6 +168,8 @@ def validation_rows(
     )
     if isinstance(training, TrainingSet):
         y_val = codes_of(y_val, training)
+    else:
+        y_val = finite_targets(y_val, "y_val")
     return training, validation(canonical(X_val), y_val)
 
 
