@@ -77,8 +77,9 @@ def test_the_output_is_chosen_by_name_or_place(iris):
     assert display.ax_.get_title() == "cedar"
     assert same.ax_ is display.ax_
     assert [a.get_width() for a in same.bars_] == [b.get_width() for b in display.bars_]
+    wanted = "`output` must be one of .* or its index: each output has its own picture; got "
     for wrong in (None, "oak", 3):
-        with pytest.raises(ValueError, match="`output` must be one of"):
+        with pytest.raises(ValueError, match=wanted + repr(wrong)):
             ShapleyDisplay.from_values(display.explained, output=wrong)
 
 

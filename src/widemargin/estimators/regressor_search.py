@@ -79,12 +79,13 @@ class DeviationBandGrid:
 
 @with_parameters
 class SVMRegressorCV(EpsilonGrid, KernelRegressorSearch):
-    """Kernel support vector regression, its C, gamma and ε chosen by cross-validation.
+    """Kernel support vector regression with C and gamma chosen by cross-validation.
 
-    Every choice of C, gamma and ε is scored on every fold, by models as exact as those of
-    :class:`SVMRegressor`; then one is trained on all rows with the best. The search costs less than
-    one by :class:`sklearn.model_selection.GridSearchCV`: each C starts from the solution for the C
-    before, and folds share the kernel values they need.
+    ε is chosen too if several ``epsilons`` are given. Every choice of C, gamma and ε is scored on
+    every fold, by models as exact as those of :class:`SVMRegressor`; then one is trained on all
+    rows with the best. The search costs less than one by
+    :class:`sklearn.model_selection.GridSearchCV`: each C starts from the solution for the C before,
+    and folds share the kernel values they need.
 
     Parameters
     ----------
@@ -128,8 +129,8 @@ class SVMRegressorCV(EpsilonGrid, KernelRegressorSearch):
 class ODMRegressorCV(DeviationBandGrid, KernelRegressorSearch):
     """Kernel regression by the distribution of residuals, chosen by cross-validation.
 
-    The search of :class:`SVMRegressorCV` over C, gamma, υ and θ, by models as exact as those of
-    :class:`ODMRegressor`.
+    The search of :class:`SVMRegressorCV` over C and gamma, and over υ and θ if several
+    ``upsilons`` or ``thetas`` are given, by models as exact as those of :class:`ODMRegressor`.
 
     See Also
     --------
@@ -152,11 +153,11 @@ class ODMRegressorCV(DeviationBandGrid, KernelRegressorSearch):
 
 @with_parameters
 class LinearSVMRegressorCV(EpsilonGrid, LinearRegressorSearch):
-    """Linear support vector regression, its C and ε chosen by cross-validation.
+    """Linear support vector regression with C chosen by cross-validation.
 
-    Every choice of C and ε is scored on every fold, by models as exact as those of
-    :class:`LinearSVMRegressor`, each started from the solution for the C before; then one is
-    trained on all rows with the best.
+    ε is chosen too if several ``epsilons`` are given. Every choice of C and ε is scored on every
+    fold, by models as exact as those of :class:`LinearSVMRegressor`, each started from the solution
+    for the C before; then one is trained on all rows with the best.
 
     See Also
     --------
@@ -186,8 +187,8 @@ class LinearSVMRegressorCV(EpsilonGrid, LinearRegressorSearch):
 class LinearODMRegressorCV(DeviationBandGrid, LinearRegressorSearch):
     """Linear regression by the distribution of residuals, chosen by cross-validation.
 
-    The search of :class:`LinearSVMRegressorCV` over C, υ and θ, by models as exact as those of
-    :class:`LinearODMRegressor`.
+    The search of :class:`LinearSVMRegressorCV` over C, and over υ and θ if several ``upsilons`` or
+    ``thetas`` are given, by models as exact as those of :class:`LinearODMRegressor`.
 
     See Also
     --------

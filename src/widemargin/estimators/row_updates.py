@@ -31,10 +31,10 @@ class RowUpdates:
     def add_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on more rows, from the solution for those trained on before.
 
-        The model is then that of a fit of all rows within ``tol``, with a certificate of its own,
-        at a cost in proportion to what changes. What the fit resolved about the kernel stays as it
-        is: ``gamma_``, and the intercept's ``kernel_constant_``. Rows of classes that were not
-        there before add binary problems, which are solved from zero.
+        The model is then, within ``tol``, that of a fit of all rows with the same kernel, with a
+        certificate of its own, at a cost in proportion to what changes. What the fit resolved about
+        the kernel stays as it is: ``gamma_``, ``fit_intercept_`` and ``kernel_constant_``. Rows of
+        classes that were not there before add binary problems, which are solved from zero.
 
         The fit needs ``keep_rows=True``, an exact strategy and a positive semi-definite kernel by
         name. An error or an interrupt leaves the model as it was.
@@ -67,7 +67,7 @@ class RowUpdates:
         indices : array-like of int, or mask of shape (n_samples,)
             Numbers of the rows: those of :meth:`fit` in their order, then those of
             :meth:`add_rows`. Rows after one that is removed move up, as in :func:`numpy.delete`;
-            ``support_`` counts alike.
+            ``support_`` uses the same numbering.
 
         Returns
         -------

@@ -178,7 +178,7 @@ class ShapleyDisplay(Display):
         number = names.index(output) if isinstance(output, str) and output in names else output
         if not isinstance(number, int | np.integer) or not 0 <= number < len(names):
             raise ValueError(
-                f"`output` must be one of {names} or its place, for there is a picture for each; "
+                f"`output` must be one of {names} or its index: each output has its own picture; "
                 f"got {output!r}."
             )
         return values[:, :, number], base[:, number], names[number]
