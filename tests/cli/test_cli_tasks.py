@@ -71,6 +71,65 @@ def test_quantiles(numbers: Path, tmp_path: Path) -> None:
     assert 0.8 < measured["share_below"] < 0.97
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--quantile", 0.9],
+        ["-C", 2],
+        ["--theta", 0.5, "--upsilon", 0.7],
+        ["--algorithm", "svm", "--epsilon", 5],
+    ],
+)
+def test_what_to_learn_leaves_features_prepared(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    model = tmp_path / "model.wm"
+    out = json.loads(run("train", numbers, "--task", "regression", *options, "-m", model, "--json"))
+    assert [each for each, _ in load_model(model).steps] == ["preprocessor", "regressor"]
+    assert out["held_out"]["rows"] == 88
+    assert out["rows"] == 442
+    settings = load_model(model).steps[-1][1].get_params()
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    given.pop("--algorithm", None)
+    assert {
+        str(name).strip("-"): value for name, value in given.items()
+    }.items() <= settings.items()
+
+
+@pytest.mark.parametrize(
+    "options", [["--algorithm", "svm"], ["--gamma", 1, "-C", 2], ["--tol", 0.01]]
+)
+def test_a_regressor_of_ones_choice_takes_features_as_they_are(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    model = tmp_path / "model.wm"
+    out = json.loads(run("train", numbers, "--task", "regression", *options, "-m", model, "--json"))
+    assert not hasattr(load_model(model), "steps")
+    assert out["held_out"] is None
+
+
+@pytest.fixture
+def usual(tmp_path: Path) -> Path:
+    """Columns of very different scales, and one of labels."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.normal(size=300), "b": 1e3 * random.normal(size=300)})
+    frame["status"] = random.choice(["x", "y"], 300)
+    frame.to_csv(tmp_path / "usual.csv", index=False)
+    return tmp_path / "usual.csv"
+
+
+@pytest.mark.parametrize("options", [[], ["--nu", 0.1], ["--nu", 0.1, "-k", "rbf"]])
+def test_novelty_says_what_share_is_outside(usual: Path, options: list[object]) -> None:
+    given = ["--task", "novelty", "--label", "status", *options]
+    done = CliRunner().invoke(app, [str(each) for each in ["train", usual, *given]])
+    assert done.exit_code == 0
+    model = load_model(usual.with_suffix(".wm"))
+    assert hasattr(model, "steps") == ("-k" not in options)
+    detector = model.steps[-1][1] if hasattr(model, "steps") else model
+    assert detector.nu == (0.1 if options else 0.05)
+    assert ("note: --nu 0.05 is taken: about 5 % of the rows" in done.stderr) == (not options)
+
+
 def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": ["1", "two", "3"]})
     frame.to_csv(tmp_path / "data.csv", index=False)

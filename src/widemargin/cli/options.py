@@ -19,6 +19,12 @@ CHOOSING_SETTINGS = (
     *("kernel", "gamma", "degree", "coef0", "fit_intercept"),
     *("strategy", "checkpoint", "solver", "tol", "max_iter"),
 )
+# Of those, what a regression or a novelty detector is to learn, and how closely it follows the
+# rows: whoever gives one of them has not said that features are to be used as they are.
+OF_TASKS = ("C", "upsilon", "theta", "epsilon", "quantile", "nu")
+# Share of the rows outside, where a novelty detector is trained and nothing else is said. The
+# estimator's own default, scikit-learn's, calls half of the rows novel.
+NU = 0.05
 # Settings of strategies that have options.
 OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_strata", "n_sample")
 
