@@ -130,6 +130,23 @@ def test_novelty_says_what_share_is_outside(usual: Path, options: list[object]) 
     assert ("note: --nu 0.05 is taken: about 5 % of the rows" in done.stderr) == (not options)
 
 
+@pytest.mark.parametrize("options", [[], ["-k", "rbf"]])
+@pytest.mark.parametrize("name", ["target", "Class", "y"])
+def test_novelty_says_which_column_it_leaves_out(
+    tmp_path: Path, name: str, options: list[str]
+) -> None:
+    data = tmp_path / "rows.csv"
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", name])
+    frame.to_csv(data, index=False)
+    given = ["train", str(data), "--task", "novelty", *options]
+    done = CliRunner().invoke(app, given)
+    assert f"note: column {name!r} is taken for labels, which are not learnt from" in done.stderr
+    assert load_model(data.with_suffix(".wm")).feature_names_in_.tolist() == ["a", "b"]
+    done = CliRunner().invoke(app, [*given, "--label", "a"])
+    assert "labels" not in done.stderr
+    assert load_model(data.with_suffix(".wm")).feature_names_in_.tolist() == ["b", name]
+
+
 def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": ["1", "two", "3"]})
     frame.to_csv(tmp_path / "data.csv", index=False)

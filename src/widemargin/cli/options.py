@@ -67,7 +67,8 @@ Label = Annotated[
     str | None,
     option(
         "Label column: its name, or its position from 0 (negative: from the end). Left out: "
-        "the column called label, target or class, else y, else the last. NPZ: key of the labels.",
+        "the column called label, target or class, else y, else the last (of novelty: else none). "
+        "NPZ: key of the labels.",
         "--label",
         group=DATA,
     ),
