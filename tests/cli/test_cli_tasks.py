@@ -154,6 +154,32 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
     assert "needs numbers in the label column; row 2 holds 'two'" in said
 
 
+@pytest.mark.parametrize("options", [[], ["-C", 1], ["--linear"], ["--multiclass", "cs"]])
+def test_targets_are_no_classes(numbers: Path, tmp_path: Path, options: list[object]) -> None:
+    frame = pd.read_csv(numbers)
+    frame["target"] += 0.5
+    frame.to_csv(tmp_path / "half.csv", index=False)
+    said = refused("train", tmp_path / "half.csv", *options)
+    if "--linear" not in options:  # which reads the file by blocks, and only to the first of them
+        assert "214 different numbers in 442 rows look like a regression" in said
+    assert "pass --task regression, or name another column with --label." in said
+    frame["target"] = np.arange(len(frame)) // 1.5 // 1
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    said = refused("train", tmp_path / "many.csv", *options)
+    assert "295 different numbers in 442 rows look like a regression; pass --task reg" in said
+
+
+@pytest.mark.parametrize("options", [["--max-time", 1], ["--linear", "--max-time", 1]])
+def test_many_numbers_are_hardly_classes(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    given = ["train", numbers, "-m", tmp_path / "model.wm", *options]
+    done = CliRunner().invoke(app, [str(each) for each in given])
+    assert done.exit_code == 0
+    assert "214 different numbers in 442 rows look like a regression; pass --task" in done.stderr
+    assert done.stderr.count("look like a regression") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -300,8 +300,8 @@ def train(
         if task is Task.novelty and nu is None:
             given["nu"] = options.NU
             say(
-                f"note: --nu {options.NU} is taken: about {100 * options.NU:.0f} % of the rows will "
-                "be outside; give --nu to choose another share"
+                f"note: --nu {options.NU} is taken: about {100 * options.NU:.0f} % of the rows "
+                "will be outside; give --nu to choose another share"
             )
         estimator = _estimator(given)
         automatic = not _chosen(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,10 +137,14 @@ def train_in_memory(
 
     Features are `prepared` where the estimator is not one of the user's choice.
     """
+    import numpy as np
+
     labelled = task is not Task.novelty
     table = source.read(as_table=prepared, **({} if labelled else {"labelled": False}))
     if task is Task.regression:
         table = replace(table, y=targets(table.y))
+    elif task is Task.classification and table.y is not None:
+        check_labels(np.unique(table.y), len(table.y))
     if test is not None:
         other = test.read_like(table)
         actual = targets(other.y) if task is Task.regression else other.y
@@ -217,6 +222,7 @@ def train_linear(
         say(f"note: {error.problem.partition('. ')[0]}: the table is prepared first, in memory")
         return train_in_memory(estimator, source, class_weight, holdout=0.0, test=test, seed=None)
     with rows:
+        check_labels(rows.classes, rows.n_rows)
         estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
         n_rows, notes = rows.n_rows, rows.notes
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
@@ -281,6 +287,21 @@ def begun(estimator: Any) -> list[bool]:
             weights = np.atleast_2d(getattr(estimator, name))
             return [bool(abs(each).sum() > 0) for each in weights]
     return [False]
+
+
+def check_labels(classes: Any, n_rows: int) -> None:
+    """Refuse labels that can only be the targets of a regression; warn of those that may be."""
+    from ..core.fit import warn
+    from ..core.labels_like_targets import cannot_be_classes, described, resemble_targets
+
+    found = described(classes, n_rows)
+    advice = "pass --task regression, or name another column with --label"
+    if cannot_be_classes(classes, n_rows):
+        raise ValueError(f"{found}; {advice}.")
+    if resemble_targets(classes, n_rows):
+        warn(f"{found}; {advice}, unless they are classes.")
+        # The classifier, which knows no --task, need not say so again.
+        warnings.filterwarnings("ignore", message=".* different numbers in .* rows look like")
 
 
 def set_index_base(estimator: Any, zero_based: bool | None) -> None:
