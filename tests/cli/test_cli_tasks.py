@@ -190,6 +190,22 @@ def test_many_numbers_are_hardly_classes(
         (["--task", "regression", "--calibrate", "sigmoid"], "--calibrate is for classifiers"),
         (["--task", "regression", "--linear", "--gamma", 1], "--gamma is no setting of LinearODM"),
         (["--task", "regression", "--quantile", 2], "quantile"),
+        (
+            ["--task", "regression", "--epsilon", 1],
+            "of ODMRegressor. Add --algorithm svm to use it.",
+        ),
+        (
+            ["--task", "regression", "--linear", "--epsilon", 1],
+            "of LinearODMRegressor. Add --algorithm svm to use it.",
+        ),
+        (
+            ["--task", "regression", "--algorithm", "svm", "--theta", 1],
+            "of SVMRegressor. Add --algorithm odm to use it.",
+        ),
+        (
+            ["--task", "regression", "--quantile", 0.5, "--epsilon", 1],
+            "of QuantileSVMRegressor. Leave out --quantile to use it.",
+        ),
         (["--task", "regression", "--linear", "--spool-dir", "."], "keeps the rows in memory"),
         (["--task", "novelty", "--linear"], "--task novelty has kernels only"),
         (["--task", "novelty", "--epsilon", 1], "are for --task regression"),

@@ -207,8 +207,22 @@ def task_estimator_with(
     asked = [name for name in CHOOSING_SETTINGS if given.get(name) is not None]
     foreign = [name for name in asked if name not in known]
     if foreign:
-        raise usage_error(f"{_option_of(foreign[0])} is no setting of {cls.__name__}.")
+        advice = _advice_on(foreign[0], task, algorithm, linear, quantile)
+        raise usage_error(f"{_option_of(foreign[0])} is no setting of {cls.__name__}.{advice}")
     return _checked(cls(**settings_in(given, cls)))
+
+
+def _advice_on(
+    setting: str, task: Task, algorithm: Algorithm | None, linear: bool, quantile: bool
+) -> str:
+    """Say how to train the regressor that has a setting, if there is one."""
+    if task is not Task.regression:
+        return ""
+    if quantile:
+        return " Leave out --quantile to use it." if setting == "epsilon" else ""
+    other = Algorithm.odm if algorithm is Algorithm.svm else Algorithm.svm
+    known = inspect.signature(class_of(task, other, linear, False)).parameters
+    return f" Add --algorithm {other} to use it." if setting in known else ""
 
 
 def automatic_with(given: dict[str, Any]) -> Any:
