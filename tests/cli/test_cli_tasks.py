@@ -69,6 +69,23 @@ def test_quantiles(numbers: Path, tmp_path: Path) -> None:
     run("train", numbers, "--task", "regression", "--quantile", 0.9, "-C", 100, "-m", model)
     measured = json.loads(run("evaluate", model, numbers, "--json"))
     assert 0.8 < measured["share_below"] < 0.97
+    frame = load_diabetes(as_frame=True)
+    predicted = load_model(model).predict(frame.data)
+    above = frame.target - predicted
+    assert measured["pinball_loss"] == pytest.approx(np.maximum(0.9 * above, -0.1 * above).mean())
+    assert measured["share_at_or_below"] == np.mean(frame.target <= predicted)
+    assert "pinball loss" in run("evaluate", model, numbers)
+    run("train", numbers, "--task", "regression", "-m", model)
+    assert "pinball" not in run("evaluate", model, numbers)
+
+
+def test_rows_too_few_to_hold_some_out(numbers: Path, tmp_path: Path) -> None:
+    data = tmp_path / "few.csv"
+    for n_rows, counted in ((1, "1 row is"), (3, "3 rows are")):
+        pd.read_csv(numbers)[:n_rows].to_csv(data, index=False)
+        said = refused("train", data, "--task", "regression")
+        assert f"{counted} too few to hold some out to measure on. Give more rows" in said
+        assert "class" not in said
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class Training:
 def held_out(
     table: Table, share: float, seed: int | None, task: Task = Task.classification
 ) -> HeldOutSplit:
-    """Divide the rows by lot, with the same share of every class held out.
+    """Divide the rows by lot, with the same share of every class held out, if there are classes.
 
     Of a class with few rows, as many are held out as fit into the share, maybe none.
     """
@@ -111,6 +111,11 @@ def held_out(
     for label in np.unique(y) if task is Task.classification else ():
         rows = rng.permutation(np.flatnonzero(y == label))
         chosen[rows[: int(share * len(rows))]] = True
+    if not chosen.any() and task is not Task.classification:
+        raise ValueError(
+            f"--holdout {share}: {len(y):,} {'row is' if len(y) == 1 else 'rows are'} too few to "
+            "hold some out to measure on. Give more rows, or --holdout 0 to train on all of them."
+        )
     if not chosen.any():
         raise ValueError(
             f"--holdout {share}: no class has enough rows to hold some out; found "
