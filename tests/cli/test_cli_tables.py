@@ -380,6 +380,11 @@ def test_labels_that_are_no_classes(run, tmp_path):  # noqa: F811
     np.savetxt(tmp_path / "data.csv", np.random.default_rng(0).normal(size=(40, 3)), delimiter=",")
     code, _, err = run("train", "data.csv")
     assert code == 1
+    assert "40 different numbers in 40 rows look like a regression" in err
+    names = pd.DataFrame({"a": range(40), "label": [f"row {i}" for i in range(40)]})
+    names.to_csv(tmp_path / "names.csv", index=False)
+    code, _, err = run("train", "names.csv")
+    assert code == 1
     assert "40 classes in 40 rows. Is the label column the right one?" in err
 
 

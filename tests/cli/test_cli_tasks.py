@@ -69,6 +69,99 @@ def test_quantiles(numbers: Path, tmp_path: Path) -> None:
     run("train", numbers, "--task", "regression", "--quantile", 0.9, "-C", 100, "-m", model)
     measured = json.loads(run("evaluate", model, numbers, "--json"))
     assert 0.8 < measured["share_below"] < 0.97
+    frame = load_diabetes(as_frame=True)
+    predicted = load_model(model).predict(frame.data)
+    above = frame.target - predicted
+    assert measured["pinball_loss"] == pytest.approx(np.maximum(0.9 * above, -0.1 * above).mean())
+    assert measured["share_at_or_below"] == np.mean(frame.target <= predicted)
+    assert "pinball loss" in run("evaluate", model, numbers)
+    run("train", numbers, "--task", "regression", "-m", model)
+    assert "pinball" not in run("evaluate", model, numbers)
+
+
+def test_rows_too_few_to_hold_some_out(numbers: Path, tmp_path: Path) -> None:
+    data = tmp_path / "few.csv"
+    for n_rows, counted in ((1, "1 row is"), (3, "3 rows are")):
+        pd.read_csv(numbers)[:n_rows].to_csv(data, index=False)
+        said = refused("train", data, "--task", "regression")
+        assert f"{counted} too few to hold some out to measure on. Give more rows" in said
+        assert "class" not in said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--quantile", 0.9],
+        ["-C", 2],
+        ["--theta", 0.5, "--upsilon", 0.7],
+        ["--algorithm", "svm", "--epsilon", 5],
+    ],
+)
+def test_what_to_learn_leaves_features_prepared(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    model = tmp_path / "model.wm"
+    out = json.loads(run("train", numbers, "--task", "regression", *options, "-m", model, "--json"))
+    assert [each for each, _ in load_model(model).steps] == ["preprocessor", "regressor"]
+    assert out["held_out"]["rows"] == 88
+    assert out["rows"] == 442
+    settings = load_model(model).steps[-1][1].get_params()
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    given.pop("--algorithm", None)
+    assert {
+        str(name).strip("-"): value for name, value in given.items()
+    }.items() <= settings.items()
+
+
+@pytest.mark.parametrize(
+    "options", [["--algorithm", "svm"], ["--gamma", 1, "-C", 2], ["--tol", 0.01]]
+)
+def test_a_regressor_of_ones_choice_takes_features_as_they_are(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    model = tmp_path / "model.wm"
+    out = json.loads(run("train", numbers, "--task", "regression", *options, "-m", model, "--json"))
+    assert not hasattr(load_model(model), "steps")
+    assert out["held_out"] is None
+
+
+@pytest.fixture
+def usual(tmp_path: Path) -> Path:
+    """Columns of very different scales, and one of labels."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.normal(size=300), "b": 1e3 * random.normal(size=300)})
+    frame["status"] = random.choice(["x", "y"], 300)
+    frame.to_csv(tmp_path / "usual.csv", index=False)
+    return tmp_path / "usual.csv"
+
+
+@pytest.mark.parametrize("options", [[], ["--nu", 0.1], ["--nu", 0.1, "-k", "rbf"]])
+def test_novelty_says_what_share_is_outside(usual: Path, options: list[object]) -> None:
+    given = ["--task", "novelty", "--label", "status", *options]
+    done = CliRunner().invoke(app, [str(each) for each in ["train", usual, *given]])
+    assert done.exit_code == 0
+    model = load_model(usual.with_suffix(".wm"))
+    assert hasattr(model, "steps") == ("-k" not in options)
+    detector = model.steps[-1][1] if hasattr(model, "steps") else model
+    assert detector.nu == (0.1 if options else 0.05)
+    assert ("note: --nu 0.05 is taken: about 5 % of the rows" in done.stderr) == (not options)
+
+
+@pytest.mark.parametrize("options", [[], ["-k", "rbf"]])
+@pytest.mark.parametrize("name", ["target", "Class", "y"])
+def test_novelty_says_which_column_it_leaves_out(
+    tmp_path: Path, name: str, options: list[str]
+) -> None:
+    data = tmp_path / "rows.csv"
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", name])
+    frame.to_csv(data, index=False)
+    given = ["train", str(data), "--task", "novelty", *options]
+    done = CliRunner().invoke(app, given)
+    assert f"note: column {name!r} is taken for labels, which are not learnt from" in done.stderr
+    assert load_model(data.with_suffix(".wm")).feature_names_in_.tolist() == ["a", "b"]
+    done = CliRunner().invoke(app, [*given, "--label", "a"])
+    assert "labels" not in done.stderr
+    assert load_model(data.with_suffix(".wm")).feature_names_in_.tolist() == ["b", name]
 
 
 def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
@@ -76,6 +169,32 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "data.csv", index=False)
     said = refused("train", tmp_path / "data.csv", "--task", "regression")
     assert "needs numbers in the label column; row 2 holds 'two'" in said
+
+
+@pytest.mark.parametrize("options", [[], ["-C", 1], ["--linear"], ["--multiclass", "cs"]])
+def test_targets_are_no_classes(numbers: Path, tmp_path: Path, options: list[object]) -> None:
+    frame = pd.read_csv(numbers)
+    frame["target"] += 0.5
+    frame.to_csv(tmp_path / "half.csv", index=False)
+    said = refused("train", tmp_path / "half.csv", *options)
+    if "--linear" not in options:  # which reads the file by blocks, and only to the first of them
+        assert "214 different numbers in 442 rows look like a regression" in said
+    assert "pass --task regression, or name another column with --label." in said
+    frame["target"] = np.arange(len(frame)) // 1.5 // 1
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    said = refused("train", tmp_path / "many.csv", *options)
+    assert "295 different numbers in 442 rows look like a regression; pass --task reg" in said
+
+
+@pytest.mark.parametrize("options", [["--max-time", 1], ["--linear", "--max-time", 1]])
+def test_many_numbers_are_hardly_classes(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    given = ["train", numbers, "-m", tmp_path / "model.wm", *options]
+    done = CliRunner().invoke(app, [str(each) for each in given])
+    assert done.exit_code == 0
+    assert "214 different numbers in 442 rows look like a regression; pass --task" in done.stderr
+    assert done.stderr.count("look like a regression") == 1
 
 
 @pytest.mark.parametrize(
@@ -88,6 +207,22 @@ def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
         (["--task", "regression", "--calibrate", "sigmoid"], "--calibrate is for classifiers"),
         (["--task", "regression", "--linear", "--gamma", 1], "--gamma is no setting of LinearODM"),
         (["--task", "regression", "--quantile", 2], "quantile"),
+        (
+            ["--task", "regression", "--epsilon", 1],
+            "of ODMRegressor. Add --algorithm svm to use it.",
+        ),
+        (
+            ["--task", "regression", "--linear", "--epsilon", 1],
+            "of LinearODMRegressor. Add --algorithm svm to use it.",
+        ),
+        (
+            ["--task", "regression", "--algorithm", "svm", "--theta", 1],
+            "of SVMRegressor. Add --algorithm odm to use it.",
+        ),
+        (
+            ["--task", "regression", "--quantile", 0.5, "--epsilon", 1],
+            "of QuantileSVMRegressor. Leave out --quantile to use it.",
+        ),
         (["--task", "regression", "--linear", "--spool-dir", "."], "keeps the rows in memory"),
         (["--task", "novelty", "--linear"], "--task novelty has kernels only"),
         (["--task", "novelty", "--epsilon", 1], "are for --task regression"),

@@ -314,6 +314,20 @@ def test_rare_classes_are_kept():
     assert model.predict_proba(X).shape == (150, 4)
 
 
+@pytest.mark.parametrize("names", [False, True])
+def test_targets_of_a_regression_are_noticed(names):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(60, size=200)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        AutoClassifier(cv=2, max_time=1e-3, families=LINEAR).fit(X, y.astype(str) if names else y)
+    told = [each for each in seen if "different numbers in 200 rows" in str(each.message)]
+    assert len(told) == (not names)
+    assert all(each.filename == __file__ and each.category is UserWarning for each in told)
+    with pytest.raises(ValueError, match="continuous"):
+        AutoClassifier().fit(X, y + 0.5)
+
+
 def test_families_must_be_known(moons):
     with pytest.raises(ValueError, match=r"`families` must be some of .*got \['forest'\]"):
         AutoClassifier(families=["forest"]).fit(*moons)

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
-from widemargin import ODMClassifier, ODMClassifierCV, SVMClassifier, to_onnx
+from widemargin import ODMClassifier, ODMClassifierCV, OneClassSVM, SVMClassifier, to_onnx
 from widemargin.export import graph
 
 X, Y = load_iris(return_X_y=True)
@@ -31,8 +31,9 @@ class Renamed(StandardScaler):
         (make_pipeline(Renamed(), SVMClassifier()), X, "class Renamed cannot be exported"),
         (make_pipeline(StandardScaler(), LogisticRegression()), X, "got LogisticRegression"),
         (StandardScaler(), X, "got StandardScaler"),
+        (make_pipeline(StandardScaler(), OneClassSVM()), X, "novelty detector, such as this OneCl"),
     ],
-    ids=["precomputed", "function", "unknown", "derived", "foreign", "scaler"],
+    ids=["precomputed", "function", "unknown", "derived", "foreign", "scaler", "novelty"],
 )
 def test_models_that_cannot_be_exported(model, rows, message):
     with pytest.raises(ValueError, match=message):

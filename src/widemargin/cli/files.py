@@ -150,15 +150,26 @@ def spool_file(
     estimator: Any, path: Path, *, zero_based: bool | None, spool_dir: Path | None, **options: Any
 ) -> SpooledRows:
     """Copy a data file into arrays on disk, and print the decisions of the reader."""
+    from ..data import DataFileError
     from ..estimators.linear_streaming import spooled
 
     if spool_dir is not None and not spool_dir.is_dir():
         raise usage_error(f"--spool-dir {spool_dir}: expected a folder that exists.")
     base = "auto" if zero_based is None else zero_based
     with _option_errors():
-        rows = spooled(
-            estimator, path, classes=None, zero_based=base, spool_dir=spool_dir, **options
-        )
+        try:
+            rows = spooled(
+                estimator, path, classes=None, zero_based=base, spool_dir=spool_dir, **options
+            )
+        except ValueError as error:
+            problem, continuous, _ = str(error).partition(" If these are classes")
+            if not continuous:
+                raise
+            raise DataFileError(
+                path,
+                f"{problem} Such numbers look like a regression; pass --task regression, or name "
+                "another column with --label.",
+            ) from None
     _print_notes(rows.notes)
     return rows
 

@@ -19,6 +19,12 @@ CHOOSING_SETTINGS = (
     *("kernel", "gamma", "degree", "coef0", "fit_intercept"),
     *("strategy", "checkpoint", "solver", "tol", "max_iter"),
 )
+# Of those, what a regression or a novelty detector is to learn, and how closely it follows the
+# rows: whoever gives one of them has not said that features are to be used as they are.
+OF_TASKS = ("C", "upsilon", "theta", "epsilon", "quantile", "nu")
+# Share of the rows outside, where a novelty detector is trained and nothing else is said. The
+# estimator's own default, scikit-learn's, calls half of the rows novel.
+NU = 0.05
 # Settings of strategies that have options.
 OF_STRATEGIES = ("levels", "fan_in", "stop_level", "validation_fraction", "n_strata", "n_sample")
 
@@ -61,7 +67,8 @@ Label = Annotated[
     str | None,
     option(
         "Label column: its name, or its position from 0 (negative: from the end). Left out: "
-        "the column called label, target or class, else y, else the last. NPZ: key of the labels.",
+        "the column called label, target or class, else y, else the last (of novelty: else none). "
+        "NPZ: key of the labels.",
         "--label",
         group=DATA,
     ),
@@ -200,8 +207,22 @@ def task_estimator_with(
     asked = [name for name in CHOOSING_SETTINGS if given.get(name) is not None]
     foreign = [name for name in asked if name not in known]
     if foreign:
-        raise usage_error(f"{_option_of(foreign[0])} is no setting of {cls.__name__}.")
+        advice = _advice_on(foreign[0], task, algorithm, linear, quantile)
+        raise usage_error(f"{_option_of(foreign[0])} is no setting of {cls.__name__}.{advice}")
     return _checked(cls(**settings_in(given, cls)))
+
+
+def _advice_on(
+    setting: str, task: Task, algorithm: Algorithm | None, linear: bool, quantile: bool
+) -> str:
+    """Say how to train the regressor that has a setting, if there is one."""
+    if task is not Task.regression:
+        return ""
+    if quantile:
+        return " Leave out --quantile to use it." if setting == "epsilon" else ""
+    other = Algorithm.odm if algorithm is Algorithm.svm else Algorithm.svm
+    known = inspect.signature(class_of(task, other, linear, False)).parameters
+    return f" Add --algorithm {other} to use it." if setting in known else ""
 
 
 def automatic_with(given: dict[str, Any]) -> Any:

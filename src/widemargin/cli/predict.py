@@ -152,8 +152,9 @@ def evaluate(
     classes. Rows with a label that the model does not know count as errors.
 
     Of a regressor: R², mean and median absolute error, root mean squared error, and the share of
-    targets below the predictions. Of a novelty detector, whose rows are labelled 1, or -1 where
-    they are novel: accuracy and the area under the ROC curve.
+    targets below the predictions; of a quantile, before these, the mean pinball loss and the share
+    of targets at or below the predictions. Of a novelty detector, whose rows are labelled 1, or -1
+    where they are novel: accuracy and the area under the ROC curve.
     """
     with faults_reported(), warnings_shown() as warned, input_file(data) as path:
         from ..persistence import load_model

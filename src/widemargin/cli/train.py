@@ -178,7 +178,9 @@ def train(
     ] = None,
     nu: Annotated[
         float | None,
-        option("Novelty: share of the rows that may be outside.", group=CHOICE, default="0.5"),
+        option(
+            "Novelty: share of the rows that may be outside.", group=CHOICE, default=str(options.NU)
+        ),
     ] = None,
     fit_intercept: options.Intercept = None,
     multi_class: Annotated[
@@ -276,9 +278,12 @@ def train(
     temporary binary copy, which the solver reads from disk as often as it needs. --multiclass
     learns a weight vector for every class in one problem, in memory.
 
-    --task regression learns the numbers of the label column, --task novelty what rows usually look
-    like, from all columns but --label. Features are prepared and scaled unless options choose the
-    estimator. Both read the rows into memory.
+    --task regression learns the numbers of the label column; --task novelty what rows usually look
+    like, from all columns but the labels: --label or, left out, a column called label, target or
+    class, else y, if there is one. Features are prepared and scaled, and a fifth of the rows of a
+    regression is held out, also with -C, --upsilon, --theta, --quantile, --nu, and --algorithm svm
+    --epsilon. All other options that choose the estimator use features as they are, and hold out
+    nothing. Both tasks read the rows into memory.
 
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is
@@ -292,6 +297,12 @@ def train(
     }
     with faults_reported(), warnings_shown() as warned, input_file(data) as path:
         check_options(task, {**given, "class_weight": class_weight})
+        if task is Task.novelty and nu is None:
+            given["nu"] = options.NU
+            say(
+                f"note: --nu {options.NU} is taken: about {100 * options.NU:.0f} % of the rows "
+                "will be outside; give --nu to choose another share"
+            )
         estimator = _estimator(given)
         automatic = not _chosen(given)
         _check_settings(given)
@@ -390,8 +401,13 @@ def train(
 
 
 def _chosen(given: dict[str, Any]) -> bool:
-    """Return whether the options choose a classifier."""
-    return any(given[name] is not None and given[name] is not False for name in CHOOSING)
+    """Return whether the options choose an estimator, which then takes features as they are."""
+    choosing = CHOOSING
+    if given["task"] is not Task.classification:
+        choosing = choosing.difference(options.OF_TASKS)
+        if given["epsilon"] is not None and given["algorithm"] is options.Algorithm.svm:
+            choosing = choosing - {"algorithm"}  # an ODM has no --epsilon: nothing was chosen
+    return any(given[name] is not None and given[name] is not False for name in choosing)
 
 
 def _estimator(given: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,7 +95,7 @@ class Training:
 def held_out(
     table: Table, share: float, seed: int | None, task: Task = Task.classification
 ) -> HeldOutSplit:
-    """Divide the rows by lot, with the same share of every class held out.
+    """Divide the rows by lot, with the same share of every class held out, if there are classes.
 
     Of a class with few rows, as many are held out as fit into the share, maybe none.
     """
@@ -110,6 +111,11 @@ def held_out(
     for label in np.unique(y) if task is Task.classification else ():
         rows = rng.permutation(np.flatnonzero(y == label))
         chosen[rows[: int(share * len(rows))]] = True
+    if not chosen.any() and task is not Task.classification:
+        raise ValueError(
+            f"--holdout {share}: {len(y):,} {'row is' if len(y) == 1 else 'rows are'} too few to "
+            "hold some out to measure on. Give more rows, or --holdout 0 to train on all of them."
+        )
     if not chosen.any():
         raise ValueError(
             f"--holdout {share}: no class has enough rows to hold some out; found "
@@ -136,10 +142,14 @@ def train_in_memory(
 
     Features are `prepared` where the estimator is not one of the user's choice.
     """
+    import numpy as np
+
     labelled = task is not Task.novelty
     table = source.read(as_table=prepared, **({} if labelled else {"labelled": False}))
     if task is Task.regression:
         table = replace(table, y=targets(table.y))
+    elif task is Task.classification and table.y is not None:
+        check_labels(np.unique(table.y), len(table.y))
     if test is not None:
         other = test.read_like(table)
         actual = targets(other.y) if task is Task.regression else other.y
@@ -217,6 +227,7 @@ def train_linear(
         say(f"note: {error.problem.partition('. ')[0]}: the table is prepared first, in memory")
         return train_in_memory(estimator, source, class_weight, holdout=0.0, test=test, seed=None)
     with rows:
+        check_labels(rows.classes, rows.n_rows)
         estimator.class_weight = options.parse_class_weight(class_weight, rows.classes)
         n_rows, notes = rows.n_rows, rows.notes
         seconds, interrupted = timed(lambda: fit_spooled(estimator, rows))
@@ -281,6 +292,21 @@ def begun(estimator: Any) -> list[bool]:
             weights = np.atleast_2d(getattr(estimator, name))
             return [bool(abs(each).sum() > 0) for each in weights]
     return [False]
+
+
+def check_labels(classes: Any, n_rows: int) -> None:
+    """Refuse labels that can only be the targets of a regression; warn of those that may be."""
+    from ..core.fit import warn
+    from ..core.labels_like_targets import cannot_be_classes, described, resemble_targets
+
+    found = described(classes, n_rows)
+    advice = "pass --task regression, or name another column with --label"
+    if cannot_be_classes(classes, n_rows):
+        raise ValueError(f"{found}; {advice}.")
+    if resemble_targets(classes, n_rows):
+        warn(f"{found}; {advice}, unless they are classes.")
+        # The classifier, which knows no --task, need not say so again.
+        warnings.filterwarnings("ignore", message=".* different numbers in .* rows look like")
 
 
 def set_index_base(estimator: Any, zero_based: bool | None) -> None:

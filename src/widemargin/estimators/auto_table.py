@@ -15,6 +15,8 @@ from sklearn.utils.validation import _num_samples, validate_data
 from ..core.arrays import Array
 from ..core.blocks import CANONICAL_VALUES
 from ..core.budget import seed_of
+from ..core.fit import warn
+from ..core.labels_like_targets import described, resemble_targets
 from ..core.rows import canonical, copies_in_own_order
 from ..core.training_set import COLUMNS, training_set
 from ..kernel.kernels import resolve_gamma
@@ -77,6 +79,11 @@ def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> AutoTable:
     numbers = np.arange(_num_samples(X))[:, np.newaxis]
     training = training_set(numbers, y, sample_weight, pairwise=False, estimator=name)
     codes, weight = training.codes, training.weights
+    if resemble_targets(training.classes, len(codes)):
+        warn(
+            f"{described(training.classes, len(codes))}, not like classes. A regressor, such as "
+            "ODMRegressor, learns numbers."
+        )
     if training.kept is not None:
         X = _safe_indexing(X, training.kept)
     steps = []

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -114,6 +115,12 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
         return [model.preprocessor_, features, *steps], classifier
     if hasattr(model, "best_estimator_"):
         return _taken_apart(model.best_estimator_)
+    if is_outlier_detector(model):
+        raise ValueError(
+            f"A novelty detector, such as this {type(model).__name__}, cannot be exported yet: the "
+            "outputs of a graph are classes or numbers. Judge rows with widemargin: by "
+            "`decision_function`, or `widemargin predict --decision`."
+        )
     raise ValueError(
         "A fitted classifier or regressor of widemargin, or a Pipeline that ends with one, can be "
         f"exported; got {type(model).__name__}."

@@ -245,7 +245,11 @@ class TestPrediction:
 
     def test_no_model_and_no_labels(self, csv):
         assert csv("a,b\n1,2\n", labelled=False).X.shape == (1, 2)
-        assert csv("a,y\n1,2\n", labelled=False).X.shape == (1, 1)
+        table = csv("a,y\n1,2\n", labelled=False)
+        assert table.X.shape == (1, 1)
+        assert "column 'y' is taken for labels" in table.notes[0]
+        assert csv("a,y\n1,2\n", labelled=False, label="y").notes == ()
+        assert csv("a,y\n1,2\n", labelled=False, n_features=1).notes == ()
 
 
 class TestDelimiters:

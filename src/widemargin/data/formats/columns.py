@@ -50,11 +50,24 @@ def choose_columns(request: Request, names: Sequence[str] | None, width: int) ->
         if not features:
             raise request.error("expected feature columns besides the label, found one column.")
         if not request.labelled:
-            label = None
+            return ChosenColumns(features, None, _left_out(request, requested, names, label))
     if label is None or requested is not None:  # nothing was decided here
         return ChosenColumns(features, label, ())
     described = f"column {label + 1}" if names is None else f"column {names[label]!r}"
     return ChosenColumns(features, label, (f"labels are taken from {described}",))
+
+
+def _left_out(
+    request: Request, requested: int | None, names: Sequence[str] | None, label: int | None
+) -> tuple[str, ...]:
+    """Note that a column was taken for labels, which nobody asked for, where features are found."""
+    known = request.n_features is not None or request.feature_names is not None
+    if label is None or names is None or requested is not None or known:
+        return ()
+    return (
+        f"column {names[label]!r} is taken for labels, which are not learnt from: rename it if it "
+        "is a feature",
+    )
 
 
 def _locate(request: Request, label: str | int, names: Sequence[str] | None, width: int) -> int:

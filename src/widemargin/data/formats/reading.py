@@ -59,7 +59,8 @@ def read(
         last one. NPZ: key of the labels, ``"y"`` by default. LIBSVM: must be None.
     labelled : bool, default=True
         Whether to read labels. If False, ``y`` is None, and a label column may be there or not:
-        it is recognised by `label`, `feature_names` or `n_features`.
+        it is recognised by `label`, `feature_names` or `n_features`, and without these by its name,
+        as above; a note says so.
     n_features : int, default=None
         Number of features required, e.g. a model's. A LIBSVM file may use fewer.
     feature_names : sequence of str, default=None
