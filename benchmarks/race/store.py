@@ -29,6 +29,8 @@ DIGITS, PRECISE_DIGITS = 8, 16
 PRECISE = ("objective", "bound", "primal", "optimum", "history", "value", "tol")
 # The machine is quiet when other processes take less than this share of its cores.
 QUIET = 0.05
+# Seconds over which that share can be told; the system counts hundredths.
+SHORTEST = 1.0
 
 
 class Store:
@@ -54,6 +56,7 @@ class Store:
             for name, settings, stamp, cell in decoded(json.loads(path.read_text("utf-8"))):
                 self.cells[name], self.settings[name], self.stamps[name] = cell, settings, stamp
         self._stale = set(self.cells) if again else set()
+        self._earlier = self._later = OtherLoad()
 
     def cell(self, name: str, settings: Mapping[str, Any], measure: Callable[[], Cell]) -> Cell:
         """Return a cell, measured now if it is missing or has other settings."""
@@ -62,13 +65,21 @@ class Store:
             return self.cells[name]
         load = OtherLoad()
         cell = measure()
-        self.put(name, settings, cell, {**stamp(), "quiet": load.quiet()})
+        quiet = load.quiet()
+        self.put(name, settings, cell, {**stamp(), "quiet": self._lately(quiet)})
         self._stale.discard(name)
         if "accuracy" in cell:
             spent = cell.get("fit_seconds", float("nan"))
             late = " (out of time)" if cell.get("out_of_time") else ""
             print(f"{name}: {cell['accuracy']:.4f}, {spent:.1f} s{late}", flush=True)
         return cell
+
+    def _lately(self, quiet: bool | str) -> bool | str:
+        """Return whether the machine was quiet in the seconds that end with a short cell."""
+        found = self._earlier.quiet() if quiet == UNKNOWN else quiet
+        if self._later.seconds() >= SHORTEST:
+            self._earlier, self._later = self._later, OtherLoad()
+        return found
 
     def kept(self, name: str, settings: Mapping[str, Any]) -> Cell | None:
         """Return a cell with the same settings from the file, also where all are measured again."""
@@ -205,10 +216,14 @@ class OtherLoad:
     def __init__(self) -> None:
         self._began, self._busy, self._own = time.monotonic(), _busy_seconds(), _own_seconds()
 
+    def seconds(self) -> float:
+        """Return the seconds since then."""
+        return time.monotonic() - self._began
+
     def quiet(self) -> bool | str:
         """Return whether that share is small; unknown where the system does not report it."""
-        now, passed = _busy_seconds(), time.monotonic() - self._began
-        if now is None or self._busy is None or passed < 1.0:
+        now, passed = _busy_seconds(), self.seconds()
+        if now is None or self._busy is None or passed < SHORTEST:
             return UNKNOWN
         others = now - self._busy - (_own_seconds() - self._own)
         return others < QUIET * passed * (os.cpu_count() or 1)

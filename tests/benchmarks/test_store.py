@@ -107,6 +107,31 @@ def test_a_machine_is_quiet_without_other_work(monkeypatch, busy, quiet):
     assert OtherLoad().quiet() == quiet
 
 
+def test_short_cells_are_judged_by_the_seconds_that_end_with_them(tmp_path, monkeypatch):
+    clock = {"now": 0.0, "busy": 0.0}
+    monkeypatch.setattr(stores.time, "monotonic", lambda: clock["now"])
+    monkeypatch.setattr(stores, "_busy_seconds", lambda: clock["busy"])
+    monkeypatch.setattr(stores, "_own_seconds", lambda: 0.0)
+    store = Store(tmp_path / "c.json")
+
+    def quiet(name, seconds, others):
+        def measure():
+            clock["now"] += seconds
+            clock["busy"] += others
+            return {"value": 1}
+
+        store.cell(name, {}, measure)
+        return store.stamps[name]["quiet"]
+
+    assert quiet("first", 0.5, 0.0) == UNKNOWN  # nothing is known of the time before
+    assert quiet("second", 0.6, 0.0) is True
+    assert quiet("long", 10.0, 0.0) is True
+    assert quiet("busy", 0.5, 5.0) is False
+    for number in range(4):
+        quiet(f"after {number}", 0.6, 0.0)
+    assert quiet("last", 0.5, 0.0) is True
+
+
 def test_results_in_the_repository_are_small_and_stamped():
     files = list(RESULTS.glob("*/results/*.json"))
     assert len(files) >= 12
