@@ -15,7 +15,11 @@ by the steps of Boyd et al. (2011, §3.4), A being the rows times their labels:
 
 Λ, ρ and α are what the paper's Table 7 lists, in the notation of Boyd's example program for linear
 SVMs, whose tolerances and iterations are taken, too. Over-relaxation is known to converge for
-0 < α < 2. The paper does not say how rows of a site are split further; here they are not.
+0 < α < 2.
+
+Departure: that program divides the rows among subsystems, each with a copy of w, and its ρ weighs
+the distance of the copies. The paper has subsystems at every site as well, but does not say how
+many. Here z copies the margins instead, one per row, and ρ weighs their distance.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ ends ours, when sites find that they agree and are within one per cent of the op
 
 Figures 3 and 4 count how often a site "converges", and what it has when it first does: GADGET as
 printed, one row per step, runs 10,000 iterations while the paper's rule with k = 4, 8 and 10
-watches. The paper's data, Bosch's production line, is not available: secom and sylva, where
-failures are rare, take its place.
+watches. The paper's data, Bosch's production line, need an account at Kaggle and are not at hand:
+secom and sylva, where failures are rare, and Adult take their place.
 
 The production line of the paper's Section 6: the paper counts accuracy, which a model that never
 finds a failure has in plenty, and leaves weights for the rare class to future work. Here rows weigh

@@ -1,8 +1,12 @@
 """Figures as printed in the paper on GADGET SVM: accuracies, as shares.
 
 [GADGET] "A consensus algorithm for linear support vector machines", manuscript. Means and standard
-deviations over ten sites; the centralised runs have no deviation. Its Adult is our a9a, its
-Covertype our covtype_binary; the other sets here are not in its tables.
+deviations over ten sites; the centralised runs have no deviation, and where another figure has none
+here it has none in print. Its Adult is our a9a, its Covertype our covtype_binary, with other splits
+into training and test rows; the other sets here are not in its tables.
+
+The paper's Tables 4 to 6 are turned by 90° in the copy at hand, and some of their columns lost
+cells: a figure is listed here where its column has kept all others, or those on both sides.
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ from __future__ import annotations
 Figure = tuple[float, float | None]
 
 # [GADGET] Table 2, by rows per step: GADGET at the sites, Pegasos on all rows. The print has the
-# same row twice for Adult, with 100 and with 1,000 rows per step.
+# same row twice for Adult, with 100 and with 1,000 rows per step. For Covertype the row above that
+# of 100 rows per step counts as that of 1,000, as for the other sets.
 TABLE_2: dict[str, dict[str, tuple[Figure, Figure]]] = {
     "a9a": {
         "1": ((0.79, 0.03), (0.76, None)),
@@ -62,7 +67,7 @@ TABLE_4: dict[str, dict[str, Figure]] = {
     },
 }
 
-# [GADGET] Tables 5 and 6. Lasso and Ridge on Covertype cannot be read in the copy at hand.
+# [GADGET] Tables 5 and 6. Lasso and Ridge on Covertype are not legible in the copy at hand.
 TABLES_5_AND_6: dict[str, dict[str, Figure]] = {
     "a9a": {
         "lasso": (0.84, 0.01),
@@ -80,7 +85,8 @@ TABLES_5_AND_6: dict[str, dict[str, Figure]] = {
     },
 }
 
-# [GADGET] Table 7: Λ, ρ and α of ADMM; there are none for Real-sim, where it did not converge.
+# [GADGET] Table 7: Λ, ρ and α of ADMM; there are none for Real-Sim, where it did not converge
+# within a day.
 TABLE_7 = {
     "Gisette": (1000.0, 0.7, 2.4),
     "Sido": (1000.0, 0.7, 10.5),

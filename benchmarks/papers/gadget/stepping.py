@@ -28,7 +28,9 @@ class NormRule:
     """The paper's stopping rule: a site has converged when ‖w‖ hardly changes several times.
 
     A site has converged when ‖w‖ changed by less than ε in each of k iterations, and the network
-    when every site has converged once. A site continues and may leave that state again.
+    when every site has converged once. A site continues and may leave that state again. The paper
+    also writes that weight vectors "do not change more than" ε, and that "the norm of the weight
+    vector" is below it; the difference of norms is what it writes in its case study.
 
     Parameters
     ----------
@@ -128,7 +130,8 @@ def run(
     exchange : Exchange
         What happens after each step.
     batch : int or None
-        Rows per step, b, drawn with replacement; None takes all rows of a site.
+        Rows per step, b, drawn with replacement; None takes all rows of a site. The paper divides
+        the rows into batches once, and draws one of those.
     seed : int
         Draws the batches.
     rule : NormRule, optional

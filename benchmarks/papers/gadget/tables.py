@@ -11,7 +11,8 @@ from benchmarks.race.store import Store
 
 from . import comparison, course, effects, other_models
 
-# Seconds of a fit. The whole takes a quarter of an hour on two cores.
+# Seconds of a fit, where it has a limit. Those of Tables 5 and 7, and ADMM in Table 3, have none:
+# they take most of the time, which is hours.
 MAX_TIME = 5.0
 Part = tuple[tuple[str, ...], Callable[[Store, str, bool, float], None]]
 PARTS: dict[str, Part] = {

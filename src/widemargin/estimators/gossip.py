@@ -91,7 +91,7 @@ class GossipClassifier(
     solver : str or object, default='consensus'
         'consensus': decentralised ADMM, which reaches the optimum wherever rows are. 'gadget': the
         published method, Pegasos steps averaged by Push-Sum, made to converge; 'gadget_printed':
-        exactly as printed. 'tracking': gradients tracked by Push-Sum. 'private': noisy gradients,
+        as printed. 'tracking': gradients tracked by Push-Sum. 'private': noisy gradients,
         with differential privacy for every row. :class:`~widemargin.gossip.Consensus`,
         :class:`~widemargin.gossip.Gadget`, :class:`~widemargin.gossip.PrintedGadget`,
         :class:`~widemargin.gossip.Tracking` and :class:`~widemargin.gossip.PrivateDescent` have

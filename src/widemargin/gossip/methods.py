@@ -331,7 +331,7 @@ class Gadget(BaseEstimator):  # type: ignore[misc]
 
 
 class PrintedGadget(BaseEstimator):  # type: ignore[misc]
-    r"""GADGET SVM exactly as printed: Algorithm 3 of [GADGET].
+    r"""GADGET SVM as printed: Algorithm 3 of [GADGET].
 
     Every site steps on rows of its own, :math:`w \leftarrow (1 - 1/t)\, w + \frac{1}{\lambda t}
     \cdot \frac1b \sum [y_i w^\top x_i < 1]\, y_i x_i`, and Push-Sum begins anew with the models of
@@ -339,8 +339,16 @@ class PrintedGadget(BaseEstimator):  # type: ignore[misc]
     last iterate. The paper talks to one neighbour drawn at random and stops by ‖w‖: set
     ``partners="one"``, ``stopping="norm"``. ``partners="all"`` is its matrix B.
 
-    Equation 4 of the paper has the sign of its loss turned; this is Equation 5. The projection
-    after the exchange, line (h), has nothing left to do: a mean of models in a ball is in it.
+    Where the paper contradicts itself or leaves a choice:
+
+    - The step is Equation 5. Equation 4 has the sign of its loss turned, and line (c) omits the
+      condition that the row is in the set of line (b).
+    - Push-Sum makes ``exchanges`` exchanges per step, one by default. The paper speaks of one
+      random neighbour, but also of the termination of Push-Sum.
+    - Rows of a mini-batch are drawn with replacement. The paper divides the rows of a site into
+      batches once, and draws one of those.
+    - The projection after the exchange, line (h), has nothing left to do after that of line (f): a
+      mean of models in a ball is in it.
 
     Parameters
     ----------
