@@ -41,6 +41,8 @@ MORE = {"5": (), "6": ("perceptron_adam",)}
 GADGET = ("printed", "consensus")
 RARE = ("sylva", "secom")
 ADMM_SETS = ("a9a", "covtype_binary")
+# One run of these takes as long as all others together.
+ONCE = ("covtype_binary",)
 
 
 def measure_classifiers(store: Store, name: str, quick: bool, max_time: float) -> None:
@@ -51,7 +53,7 @@ def measure_classifiers(store: Store, name: str, quick: bool, max_time: float) -
     }
     fits["printed"] = partial(with_rule, gadget_printed)
     fits["consensus"] = partial(our_method, "consensus")
-    for number in range(1 if quick else RUNS):
+    for number in range(1 if quick or name in ONCE else RUNS):
         problem = partial(problem_of, name, number=number, quick=quick)
         for method, fit in fits.items():
             measure = partial(_rare, fit, problem, seed=number)
@@ -61,7 +63,7 @@ def measure_classifiers(store: Store, name: str, quick: bool, max_time: float) -
 def measure_admm(store: Store, name: str, quick: bool, max_time: float) -> None:
     """Measure ADMM with the parameters of every set of the paper, and with ours."""
     del max_time
-    for number in range(1 if quick else RUNS):
+    for number in range(1 if quick or name in ONCE else RUNS):
         problem = partial(problem_of, name, number=number, quick=quick)
         for title, parameters in _parameters().items():
             measure = partial(_rare, partial(admm, parameters=parameters), problem)
