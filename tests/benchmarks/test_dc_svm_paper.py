@@ -24,6 +24,7 @@ from benchmarks.papers.dc_svm import (
     level_times,
     published,
     published_grids,
+    record,
     support,
 )
 from benchmarks.papers.dc_svm.level_duals import Duals
@@ -48,8 +49,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(support, "LEVELS", 2)
     monkeypatch.setattr(approximations, "FEATURES", 60)
     monkeypatch.setattr(approximations, "SEARCH_FEATURES", 40)
-    monkeypatch.setattr(approximations, "C_GRID", (1.0, 32.0))
-    monkeypatch.setattr(approximations, "NARROWER", (1.0,))
+    monkeypatch.setattr(approximations, "TIMES_C", (1 / 32, 1.0))
+    monkeypatch.setattr(approximations, "TIMES_GAMMA", (1.0,))
     return tmp_path
 
 
@@ -87,6 +88,8 @@ def test_tables_2_and_6_end_to_end(folder, monkeypatch):
     found = {row["Method"]: row for row in rows if row["Data set"] == "ijcnn1"}
     assert found["LLSVM"]["Ours"] == f"{100 * cells['ijcnn1/approximate/llsvm']['accuracy']:.2f}"
     assert (found["LaSVM"]["Published"], found["LaSVM"]["Ours"]) == ("98.57", "–")
+    searched = {row["Method"]: row for row in table(folder / "tables" / "dc_searches.csv")}
+    assert (searched["LTPU"]["C tried"], searched["LTPU"]["γ tried"]) == ("1, 32", "2")
 
 
 def test_predictions_of_one_level(paper):
@@ -110,6 +113,13 @@ def test_fastfood_is_close_to_the_kernel(gamma):
     features = approximations.FastFood(gamma, 16_384).fit(X).transform(X)
     assert features.shape == (40, 16_384)
     assert features @ features.T == pytest.approx(rbf_kernel(X, gamma=gamma), abs=0.05)
+
+
+def test_fastfood_has_the_features_asked_for():
+    X = np.random.default_rng(0).standard_normal((40, 100)).astype(np.float32) / 10
+    features = approximations.FastFood(1.0, 100).fit(X).transform(X)  # half a block of 128 columns
+    assert features.shape == (40, 100)
+    assert np.sum(features**2, axis=1) == pytest.approx(np.ones(40), rel=1e-5)
 
 
 def test_nystroem_is_the_kernel_through_its_centres():
@@ -147,6 +157,7 @@ def test_the_bound_holds_and_blocks_are_solved(paper, monkeypatch):
     for cell in cells.values():
         assert cell["difference"] >= -1e-6 * abs(cell["optimum"])
         assert cell["difference"] <= cell["refined_bound"] <= cell["bound"]
+        assert cell["bound"] == pytest.approx(0.5 * 32.0 * cell["threshold"])
     problem = bound._Problem(paper)
     group = problem.groups(4, "balanced")
     signed = problem.solved(np.where(group[:, None] == group, problem.gram, 0.0))
@@ -214,4 +225,15 @@ def test_the_grid_has_all_pairs(paper, folder, monkeypatch):
     exact = paper.store.cells["covtype_binary/grid/exact/6/1"]["accuracy"]
     assert row["Exact"] == f"{100 * exact:.1f}"
     totals = table(folder / "tables" / "dc_table_4.csv")
-    assert [row["Times exact, ours"] for row in totals if row["Method"] == "Exact"] == ["1.000"]
+    shares = {row["Method"]: row["Our time ÷ that of the exact fits"] for row in totals}
+    assert shares["Exact; LIBSVM in the paper"] == "1.000"
+    states = {row["Paper item"]: row for row in table(folder / "tables" / "record_dc_svm.csv")}
+    assert states["DC-SVM, Table 4"]["Remark"].startswith("In part (1 of 3 data sets): sums")
+    assert states["DC-SVM, Table 5"]["State"] == record.NOT_YET
+
+
+def test_the_record_names_the_cells_that_are_measured(paper):
+    named = {name for item in record.items() for unit in item.units for name in unit}
+    bound.measure(paper)
+    level_times.measure(paper)
+    assert set(paper.store.cells) == {n for n in named if "/bound/" in n or "/level_times" in n}

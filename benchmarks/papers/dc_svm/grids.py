@@ -1,7 +1,8 @@
 """[DC] Tables 4, 7, 9 and 10: accuracy and total time over a grid of C and gamma.
 
-All rows of ijcnn1; 20,000 of the others, drawn at random. "Exact" is the whole problem solved at
-once, to the same tolerance as DC-SVM: the solution that the paper gets from LIBSVM.
+All training and test rows of ijcnn1; of the others 20,000 of either, drawn at random. "Exact" is
+the whole problem solved at once, to the same tolerance as DC-SVM; the paper has LIBSVM in its
+place.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ from .published_grids import GRIDS, POWERS, TOTAL_HOURS
 from .sets import PaperSet
 
 ROWS = {"ijcnn1": 49_990, "covtype_binary": 20_000, "census_income": 20_000}
-TEST_ROWS = 20_000
+TEST_ROWS = {"ijcnn1": 91_701, "covtype_binary": 20_000, "census_income": 20_000}
 METHODS = {"early": "DC-SVM (early)", "full": "DC-SVM", "exact": "Exact"}
 TABLES = {"ijcnn1": "dc_table_7", "covtype_binary": "dc_table_9", "census_income": "dc_table_10"}
 
 
 def measure(paper: PaperSet) -> None:
     """Measure what is missing; all pairs of one method before those of the next."""
-    sample = cache(lambda: paper.sample(ROWS[paper.name], TEST_ROWS))
+    rows, test_rows = ROWS[paper.name], TEST_ROWS[paper.name]
+    sample = cache(lambda: paper.sample(rows, test_rows))
     for method in METHODS:
         for power, width in product(POWERS, POWERS):
             settings = {"C": 2.0**power, "gamma": 2.0**width, "max_time": paper.max_time}
-            kept = {**settings, "rows": ROWS[paper.name], "test_rows": TEST_ROWS}
+            kept = {**settings, "rows": rows, "test_rows": test_rows}
             fit = partial(_measured, method, settings, sample)
             paper.store.cell(f"{paper.name}/grid/{method}/{power}/{width}", kept, fit)
 
@@ -57,8 +59,9 @@ def tables(cells: Cells) -> Iterator[Table]:
     columns += ["LIBSVM, published", "Exact", "Early s", "DC-SVM s", "Exact s"]
     for data_set, table in TABLES.items():
         yield table, columns, _grid(cells, data_set)
-    columns = ["Data set", "Rows", "Method", "Published hours", "Our s", "Times exact, published"]
-    yield "dc_table_4", [*columns, "Times exact, ours"], _totals(cells)
+    columns = ["Data set", "Rows", "Method", "Published hours", "Our s"]
+    columns += ["Published time ÷ LIBSVM's", "Our time ÷ that of the exact fits"]
+    yield "dc_table_4", columns, _totals(cells)
 
 
 def _grid(cells: Cells, data_set: str) -> Rows:
@@ -92,7 +95,7 @@ def _totals(cells: Cells) -> Rows:
             yield [
                 name_of(data_set),
                 f"{ROWS[data_set]:,}",
-                METHODS[method],
+                "Exact; LIBSVM in the paper" if method == "exact" else METHODS[method],
                 printed[0],
                 seconds(ours) + late,
                 printed[1],

@@ -5,8 +5,9 @@ from __future__ import annotations
 # Powers of two; each table has all 25 pairs.
 POWERS = (-10, -6, 1, 6, 10)
 
-# By power of C and of gamma: per cent right of DC-SVM (early), DC-SVM and LIBSVM, which did not
-# end within 300,000 seconds where there is none. Table 4 has the sums of the seconds.
+# By power of C and of gamma: accuracy in per cent of DC-SVM (early), DC-SVM and LIBSVM; None where
+# LIBSVM did not end within 300,000 seconds. Table 4 has the sums of the seconds. Table 7 has LaSVM,
+# too, which is left out here.
 GRIDS: dict[str, dict[tuple[int, int], tuple[float, float, float | None]]] = {
     "ijcnn1": {
         (-10, -10): (90.5, 90.5, 90.5),

@@ -12,7 +12,16 @@ from typing import Any
 from benchmarks.race.store import Store
 from benchmarks.race.tables import Cells, Table
 
-from . import bound, comparison, convergence, grids, level_times, support
+from . import (
+    approximations,
+    bound,
+    comparison,
+    convergence,
+    grids,
+    level_times,
+    record,
+    support,
+)
 from .sets import DATA_SETS, PaperSet
 
 __all__ = ["DATA_SETS", "MAX_TIME", "TABLES", "draw", "run", "tables"]
@@ -30,7 +39,7 @@ MEASURED: dict[str, Callable[[PaperSet], Any]] = {
     "f4": convergence.measure_polynomial,
 }
 TABLES = tuple(MEASURED)
-PAGES = (comparison, level_times, grids, bound, support, convergence)
+PAGES = (comparison, approximations, level_times, grids, bound, support, convergence, record)
 
 
 def run(

@@ -204,7 +204,9 @@ class Clustered(Strategy):
     there may be fewer than ``fan_in ** levels``. On further levels the sample is drawn among
     the support vectors, all of them if they are fewer. Rows weigh C with the hinge; with ODM, which
     the paper does not treat, parts have the mean loss as in SODM's comparison. Not as printed:
-    coordinates are taken in working sets, as in LIBSVM with more than one row.
+    coordinates are taken in working sets, as in LIBSVM with more than one row; levels are solved
+    to a relative gap, where LIBSVM bounds the violation of optimality conditions; and a level on
+    which no dual moves is the last one.
 
     References
     ----------
