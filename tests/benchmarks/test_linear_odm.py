@@ -116,6 +116,9 @@ def test_the_linear_table_stands_beside_the_print(folder, linear_fits):
     assert row["ODM − published, points"].strip("*") == f"{ours - 91.3:+.2f}"
     settings = next(each for each in rows("linear_settings") if each["Data set"] == "ijcnn1")
     assert (settings["Rows"], settings["Features"]) == ("400", "5")
+    busy = {name: {**cell, "busy": True} for name, cell in cells.items()}
+    (of_busy,) = (row for row in linear_table._settings(busy) if row[0] == "ijcnn1")
+    assert of_busy[-3:] == ["–", "–", "–"] != list(settings.values())[-3:]
     made = len(linear_fits)
     main(["linear", "--only", "ijcnn1", "--splits", "2", "--results", str(folder)])
     assert len(linear_fits) == made
@@ -129,7 +132,7 @@ def test_divided_methods_stand_beside_dsvrg(folder, monkeypatch):
     cells = Store(folder / "linear.json").cells
     variants = ("early", "level 1", "root", "printed")
     names = {f"{method}/{each}" for method in divided.METHODS for each in variants}
-    names |= {"odm", "dsvrg", "dsvrg printed", "dsvrg third 1", "dsvrg third 2"}
+    names |= {"odm", "dsvrg", *divided.PRINTED, "dsvrg third 1", "dsvrg third 2"}
     assert set(cells) == {"ijcnn1/search/odm", *(f"ijcnn1/0/{each}" for each in names)}
     one = [cells[f"ijcnn1/0/{each}"]["accuracy"] for each in ("odm", "dsvrg", "clustered/root")]
     assert one == pytest.approx([one[0]] * 3, abs=0.02)  # solvers of one problem
@@ -143,6 +146,10 @@ def test_divided_methods_stand_beside_dsvrg(folder, monkeypatch):
     rows = {row["Method"]: row for row in shown("linear_divided") if row["Data set"] == "ijcnn1"}
     assert rows["Ca-ODM"]["Published"] == "89.60"
     assert rows["DC-ODM"]["Published"] == "–"
+    ends = [cells[f"ijcnn1/0/{each}"] for each in divided.PRINTED]
+    assert ends[0]["relative_gap"] < ends[1]["relative_gap"]  # a step a row, and a step a part
+    for title, end in zip(divided.DESCENTS, ends, strict=True):
+        assert rows[title]["As printed"] == f"{100 * end['accuracy']:.2f} (1)"
     assert rows["Ca-ODM"]["Early"] == f"{100 * cells['ijcnn1/0/cascade/early']['accuracy']:.2f} (1)"
     times = {row["Method"]: row for row in shown("linear_divided_seconds")[:6]}
     assert times["Ca-ODM"]["Published"] == "35.3"  # svmguide1
@@ -170,6 +177,10 @@ def test_curves_tell_passes_and_accuracy(folder, linear_fits):
         row for row in rendered(folder, "solvers")("linear_claims") if "–" not in row.values()
     )
     assert (claim["Data set"], claim["DSVRG ÷ SVRG, seconds"]) == ("ijcnn1", "1.0")
+    busy = {name: {**cell, "busy": True} for name, cell in cells.items()}
+    times = {row[1]: row[3] for row in solvers._solvers(busy)}
+    assert set(times.values()) == {"–"}
+    assert next(row for row in solvers._solvers(busy) if row[1] == "SVRG")[2] == "14"
     accuracy = solvers._accuracies(cells, "ijcnn1", "svrg", "gradient_evaluations")
     assert [point[0] for point in accuracy] == pytest.approx([1, 2, 3, 5, 8, 13, 20])
     for what in ("objective_passes", "objective_seconds", "accuracy_passes", "accuracy_seconds"):
@@ -210,6 +221,8 @@ def test_threads_are_measured_and_nodes_modelled(folder):
     model = speed_up.model_of(store.cells, "ijcnn1")
     assert model.rows * model.full == pytest.approx(1.0)
     assert model.rows * model.inner == pytest.approx(2.0)
+    busy = {name: {**cell, "busy": True} for name, cell in store.cells.items()}
+    assert list(speed_up._measured(busy)) == list(speed_up._model(busy)) == []
     modelled = list(speed_up._model(store.cells))
     assert modelled[1][2] == "1.7"
     speed_up.draw(store.cells, folder)

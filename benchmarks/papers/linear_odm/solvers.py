@@ -25,6 +25,7 @@ from benchmarks.race.tables import (
     name_of,
     percent,
     seconds,
+    undisturbed,
 )
 from benchmarks.race.tables import (
     draw as draw_panels,
@@ -199,7 +200,7 @@ def _errors(cells: Cells, data_set: str, solver: str, over: str) -> Curve:
     """Return points of relative objective error; passes are evaluations by the number of rows."""
     cell = cells.get(f"{data_set}/{solver}/curve")
     best = _optimum(cells, data_set)
-    if cell is None or best is None:
+    if cell is None or best is None or _disturbed(cell, over):
         return []
     scale = cell["rows"] if over == "gradient_evaluations" else 1.0
     pairs = zip(cell["history"][over], cell["history"]["primal"], strict=True)
@@ -208,13 +209,18 @@ def _errors(cells: Cells, data_set: str, solver: str, over: str) -> Curve:
 
 def _accuracies(cells: Cells, data_set: str, solver: str, over: str) -> Curve:
     curve = cells.get(f"{data_set}/{solver}/curve")
-    if curve is None:
+    if curve is None or _disturbed(curve, over):
         return []
     scale = curve["rows"] if over == "gradient_evaluations" else 1.0
     stops = (cells.get(f"{data_set}/{solver}/stop/{stop}") for stop in STOPS)
     points = [(cell[over] / scale, 100 * cell["accuracy"]) for cell in stops if cell is not None]
     points.append((curve["history"][over][-1] / scale, 100 * curve["accuracy"]))
     return sorted(point for point in points if point[0] > 0)
+
+
+def _disturbed(cell: Cell, over: str) -> bool:
+    """Tell whether seconds were measured while others worked on the machine."""
+    return over == "seconds" and not undisturbed([cell])
 
 
 def _optimum(cells: Cells, data_set: str) -> float | None:

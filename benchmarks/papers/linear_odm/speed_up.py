@@ -25,6 +25,7 @@ from benchmarks.race.tables import (
     Table,
     name_of,
     seconds,
+    undisturbed,
 )
 from benchmarks.race.tables import (
     draw as draw_panels,
@@ -244,7 +245,7 @@ def _threads(cells: Cells, data_set: str, share: float) -> list[tuple[int, float
 
 
 def _stage(cells: Cells, data_set: str, solver: str, share: float, threads: int) -> float | None:
-    """Return the median seconds of a stage."""
+    """Return the median seconds of a stage; None where others worked on the machine."""
     names = (f"{data_set}/{solver}/{share:g}/{threads}/{number}" for number in range(REPEATS))
-    found = [cells[name]["fit_seconds"] / STAGES for name in names if name in cells]
-    return median(found) if found else None
+    found = undisturbed([cells[name] for name in names if name in cells])
+    return median(cell["fit_seconds"] / STAGES for cell in found) if found else None

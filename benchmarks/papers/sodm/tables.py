@@ -27,7 +27,7 @@ LOSSES: dict[str, Any] = {
 STRATEGIES: dict[str, Any] = {
     "cascade": Cascade,
     "preserving": Preserving,
-    "clustered": partial(Clustered, n_sample=1000),  # the paper's sample
+    "clustered": partial(Clustered, n_sample=1000),  # the sample of DC-SVM's paper
     "stratified": Stratified,
 }
 VARIANTS = ("early", "root", "printed")
@@ -35,7 +35,7 @@ FAN_IN, LEAF_ROWS = 4, 3_200
 
 
 def levels_for(rows: int) -> int:
-    """Divide until leaves have at most 3,200 rows, which is 700 to 3,100 in these sets."""
+    """Divide until leaves have at most 3,200 rows; in these sets they have 1,400 to 3,100."""
     levels = 1
     while rows > LEAF_ROWS * FAN_IN**levels:
         levels += 1

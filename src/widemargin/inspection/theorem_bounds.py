@@ -21,7 +21,7 @@ sums over pairs of rows in different parts:
 
   with :math:`\alpha = (\gamma_+, \gamma_-)` and :math:`U` the largest :math:`|\gamma_i|` of both.
   For parts of equal size and rows of equal weight the second sum is the paper's M(M − m)c.
-  Departure: the print of Eqn. 6 lacks the factor 2, which its proof leaves
+  Departure: the print of Eqn. 6 lacks the factor 2 of its proof
   (:math:`f(\tilde\alpha) - f(\alpha^\star) \ge \tfrac12 M c \upsilon \lVert \tilde\alpha -
   \alpha^\star \rVert^2`).
 """
