@@ -59,8 +59,24 @@ def test_a_run_is_measured_once_and_shown(folder, capsys):
     )
     best = [m for m in means if means[m] == max(means.values())]
     assert [m for m, t in accuracy.METHODS.items() if row[t].startswith("**")] == best
-    assert len(table(folder / "tables" / "mcodm_summary.csv")) == 5
+    summary = table(folder / "tables" / "mcodm_summary.csv")
+    assert len(summary) == 6
+    assert summary[-1]["mean difference, points"] == row["mcODM − best other"]
+    assert summary[-1]["mean without it"] == "–"
     assert "υ" in table(folder / "tables" / "mcodm_settings.csv")[0]["mcODM: c"]
+
+
+def test_the_mean_is_shown_without_the_set_that_differs_most():
+    shown = accuracy._compared("WW", {"iris": 0.01, "letter": -0.04, "dna": 0.02, "usps": 0.0})
+    assert shown == ["WW", "2 of 4", "1 of 4", "-0.25", "-4.00 (letter)", "+1.00"]
+
+
+def test_settings_at_an_end_of_the_grid_are_bold():
+    def chosen(c, **of_odm):
+        return accuracy._chosen({"search": {"c": c, **of_odm}})
+
+    assert [chosen(c) for c in (0.1, 0.13, 316.22777)] == ["**0.1**", "0.13", "**316**"]
+    assert chosen(316.22777, upsilon=0.2, theta=0.6) == "**316**, υ = 0.2, θ = 0.6"
 
 
 def test_large_sets_have_more_seconds_and_fewer_splits(monkeypatch):

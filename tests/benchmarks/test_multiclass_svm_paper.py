@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.papers.__main__ import main, render
 from benchmarks.papers.multiclass_svm import (
+    page,
     published,
     second_solver,
     shares,
@@ -193,7 +194,25 @@ def test_tables_stand_beside_the_print(folder, monkeypatch):
     assert 0.0 < gap <= 1e-4
     large = table(folder / "tables" / "multiclass_table_5.csv")
     assert [each["C"] for each in large[:3]] == ["100", "1000", "10000"]
+    assert large[0]["Error"] == "–"
     assert large[-1]["Micro-F1"] == f"{published.TABLE_5[-1][1]:.2f}"
-    for each in large:  # of one label a row
+    shown = [each for each in large if each["Error"] != "–"]
+    assert len(shown) == 6  # satimage, and the print
+    for each in shown:  # of one label a row
         total = float(each["Error"].rstrip("†")) + float(each["Micro-F1"])
         assert total == pytest.approx(100.0, abs=0.02)
+
+
+def test_the_best_error_is_shown_with_its_c(tmp_path):
+    store = Store(tmp_path / "multiclass.json")
+    for formulation, accuracies in {"ww": (0.5, 0.7), "cs": (0.6, 0.6), "ovr": (0.2, 0.4)}.items():
+        for C, accuracy in zip((1e-3, 1e-2), accuracies, strict=True):
+            name = tables.cell_name("3", "sector", 0, formulation, C)
+            store.put(name, {}, {"accuracy": accuracy}, {})
+    by_name = {name: rows for name, _, rows in page.tables(store.cells)}
+    found = {row[0]: row[1:] for row in by_name["multiclass_table_3_best"]}
+    assert found["sector"] == ["30.00 (0.01)", "–", "40.00 (0.001)", "60.00 (0.01)", "+30.00"]
+    assert found["CLINC150"] == ["–"] * 5
+    of_print = ["54.41 (10)", "93.00 (0.001)", "54.57 (10)", "57.75 (10)", "+3.34"]
+    assert found["LSHTC-small (published)"] == of_print
+    assert found["LSHTC-2012 (published)"][-1] == "+4.16"

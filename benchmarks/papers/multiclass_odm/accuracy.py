@@ -180,6 +180,7 @@ def tables(cells: Cells) -> Iterator[Table]:
     columns = ["Data set", "Rows", "Features", "Classes", *METHODS.values(), "mcODM − best other"]
     yield "mcodm_accuracy", columns, _accuracy(cells)
     columns = ["mcODM against", "better on", "worse on", "mean difference, points"]
+    columns += ["largest difference", "mean without it"]
     yield "mcodm_summary", columns, _summary(cells)
     columns = ["Data set", *(f"{title}: c" for title in METHODS.values())]
     yield "mcodm_settings", columns, _settings(cells)
@@ -212,7 +213,7 @@ def _accuracy(cells: Cells) -> Rows:
         ahead = NONE
         if means:
             others = max(means[method] for method in METHODS if method != "mcodm")
-            ahead = f"{100 * (means['mcodm'] - others):+.2f}"
+            ahead = _signed(100 * (means["mcodm"] - others))
         shown = {method: _shown(each) if each else NONE for method, each in fits.items()}
         if means:
             best = max(means.values())
@@ -228,17 +229,36 @@ def _accuracy(cells: Cells) -> Rows:
 
 
 def _summary(cells: Cells) -> Rows:
-    means = [found for data_set in DATA_SETS if (found := _means(cells, data_set))]
-    for method, title in METHODS.items():
-        if method == "mcodm" or not means:
-            continue
-        points = [100 * (each["mcodm"] - each[method]) for each in means]
-        yield [
-            title,
-            f"{sum(each > 0 for each in points)} of {len(points)}",
-            f"{sum(each < 0 for each in points)} of {len(points)}",
-            f"{mean(points):+.2f}",
-        ]
+    means = {name: found for name in DATA_SETS if (found := _means(cells, name))}
+    if not means:
+        return
+    others = {method: title for method, title in METHODS.items() if method != "mcodm"}
+    for method, title in others.items():
+        yield _compared(title, {name: each["mcodm"] - each[method] for name, each in means.items()})
+    ahead = {
+        name: each["mcodm"] - max(each[method] for method in others) for name, each in means.items()
+    }
+    yield _compared("the best of these on each set", ahead)
+
+
+def _compared(title: str, differences: dict[str, float]) -> list[str]:
+    """Count sets by the sign of the difference; show how much of the mean is one set's."""
+    points = {name: 100 * each for name, each in differences.items()}
+    largest = max(points, key=lambda name: abs(points[name]))
+    rest = [each for name, each in points.items() if name != largest]
+    return [
+        title,
+        f"{sum(each > 0 for each in points.values())} of {len(points)}",
+        f"{sum(each < 0 for each in points.values())} of {len(points)}",
+        _signed(mean(points.values())),
+        f"{_signed(points[largest])} ({name_of(largest)})",
+        _signed(mean(rest)) if rest else NONE,
+    ]
+
+
+def _signed(points: float) -> str:
+    """Show a difference, never -0.00."""
+    return f"{round(points, 2) + 0.0:+.2f}"
 
 
 def _settings(cells: Cells) -> Rows:
@@ -251,6 +271,9 @@ def _settings(cells: Cells) -> Rows:
 
 def _chosen(cell: Cell) -> str:
     found = cell["search"]
+    shown = f"{found['c']:.3g}"
+    if any(abs(found["c"] / 10.0**end - 1.0) < 1e-6 for end in POWERS):
+        shown = f"**{shown}**"
     if "upsilon" not in found:
-        return f"{found['c']:.3g}"
-    return f"{found['c']:.3g}, υ = {found['upsilon']:g}, θ = {found['theta']:g}"
+        return shown
+    return f"{shown}, υ = {found['upsilon']:g}, θ = {found['theta']:g}"

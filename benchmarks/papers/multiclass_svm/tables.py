@@ -35,7 +35,12 @@ CHECK_TIME = 1_800.0
 TABLES = (*TOL, "check")
 TABLE_1 = (
     Source("glass", published="glass", authors="glass_9dim_6cl"),
-    Source("iris", published="iris", authors="iris_4dim_3cl.normalized"),
+    Source(
+        "iris",
+        published="iris",
+        remark="rows already of unit length",
+        authors="iris_4dim_3cl.normalized",
+    ),
     Source("letter", UNIT_VARIANCE, "letter"),
     Source("news20_bydate", UNIT_LENGTH, "news20", "other split, other features"),
     Source("news20_t", UNIT_LENGTH, "news20", "the paper's test file, split"),

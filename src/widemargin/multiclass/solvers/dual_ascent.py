@@ -272,8 +272,8 @@ class PrintedLeeLinWahba(Independent):
     each other, and is updated then, as the text has it; Algorithm 1 updates it once in an epoch.
     The direction in which all multipliers of a row move together is too stiff by a factor of the
     number of classes, and the algorithm hardly converges. Corrected: weights have one sign
-    throughout, where Algorithm 2 works on their negatives. Not as printed: ε of Algorithm 2 is 0,
-    and the end is a duality gap within ``tol``.
+    throughout, where Algorithm 2 works on their negatives. Not as printed: ε, the end and the
+    factor of the weights, as in :mod:`.printed_tournament`; there is no shrinking.
     """
 
     formulation, parts = "llw_fixed_mean", PRINTED_PARTS

@@ -1,4 +1,4 @@
-r"""Weston and Watkins's formulation exactly as Alber et al. (2017) print it: Algorithms 3 to 5.
+r"""Weston and Watkins's formulation as Alber et al. (2017) print it: Algorithms 3 to 5.
 
 Every class is a player. In a round, pairs of classes (c, c̃) meet at the same time; in a match the
 rows of c are visited one after another, each for its multiplier of c̃ alone, and then the rows of c̃
@@ -12,10 +12,11 @@ every two classes meet once, in the order of the rounds.
 
 Corrections: Eqn. 11 has the sign of the fraction turned, which Algorithm 3 has right. Algorithm 5
 needs values from 1 to C − 1 of its modulus, and modulus C where the number of classes is odd; then
-there are C rounds, of which Algorithm 4 counts C − 1. Not as printed: ε, below which Algorithm 3
-leaves a multiplier alone and whose value the paper does not give, is 0, and the end is a duality
-gap within ``tol``. The "speedup tricks" that the text mentions, leaving out multipliers that have
-not moved in three epochs among them, are not in the listings.
+there are C rounds, of which Algorithm 4 counts C − 1. Not as printed: ε, the slope below which
+Algorithm 3 leaves a multiplier alone, is 0 (the paper has 0.1 on the LSHTC corpora); the end is a
+duality gap within ``tol``; and the weights are returned times a factor near 1 if that lowers the
+objective. The "speedup tricks" that the text mentions, leaving out multipliers that have not moved
+in three epochs among them, are not in the listings.
 """
 
 from __future__ import annotations
