@@ -240,3 +240,29 @@ def test_bounds_of_the_theorems_stand_beside_the_gaps(folder, monkeypatch):
     zero = -cell["optimum"]
     assert row["largest"] == f"{max(cell['part_gaps']) / zero:.2f}"
     assert float(row["largest"]) <= float(row["Bound"]) <= float(row["Without τ"])
+
+
+def test_the_seconds_of_a_continued_fit_are_those_of_all_its_levels(tmp_path, monkeypatch):
+    class Continued:
+        """A fit of a level a second, after half a second of checks; solved levels are kept."""
+
+        clock, solved = 0.0, 0
+
+        def __init__(self, levels):
+            self.levels = levels
+
+        def fit(self, X, y):
+            new = self.levels - Continued.solved
+            Continued.clock += 0.5 + new
+            Continued.solved = self.levels
+            ends = np.arange(1.0, self.levels + 1)
+            self.history_ = {"level": ends, "parts": ends, "seconds": ends}
+
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    monkeypatch.setattr(objective.time, "perf_counter", lambda: Continued.clock)
+    data = sets.DataSet(np.zeros((3, 1)), np.zeros(3), np.zeros((2, 1)), np.zeros(2))
+    fits = objective.LevelFits()
+    found = [fits.measure(Continued(levels), data)["fit_seconds"] for levels in (1, 2, 4)]
+    assert found == [1.5, 2.5, 4.5]

@@ -80,15 +80,16 @@ def measure_table_6(paper: PaperSet) -> None:
 
 def measure_levels(paper: PaperSet) -> None:
     """Fit to every level; checkpoints save the levels that are done."""
+    fits = objective.LevelFits()
     with tempfile.TemporaryDirectory() as folder:
         for stop in STOPS[paper.name]:
-            paper.cell(f"clusters/{4**stop}", partial(_rung, paper, stop, folder))
+            paper.cell(f"clusters/{4**stop}", partial(_rung, paper, stop, folder, fits))
 
 
-def _rung(paper: PaperSet, stop: int, folder: str) -> Cell:
+def _rung(paper: PaperSet, stop: int, folder: str, fits: objective.LevelFits) -> Cell:
     strategy = STRATEGIES["clustered"](levels=LEVELS, stop_level=stop)
     model = classifier(paper.settings, strategy, checkpoint=folder)
-    return objective.measure_levels(model, paper.split)
+    return fits.measure(model, paper.split)
 
 
 def _fitted(paper: PaperSet, strategy: Any) -> Cell:

@@ -121,12 +121,12 @@ class _Case:
 
     def _levels(self) -> Cell:
         """Go up level by level; a level's seconds contain those of the levels it needs."""
-        rows = []
+        rows, fits = [], objective.LevelFits()
         with tempfile.TemporaryDirectory() as folder:
             for level in range(LEVELS, -1, -1):
                 strategy = STRATEGIES["clustered"](levels=LEVELS, stop_level=level)
                 model = classifier(self.settings, strategy, checkpoint=folder)
-                facts = objective.measure_levels(model, self.data)
+                facts = fits.measure(model, self.data)
                 row = {"level": level, "parts": int(model.history_["parts"][-1])}
                 row |= {key: facts[key] for key in ("fit_seconds", "accuracy", "out_of_time")}
                 rows.append({**row, **self._facts(Duals.of(model), self.final)})

@@ -70,9 +70,10 @@ def measure(
     shown = [each for each in columns if each != "levels" or number == 0]
     divided = {**settings, "leaf_rows": LEAF_ROWS}
     for method in METHODS:
+        fits = objective.LevelFits()
         with tempfile.TemporaryDirectory() as folder:  # a level continues from the one before it
             for variant in stops_of(shown, split):
-                fit = partial(_divided, split, method, variant, settings, folder)
+                fit = partial(_divided, split, method, variant, settings, folder, fits)
                 store.cell(f"{start}/{method}/{variant}", divided, fit)
 
 
@@ -87,12 +88,13 @@ def _divided(
     variant: str,
     settings: dict[str, Any],
     checkpoint: str,
+    fits: objective.LevelFits,
 ) -> Cell:
     levels = levels_for(len(split().y))
     kept: dict[str, Any] = {"fit_intercept": True, "random_state": 0, "checkpoint": checkpoint}
     strategy = strategy_of(method, levels, variant)
     model = ODMClassifier("linear", strategy=strategy, **settings, **kept)
-    return {**objective.measure_levels(model, split()), "levels": levels}
+    return {**fits.measure(model, split()), "levels": levels}
 
 
 # -------------------------------------------------------------------------------------- page

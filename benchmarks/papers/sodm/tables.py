@@ -127,9 +127,10 @@ def _measure(
         store.cell(f"{start}/exact", settings, lambda: objective.measure(make(), split()))
     divided = {**settings, "leaf_rows": LEAF_ROWS}
     for method in STRATEGIES:
+        fits = objective.LevelFits()
         with tempfile.TemporaryDirectory() as folder:  # a level continues from the one before it
             for variant in stops_of(columns, split):
-                measure = partial(_divided, split, loss, method, variant, settings, folder)
+                measure = partial(_divided, split, loss, method, variant, settings, folder, fits)
                 store.cell(f"{start}/{method}/{variant}", divided, measure)
 
 
@@ -150,9 +151,10 @@ def _divided(
     variant: str,
     settings: dict[str, Any],
     checkpoint: str,
+    fits: objective.LevelFits,
 ) -> Cell:
     levels = levels_for(len(split().y))
     strategy = strategy_of(method, levels, variant)
     kept: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "random_state": 0}
     model = LOSSES[loss](**settings, **kept)
-    return {**objective.measure_levels(model, split()), "levels": levels}
+    return {**fits.measure(model, split()), "levels": levels}
