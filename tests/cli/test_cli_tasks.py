@@ -66,7 +66,7 @@ def test_a_regressor_of_ones_choice_is_that_of_python(numbers: Path, tmp_path: P
 
 def test_quantiles(numbers: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.wm"
-    run("train", numbers, "--task", "regression", "--quantile", 0.9, "-C", 100, "-m", model)
+    run("train", numbers, "--task", "regression", "--quantile", 0.9, "-C", 1, "-m", model)
     measured = json.loads(run("evaluate", model, numbers, "--json"))
     assert 0.8 < measured["share_below"] < 0.97
     frame = load_diabetes(as_frame=True)
@@ -94,7 +94,7 @@ def test_rows_too_few_to_hold_some_out(numbers: Path, tmp_path: Path) -> None:
         ["--quantile", 0.9],
         ["-C", 2],
         ["--theta", 0.5, "--upsilon", 0.7],
-        ["--algorithm", "svm", "--epsilon", 5],
+        ["--algorithm", "svm", "--epsilon", 0.5],
     ],
 )
 def test_what_to_learn_leaves_features_prepared(
@@ -105,12 +105,52 @@ def test_what_to_learn_leaves_features_prepared(
     assert [each for each, _ in load_model(model).steps] == ["preprocessor", "regressor"]
     assert out["held_out"]["rows"] == 88
     assert out["rows"] == 442
-    settings = load_model(model).steps[-1][1].get_params()
+    settings = load_model(model).steps[-1][1].regressor_.get_params()
     given = dict(zip(options[::2], options[1::2], strict=True))
     given.pop("--algorithm", None)
     assert {
         str(name).strip("-"): value for name, value in given.items()
     }.items() <= settings.items()
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--quantile", 0.9], ["--algorithm", "svm", "--epsilon", 0.3, "-C", 2]]
+)
+def test_models_do_not_depend_on_the_unit_of_the_targets(
+    numbers: Path, tmp_path: Path, options: list[object]
+) -> None:
+    """Predictions and errors are in the unit of the file, and so is what `info` tells."""
+    frame = pd.read_csv(numbers)
+    found, errors = [], []
+    for unit, offset in ((1.0, 0.0), (1000.0, 1e5)):
+        data, model = tmp_path / "data.csv", tmp_path / "model.wm"
+        frame.assign(target=unit * frame.target + offset).to_csv(data, index=False)
+        run("train", data, "--task", "regression", *options, "-m", model)
+        lines = run("predict", model, data).splitlines()[1:]
+        found.append((np.array(lines, dtype=float) - offset) / unit)
+        measured = json.loads(run("evaluate", model, data, "--json"))
+        errors.append((measured["mean_absolute_error"] / unit, measured["r2"]))
+        mean, deviation = unit * 152.133 + offset, unit * 77.0057
+        assert f"targets: mean {mean:.6g}, standard deviation {deviation:.6g}" in run("info", model)
+    assert np.allclose(found[0], found[1], rtol=1e-6)
+    assert np.allclose(errors[0], errors[1], rtol=1e-6)
+    assert np.std(found[0]) > 30
+
+
+def test_regressors_of_scaled_targets_are_exported(numbers: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    model, graph = tmp_path / "model.wm", tmp_path / "model.onnx"
+    run("train", numbers, "--task", "regression", "-m", model)
+    assert "prediction" in run("export", model, "-o", graph, "--compress", 50)
+    assert graph.stat().st_size > 0
+
+
+def test_targets_too_large_to_be_scaled_are_refused(numbers: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(numbers)
+    frame.loc[3, "target"] = 1e200
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    said = refused("train", tmp_path / "data.csv", "--task", "regression")
+    assert "the label column must hold finite numbers of at most 1e+100 in size; got 1e+200" in said
 
 
 @pytest.mark.parametrize(

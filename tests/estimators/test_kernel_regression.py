@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin
 from oracle import solve_regression_with_clarabel
+from reference.regression import objectives
 from widemargin import (
     Cascade,
     Clustered,
@@ -62,9 +63,26 @@ def model_of(case: str, **parameters: Any) -> Any:
     return model.set_params(**{"C": 3.0, "gamma": 1.5, **parameters})
 
 
+# Models of an unfinished level. A row given twice may go to two parts, a row of weight two cannot.
+UNFINISHED = [
+    SVMRegressor(strategy=Stratified(levels=1, fan_in=2, stop_level=1)),
+    ODMRegressor(strategy=Clustered(levels=1, fan_in=2, stop_level=1)),
+]
+
+
+def expected_failures(estimator: object) -> dict[str, str]:
+    if not any(estimator is each for each in UNFINISHED):
+        return {}
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": "weights and copies make other parts"
+        for kind in ("dense", "sparse")
+    }
+
+
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         SVMRegressor(),
+        SVMRegressor(loss="squared_epsilon_insensitive"),
         SVMRegressor("linear", loss="squared_epsilon_insensitive"),
         SVMRegressor("precomputed"),
         SVMRegressor(fit_intercept=False, solver="coordinate"),
@@ -72,7 +90,9 @@ def model_of(case: str, **parameters: Any) -> Any:
         ODMRegressor("poly", coef0=1.0, warm_start=True),
         QuantileSVMRegressor(),
         SVMRegressor(strategy=Stratified(levels=1, fan_in=2)),
-    ]
+        *UNFINISHED,
+    ],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -97,6 +117,36 @@ def test_meets_the_oracle(case: str, fit_intercept: bool, weighted: bool) -> Non
     assert model.relative_gap_ <= 1e-8
     assert model.converged_
     np.testing.assert_allclose(model.predict(X), expected.margins + middle, atol=1e-4)
+
+
+@every_case
+@pytest.mark.parametrize("solver", ["blocks", "newton"])
+@pytest.mark.parametrize("form", ["plain", "weighted without intercept", "single precision"])
+def test_gap_is_that_of_the_stated_problem(case: str, solver: str, form: str) -> None:
+    """Both objectives again, of a fit that ends early, from its net duals and a float64 matrix."""
+    if solver == "newton" and case in ("absolute", "quantile"):
+        pytest.skip("has no curvature")
+    X, y = data(600)
+    weight = np.ones(len(y))
+    model = model_of(case, gamma=0.5, solver=solver, max_iter=2, tol=1e-9)
+    if form == "weighted without intercept":
+        weight = np.random.default_rng(1).uniform(0.0, 3.0, len(y))
+        model.set_params(fit_intercept=False)
+    if form == "single precision":
+        X = X.astype(np.float32)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, weight)
+    middle = 0.0
+    if model.fit_intercept:
+        middle = weighted_quantile(y, 0.8, weight) if case == "quantile" else np.mean(y)
+    net_dual = np.zeros(len(y))
+    net_dual[model.support_] = model.dual_coef_[0]
+    K = rbf_kernel(X.astype(np.float64), gamma=0.5) + model.kernel_constant_
+    primal, dual = objectives(K, y - middle, net_dual, 3.0 * weight, **CASES[case][1])
+    last_digits = 1e-12 if X.dtype == np.float64 else 1e-6
+    assert model.relative_gap_ > 1e-4
+    assert model.dual_gap_ == pytest.approx(primal - dual, abs=last_digits * primal)
+    assert model.relative_gap_ == pytest.approx((primal - dual) / primal, abs=last_digits)
 
 
 def test_close_to_scikit_learns_svr() -> None:

@@ -235,3 +235,14 @@ def test_folds_without_weight_are_refused(few: tuple) -> None:
         weight = np.append(~weight, weight).astype(float)
         with pytest.raises(ValueError, match=f"needs {part} rows of positive weight in every fold"):
             LinearSVMRegressorCV(Cs=[1.0], cv=[(first, second)]).fit(X, y, weight)
+
+
+@every_kind
+def test_scores_of_classes_are_refused(kind):
+    X, y = make_friedman1(40, random_state=0)
+    for scoring in ("accuracy", "roc_auc", "mse"):
+        with pytest.raises(ValueError, match=rf"'scoring'.*among.*'r2'.*Got '{scoring}'") as raised:
+            kind(scoring=scoring, Cs=[1.0], cv=2).fit(X, y)
+        assert "'f1'" not in str(raised.value)
+    search = kind(scoring="neg_mean_absolute_error", Cs=[1.0], cv=2).fit(X, y)
+    assert search.best_score_ < 0

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 from onnx_graphs import run_graph
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_regression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from widemargin import (
     LinearODMRegressor,
@@ -42,6 +43,25 @@ def test_graphs_predict_the_same(kind: type, dtype: str) -> None:
     np.testing.assert_allclose(outputs["prediction"], model.predict(X), rtol=1e-5)
     known = {each.key: json.loads(each.value) for each in proto.metadata_props}
     assert known == {"estimator": kind.__name__}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scaler", [StandardScaler(), StandardScaler(with_mean=False)])
+def test_targets_are_scaled_back(kind: type, scaler: StandardScaler) -> None:
+    X, y = make_regression(200, 5, noise=2.0, random_state=0)
+    scaled = TransformedTargetRegressor(kind(), transformer=scaler)
+    around = TransformedTargetRegressor(scaled, transformer=StandardScaler(with_std=False))
+    for model in (make_pipeline(StandardScaler(), scaled), around):
+        model.fit(X, 100 * y + 1e4)
+        found = run_graph(to_onnx(model, dtype="float64"), X)["prediction"]
+        np.testing.assert_allclose(found, model.predict(X), rtol=1e-9)
+
+
+def test_other_transformers_of_targets_are_refused() -> None:
+    X, y = make_regression(50, 5, random_state=0)
+    model = TransformedTargetRegressor(LinearSVMRegressor(), transformer=MinMaxScaler()).fit(X, y)
+    with pytest.raises(ValueError, match=r"is a StandardScaler; got MinMax.* Export its `regress"):
+        to_onnx(model)
 
 
 def test_steps_that_do_not_fit_are_refused() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -181,6 +182,12 @@ def test_other_models_are_refused(two_classes):
         shapley_values(SVC().fit(X, y), X)
     with pytest.raises(TypeError, match="coef_"):
         shapley_values(make_pipeline(StandardScaler(), LinearSVMClassifier()).fit(X, y), X)
+    scaled = TransformedTargetRegressor(SVMRegressor(), transformer=StandardScaler()).fit(X, y)
+    with pytest.raises(
+        TypeError, match=r"got TransformedTargetRegressor\. Explain its `regressor_`"
+    ):
+        shapley_values(scaled, X)
+    assert shapley_values(scaled.regressor_, X[:2]).values.shape == (2, X.shape[1])
     with pytest.raises(NotFittedError):
         shapley_values(SVMClassifier(), X)
 
@@ -190,7 +197,14 @@ def test_other_rows_are_refused(two_classes):
     model = SVMClassifier().fit(X, y)
     with pytest.raises(ValueError, match="7 features"):
         shapley_values(model, X[:, :7])
-    with pytest.raises(ValueError, match="7 features"):
-        shapley_values(model, X, background=X[:, :7])
-    with pytest.raises(ValueError, match="minimum of 1"):
-        shapley_values(model, X, background=X[:0])
+    background = (
+        r"^`background` must be a table of one or more rows with the columns of the training"
+    )
+    for wrong, got in (
+        (X[:, :7], r"got ndarray of shape \(\d+, 7\)\. .*7 features"),
+        (X[:0], r"got ndarray of shape \(0, \d+\)\. .*minimum of 1"),
+        (X[0], r"got ndarray of shape \(\d+,\)\. .*Expected 2D array"),
+        (10, r"got 10\. Expected 2D array"),
+    ):
+        with pytest.raises(ValueError, match=f"(?s){background}.*{got}"):
+            shapley_values(model, X, background=wrong)

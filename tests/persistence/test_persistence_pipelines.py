@@ -11,9 +11,14 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
 from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
@@ -23,6 +28,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -40,7 +46,15 @@ from sklearn.preprocessing import (
 )
 
 import widemargin
-from widemargin import LinearODMClassifier, LinearSVMClassifier, ODMClassifier, SVMClassifier
+from widemargin import (
+    LinearODMClassifier,
+    LinearSVMClassifier,
+    LinearSVMRegressor,
+    ODMClassifier,
+    ODMRegressor,
+    SVMClassifier,
+    SVMRegressor,
+)
 from widemargin.persistence import ModelFileError, dumps, loads
 from widemargin.persistence.container import pack, unpack
 from widemargin.persistence.known_steps import FUNCTIONS, STEPS, TYPES, function_name, named
@@ -349,6 +363,129 @@ def test_wrappers_are_refused_with_what_to_save_instead(wrapper, message):
     X, y = numbers()
     with pytest.raises(TypeError, match=message):
         dumps(wrapper.fit(X, y))
+
+
+# --- regressors around regressors ------------------------------------------------------------
+
+
+def scaled_numbers():
+    X, y = numbers()
+    return StandardScaler().fit_transform(X), y
+
+
+def of_scaled(regressor=None):
+    """Return a regressor that learns standardised targets."""
+    regressor = SVMRegressor() if regressor is None else regressor
+    return TransformedTargetRegressor(regressor, transformer=StandardScaler())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        of_scaled(),
+        of_scaled(make_pipeline(StandardScaler(), LinearSVMRegressor())),
+        make_pipeline(StandardScaler(), of_scaled(ODMRegressor())),
+        TransformedTargetRegressor(ODMRegressor()),
+        TransformedTargetRegressor(ODMRegressor(), func=np.log1p, inverse_func=np.expm1),
+        TransformedTargetRegressor(SVMRegressor(), transformer=PowerTransformer()),
+        TransformedTargetRegressor(
+            SVMRegressor(), transformer=QuantileTransformer(n_quantiles=20), check_inverse=False
+        ),
+        MultiOutputRegressor(SVMRegressor()),
+        MultiOutputRegressor(of_scaled()),
+        of_scaled(MultiOutputRegressor(LinearSVMRegressor())),
+    ],
+    ids=lambda model: re.sub(r"\s+", "", repr(model))[:70],
+)
+@pytest.mark.parametrize("form", ["array", "frame"])
+def test_round_trip_of_regressors_around_regressors(model, form):
+    X, y = scaled_numbers()
+    targets = 1000.0 * y + np.abs(X[:, 0])
+    if "MultiOutput" in repr(model):
+        targets = np.column_stack([targets, X[:, 1]])
+    if form == "frame":
+        X = pd.DataFrame(X, columns=list("abcde"))
+    fitted = clone(model).fit(X, targets)
+    loaded = loads(dumps(fitted))
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert repr(loaded) == repr(fitted)
+    assert loaded.n_features_in_ == 5
+    if form == "frame":
+        assert loaded.feature_names_in_.tolist() == list("abcde")
+    clone(loaded).fit(X, targets)
+
+
+def test_functions_of_targets_that_a_file_cannot_name_are_refused():
+    X, y = scaled_numbers()
+    model = TransformedTargetRegressor(SVMRegressor(), func=np.log1p, inverse_func=lambda t: t)
+    message = r"`inverse_func` is a function \(.*lambda.*for targets, transform them before.*expm1"
+    with pytest.raises(TypeError, match=message):
+        dumps(model.set_params(check_inverse=False).fit(X, y))
+    with pytest.raises(TypeError, match=r"`regressor_` is a sklearn.*LinearRegression"):
+        dumps(TransformedTargetRegressor().fit(X, y))
+    with pytest.raises(TypeError, match=r"`estimator` is a sklearn.*LogisticRegression"):
+        dumps(MultiOutputRegressor(LogisticRegression()).fit(X, np.column_stack([y, y])))
+
+
+def test_where_several_targets_are_fitted_is_not_kept():
+    X, y = scaled_numbers()
+    model = MultiOutputRegressor(SVMRegressor(), n_jobs=2).fit(X, np.column_stack([y, -y]))
+    assert loads(dumps(model)).n_jobs is None
+
+
+CLASSIFIER = {"$estimator": ["ODMClassifier", {"params": {}, "fitted": {}}]}
+
+
+def forged(fitted, edit):
+    """Return a file with other fitted attributes, and without arrays that these do not name."""
+    header, arrays = unpack(dumps(fitted), "0")
+    edit(header["fitted"])
+    named = json.dumps(header, ensure_ascii=False)
+    return pack(header, {name: each for name, each in arrays.items() if f'"{name}"' in named})
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda f: f.pop("regressor_"), "`regressor_`"),
+        (lambda f: f.update(regressor_=3), "`regressor_` must be a regressor"),
+        (lambda f: f.update(regressor_=CLASSIFIER), "`regressor_` must be a regressor"),
+        (lambda f: f["regressor_"]["$estimator"][1].update(fitted={}), "not fitted"),
+        (lambda f: f.update(transformer_="a"), "`transformer_` must be a fitted transformer"),
+        (lambda f: f.update(transformer_=CLASSIFIER), "`transformer_` must be a fitted transf"),
+        (lambda f: f["transformer_"]["$estimator"][1].update(fitted={}), "not fitted"),
+        (lambda f: f.pop("transformer_"), "`transformer_`"),
+        (lambda f: f.update(_training_dim=3), "`_training_dim` must be 1"),
+        (lambda f: f.update(_training_dim="1"), "`_training_dim` must be 1"),
+        (lambda f: f.update(predict=1), "`predict` is no fitted attribute"),
+        (lambda f: f.update(n_features_in_=7), "`n_features_in_` is no fitted attribute"),
+        (
+            lambda f: f["transformer_"]["$estimator"].__setitem__(0, "os.system"),
+            r"holds a 'os\.system'",
+        ),
+    ],
+)
+def test_forged_regressors_of_scaled_targets(edit, message):
+    X, y = scaled_numbers()
+    with pytest.raises(ModelFileError, match=message):
+        loads(forged(of_scaled().fit(X, 1.0 * y), edit))
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda f: f.update(estimators_=[]), "a list of regressors"),
+        (lambda f: f.update(estimators_=3), "a list of regressors"),
+        (lambda f: f["estimators_"].append(3), "`estimators_` must be a regressor"),
+        (lambda f: f.update(n_features_in_=7), "must be regressors of 7 features"),
+        (lambda f: f.pop("n_features_in_"), "must be regressors of None features"),
+    ],
+)
+def test_forged_regressors_of_several_targets(edit, message):
+    X, y = scaled_numbers()
+    model = MultiOutputRegressor(SVMRegressor()).fit(X, np.column_stack([y, -y]))
+    with pytest.raises(ModelFileError, match=message):
+        loads(forged(model, edit))
 
 
 def test_pipelines_in_no_state_to_be_saved():

@@ -23,6 +23,7 @@ from reference.pivoted_cholesky import (
     pivoted_cholesky,
 )
 from reference.problems import DIFFICULTIES, random_problem
+from reference.regression import conjugates, losses
 
 Array = npt.NDArray[np.float64]
 Solver = Callable[..., Array]
@@ -30,6 +31,12 @@ Solver = Callable[..., Array]
 LOSSES = ("hinge", "squared_hinge", "odm")
 SMOOTH_LOSSES = ("squared_hinge", "odm")
 UPSILON, THETA = 0.4, 0.1
+REGRESSIONS: dict[str, dict[str, float]] = {
+    "epsilon_insensitive": {"band": 0.3},
+    "squared_epsilon_insensitive": {"band": 0.2},
+    "pinball": {"quantile": 0.8},
+    "odm": {"band": 0.3, "upsilon": 0.4},
+}
 
 
 def positive(low: float, high: float) -> st.SearchStrategy[float]:
@@ -48,6 +55,19 @@ def one_row_losses(draw: st.DrawFn) -> MarginLoss:
 
 
 # Losses
+
+
+@pytest.mark.parametrize("loss", REGRESSIONS)
+@pytest.mark.parametrize("net_dual", [-1.4, -0.3, 0.0, 0.2, 1.4])
+def test_conjugates_of_regression_are_largest_values(loss: str, net_dual: float) -> None:
+    weight = np.array([1.5])
+    residuals = np.linspace(-10, 10, 20001)[:, None]
+    values = -net_dual * residuals - losses(loss, residuals, weight, **REGRESSIONS[loss])
+    found = conjugates(loss, np.array([net_dual]), weight, **REGRESSIONS[loss])[0]
+    if np.isinf(found):  # the values go on growing
+        assert int(np.argmax(values)) in (0, len(values) - 1)
+    else:
+        assert found == pytest.approx(np.max(values), abs=1e-6)
 
 
 @given(one_row_losses(), st.floats(-5, 5), st.floats(-50, 50))

@@ -79,5 +79,9 @@ def _compressed(estimator: Any, n_basis: int) -> Any:
         small = copy(estimator)
         small.model_ = _compressed(estimator.model_, n_basis)
         return small
+    if hasattr(estimator, "regressor_"):  # TransformedTargetRegressor
+        small = copy(estimator)
+        small.regressor_ = _compressed(estimator.regressor_, n_basis)
+        return small
     name = type(estimator).__name__
     raise usage_error(f"--compress: a {name} has no support vectors to choose from.")

@@ -7,6 +7,12 @@ from typing import Any
 
 Step = dict[str, Any]
 
+# Parameters that are steps themselves.
+_COMPOSED = (
+    *("steps", "transformers", "transformer_list", "remainder"),
+    *("regressor", "transformer", "estimator"),
+)
+
 
 def model_of(estimator: Any) -> Any | None:
     """Return the model of this library that decides in the end; None if there is none."""
@@ -15,6 +21,8 @@ def model_of(estimator: Any) -> Any | None:
             return model_of(estimator.steps[-1][1])
         case "AutoClassifier":
             return model_of(estimator.model_)
+        case "TransformedTargetRegressor":
+            return model_of(estimator.regressor_)
     return estimator if hasattr(estimator, "relative_gap_") else None
 
 
@@ -37,9 +45,22 @@ def _step(name: str, step: Any) -> Step:
     parts = _parts_of(step)
     if parts:
         described["parts"] = [_step(part, inner) for part, inner in parts]
-    if type(step).__name__ == "TablePreprocessor" and step.notes_:
-        described["notes"] = step.notes_
+    notes = _notes_on(step)
+    if notes:
+        described["notes"] = notes
     return described
+
+
+def _notes_on(step: Any) -> list[str]:
+    """Return what became of the columns of a table, or of the targets of a regression."""
+    match type(step).__name__:
+        case "TablePreprocessor":
+            return list(step.notes_)
+        case "TransformedTargetRegressor" if type(step.transformer_).__name__ == "StandardScaler":
+            mean, scale = step.transformer_.mean_, step.transformer_.scale_
+            if mean is not None and scale is not None and len(mean) == 1:
+                return [f"targets: mean {mean[0]:.6g}, standard deviation {scale[0]:.6g}"]
+    return []
 
 
 def _parts_of(step: Any) -> list[tuple[str, Any]]:
@@ -54,6 +75,10 @@ def _parts_of(step: Any) -> list[tuple[str, Any]]:
             return [(name, inner) for name, inner, _ in step.transformers_]
         case "AutoClassifier":
             return [("preprocessor", step.preprocessor_), ("model", step.model_)]
+        case "TransformedTargetRegressor":
+            return [("transformer", step.transformer_), ("regressor", step.regressor_)]
+        case "MultiOutputRegressor":
+            return [(f"target {k}", each) for k, each in enumerate(step.estimators_, start=1)]
     return []
 
 
@@ -63,8 +88,7 @@ def _changed_parameters(step: Any) -> dict[str, Any]:
     changed = {}
     for name, value in step.get_params(deep=False).items():
         default = signature[name].default
-        composed = name in ("steps", "transformers", "transformer_list", "remainder")
-        if not composed and repr(value) != repr(default):
+        if name not in _COMPOSED and repr(value) != repr(default):
             plain = value is None or isinstance(value, bool | int | float | str | list | tuple)
             changed[name] = value if plain else str(getattr(value, "__name__", value))
     return changed

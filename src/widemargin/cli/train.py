@@ -154,8 +154,23 @@ def train(
         float | None,
         option("ODM: λ, the weight of the mean loss, instead of -C.", group=CHOICE),
     ] = None,
-    upsilon: options.Upsilon = None,
-    theta: options.Theta = None,
+    upsilon: Annotated[
+        float | None,
+        option(
+            "ODM: weight of margins, or predictions of a regression, that are too large.",
+            group=CHOICE,
+            default="0.5; 1 of a regression",
+        ),
+    ] = None,
+    theta: Annotated[
+        float | None,
+        option(
+            "ODM: deviation of a margin from 1 that is free; of a regression, the residual, in the "
+            "unit of --epsilon.",
+            group=CHOICE,
+            default="0.2; 0.1 of a regression",
+        ),
+    ] = None,
     loss: Annotated[
         str | None,
         option(
@@ -167,7 +182,8 @@ def train(
     epsilon: Annotated[
         float | None,
         option(
-            "Regression by an SVM: residual that is free.",
+            "Regression by an SVM: residual that is free, in standard deviations of the targets; "
+            "in their own unit with options that choose the estimator.",
             group=CHOICE,
             default="0.1; 0 with --linear",
         ),
@@ -282,8 +298,10 @@ def train(
     like, from all columns but the labels: --label or, left out, a column called label, target or
     class, else y, if there is one. Features are prepared and scaled, and a fifth of the rows of a
     regression is held out, also with -C, --upsilon, --theta, --quantile, --nu, and --algorithm svm
-    --epsilon. All other options that choose the estimator use features as they are, and hold out
-    nothing. Both tasks read the rows into memory.
+    --epsilon. Targets are then scaled as well: -C, --epsilon and --theta are for targets with a
+    standard deviation of 1, and predictions and errors in the unit of the file. All other options
+    that choose the estimator use features and targets as they are, and hold out nothing. Both tasks
+    read the rows into memory.
 
     Ctrl-C saves the model as far as it is fitted and ends with exit code 130; where a model exists
     already, beside it, as NAME.partial.wm. An existing model is replaced once the new one is

@@ -140,7 +140,7 @@ def train_in_memory(
 ) -> Training:
     """Fit on a file that is read whole.
 
-    Features are `prepared` where the estimator is not one of the user's choice.
+    Where the estimator is not one of the user's choice, features are `prepared` and targets scaled.
     """
     import numpy as np
 
@@ -161,6 +161,8 @@ def train_in_memory(
         prepares = hasattr(table.X, "columns") and not prepared
     else:
         prepares = prepared or hasattr(table.X, "columns")
+    if prepared and task is Task.regression:
+        estimator = of_scaled_targets(estimator, table.y)
     if prepares:
         estimator = with_preprocessor(estimator, task)
     seconds, interrupted = timed(lambda: estimator.fit(split.X, split.y))
@@ -271,6 +273,20 @@ def with_preprocessor(estimator: Any, task: Task = Task.classification) -> Any:
     return Pipeline([("preprocessor", TablePreprocessor()), (LAST_STEP[task], estimator)])
 
 
+def of_scaled_targets(estimator: Any, y: Any) -> Any:
+    """Let a regressor learn standardised targets, whose C and bands do not depend on a unit.
+
+    Predictions are in the unit of the targets `y`, which are checked here.
+    """
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.preprocessing import StandardScaler
+
+    from ..core.regression_set import finite_targets
+
+    finite_targets(y, "the label column")  # squares of larger ones overflow in the scaler too
+    return TransformedTargetRegressor(estimator, transformer=StandardScaler())
+
+
 def timed(fit: Callable[[], Any]) -> tuple[float, bool]:
     """Fit; return the seconds it took, and whether the user interrupted it."""
     began = time.perf_counter()
@@ -287,6 +303,7 @@ def begun(estimator: Any) -> list[bool]:
 
     estimator = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     estimator = getattr(estimator, "model_", estimator)
+    estimator = getattr(estimator, "regressor_", estimator)
     for name in ("coef_", "dual_coef_"):
         if hasattr(estimator, name):
             weights = np.atleast_2d(getattr(estimator, name))

@@ -88,7 +88,7 @@ class TargetUnits:
     """What targets are measured from, and in."""
 
     origin: float = 0.0
-    unit: float = 1.0  # a power of two
+    unit: float = 1.0  # a power of two, in a fit
 
     @classmethod
     def around(cls, origin: float, targets: Array, weights: Array | None) -> TargetUnits:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, ClassVar
 
+from sklearn.metrics import get_scorer_names
+from sklearn.utils._param_validation import StrOptions
+
 from ..core.parameters import with_parameters
 from .kernel_regression import ODMRegressor, SVMRegressor
 from .kernel_regression_model import KernelRegressionParameters, KernelRegressorPredictor
@@ -13,13 +16,27 @@ from .linear_regression_model import LinearRegressionParameters, LinearRegressor
 from .parameter_search import KernelSearch, ParameterSearch
 from .regression import DeviationBandLoss, EpsilonInsensitiveLoss, InsensitiveLoss
 
+# Names of scikit-learn's scores of numbers, those that its version has.
+SCORES = {
+    *("r2", "explained_variance", "d2_absolute_error_score", "max_error", "neg_max_error"),
+    *("neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_error"),
+    *("neg_mean_squared_log_error", "neg_root_mean_squared_log_error"),
+    *("neg_median_absolute_error", "neg_mean_absolute_percentage_error"),
+    *("neg_mean_poisson_deviance", "neg_mean_gamma_deviance"),
+}.intersection(get_scorer_names())
+_SCORING: dict[str, list[Any]] = {"scoring": [StrOptions(SCORES), callable, None]}
+
 
 class KernelRegressorSearch(KernelSearch, KernelRegressorPredictor, KernelRegressionParameters):
     """Base of the searches for kernel regressors."""
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _SCORING
+
 
 class LinearRegressorSearch(ParameterSearch, LinearRegressorPredictor, LinearRegressionParameters):
     """Base of the searches for linear regressors."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _SCORING
 
 
 @with_parameters

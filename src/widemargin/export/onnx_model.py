@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_outlier_detector
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.regression_set import TargetUnits
 from ..estimators.prediction import Predictor
 from ..estimators.regression import Regressor
 from ..persistence.atomic_write import write_atomically
@@ -33,7 +36,8 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     model : estimator or Pipeline
         A fitted classifier or regressor of this library, alone, as the last step of a
         :class:`sklearn.pipeline.Pipeline`, as the ``best_estimator_`` of a search, or with a
-        ``preprocessor_`` (AutoClassifier). Steps before it may be TablePreprocessor,
+        ``preprocessor_`` (AutoClassifier), or as the ``regressor_`` of a
+        TransformedTargetRegressor with a StandardScaler. Steps before it may be TablePreprocessor,
         StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, OneHotEncoder,
         ColumnTransformer and Pipeline.
     path : str or path-like, default=None
@@ -79,7 +83,7 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     """
     if dtype not in DTYPES:
         raise ValueError(f"`dtype` must be 'float32' or 'float64'; got {dtype!r}.")
-    steps, final = _taken_apart(model)
+    steps, final, unit = _taken_apart(model)
     graph = Graph(set(OUTPUTS))
     first = steps[0] if steps else final
     names = getattr(first, "feature_names_in_", None)
@@ -91,7 +95,7 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     rows = table.whole()
     _check_width(final, rows)
     if isinstance(final, Regressor):
-        _regress(graph, final, rows, DTYPES[dtype])
+        _regress(graph, final, rows, unit, DTYPES[dtype])
     else:
         _classify(graph, final, rows, DTYPES[dtype])
     proto = _finished(graph, final, columns if inputs == ["X"] else inputs)
@@ -100,21 +104,24 @@ def to_onnx(model: Any, path: str | PathLike[str] | None = None, *, dtype: str =
     return proto
 
 
-def _taken_apart(model: Any) -> tuple[list[Any], Any]:
-    """Return the preprocessing steps of a fitted model, and its classifier or regressor."""
+def _taken_apart(model: Any) -> tuple[list[Any], Any, TargetUnits]:
+    """Return the preprocessing steps, the classifier or regressor, and its unit of targets."""
     check_is_fitted(model)
     if isinstance(model, Predictor | Regressor):
-        return [], model
+        return [], model, TargetUnits()
     if type(model) is Pipeline:
-        steps, classifier = _taken_apart(model.steps[-1][1])
+        steps, final, unit = _taken_apart(model.steps[-1][1])
         before = [step for _, step in model.steps[:-1] if not is_identity(step)]
-        return before + steps, classifier
+        return before + steps, final, unit
     if hasattr(model, "preprocessor_") and hasattr(model, "model_"):  # AutoClassifier
-        steps, classifier = _taken_apart(model.model_)
+        steps, final, unit = _taken_apart(model.model_)
         features = SingleFeatures(model.feature_weights_)
-        return [model.preprocessor_, features, *steps], classifier
+        return [model.preprocessor_, features, *steps], final, unit
     if hasattr(model, "best_estimator_"):
         return _taken_apart(model.best_estimator_)
+    if type(model) is TransformedTargetRegressor:
+        steps, final, unit = _taken_apart(model.regressor_)
+        return steps, final, _outer_unit(model.transformer_, unit)
     if is_outlier_detector(model):
         raise ValueError(
             f"A novelty detector, such as this {type(model).__name__}, cannot be exported yet: the "
@@ -127,6 +134,19 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
     )
 
 
+def _outer_unit(transformer: Any, inner: TargetUnits) -> TargetUnits:
+    """Return the unit of targets in that of a fitted transformer of them."""
+    if type(transformer) is not StandardScaler:
+        raise ValueError(
+            "A TransformedTargetRegressor can be exported if its transformer is a StandardScaler; "
+            f"got {type(transformer).__name__}. Export its `regressor_`, and transform the "
+            "predictions of the graph back yourself."
+        )
+    mean = float(transformer.mean_[0]) if transformer.with_mean else 0.0
+    scale = float(transformer.scale_[0]) if transformer.with_std else 1.0
+    return TargetUnits(mean + scale * inner.origin, scale * inner.unit)
+
+
 def _check_width(model: Any, rows: Columns) -> None:
     if rows.text or rows.width != model.n_features_in_:
         kind = "regressor" if isinstance(model, Regressor) else "classifier"
@@ -136,9 +156,11 @@ def _check_width(model: Any, rows: Columns) -> None:
         )
 
 
-def _regress(graph: Graph, model: Any, rows: Columns, dtype: Any) -> None:
+def _regress(graph: Graph, model: Any, rows: Columns, unit: TargetUnits, dtype: Any) -> None:
     """Add the output of a regressor."""
     predicted = decide(graph, model, rows.name, single=dtype == np.float32)
+    if unit != TargetUnits():
+        predicted = graph.affine(predicted, np.array([[unit.unit]]), np.array([unit.origin]))
     flat = graph.op("Squeeze", predicted, graph.constant(np.array([1])))
     graph.output("prediction", flat, dtype, None)
 

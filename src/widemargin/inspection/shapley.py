@@ -132,13 +132,29 @@ def shapley_values(model: Any, X: Any, *, background: Any = None) -> ShapleyValu
         )
     X = canonical(machine._checked_rows(transform(X)))
     if background is not None:
-        background = canonical(machine._checked_rows(transform(background)))
+        background = _checked_background(machine, transform, background)
     values, base = shapley_of_model(machine, X, background)
     outputs = values.shape[2]
     if outputs == 1:
         values, base = values[:, :, 0], base[:, 0]
     names = names or [f"x{j}" for j in range(X.shape[1])]
     return ShapleyValues(values, base, X, names, _output_names(machine) if outputs > 1 else None)
+
+
+def _checked_background(machine: Any, transform: Callable[[Any], Any], background: Any) -> Any:
+    """Return the background rows as the machine sees them, or say what is wrong with them."""
+    try:
+        return canonical(machine._checked_rows(transform(background)))
+    except ValueError as error:
+        raise ValueError(
+            "`background` must be a table of one or more rows with the columns of the training "
+            f"rows, such as some of these; got {_form_of(background)}. {error}"
+        ) from error
+
+
+def _form_of(rows: Any) -> str:
+    shape = np.shape(rows) if getattr(rows, "shape", None) is None else tuple(rows.shape)
+    return f"{type(rows).__name__} of shape {shape}" if shape else repr(rows)
 
 
 def _machine_of(
@@ -169,6 +185,11 @@ def _machine_of(
             hint = (
                 " For a linear model and background rows Z, they are "
                 "`coef_ * (X - Z.mean(axis=0))`."
+            )
+        if hasattr(model, "regressor_"):
+            hint = (
+                " Explain its `regressor_`, on rows as that gets them: the values are in the unit "
+                "of the transformed targets."
             )
         raise TypeError(
             "Shapley values are computed for kernel machines of this library, such as "

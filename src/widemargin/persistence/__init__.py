@@ -8,7 +8,8 @@
 Python values into JSON and arrays and back; ``estimator_state`` takes estimators apart and builds
 them again. ``registry`` lists the classes of this library that a file may name and how to check
 their fitted attributes (``checks``, ``kernel_machine``, ``random_features``, ``tables``,
-``calibration``), ``known_steps`` those of scikit-learn (``step_checks``, ``example_row``).
+``calibration``), ``known_steps`` those of scikit-learn (``step_checks``, ``target_checks``,
+``example_row``).
 ``atomic_write`` puts bytes on disk; ``model_file`` puts them together.
 """
 

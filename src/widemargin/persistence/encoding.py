@@ -120,7 +120,8 @@ def encode_value(value: Any, path: str, arrays: Arrays) -> Any:
             f"`{path}` is a function ({name}), and a model file holds no code, so this model "
             "cannot be saved. Use what the function computes instead (for a kernel, "
             'kernel="precomputed" and the kernel matrix; for a step, columns that you add before '
-            "the pipeline), a function that a file can name "
+            "the pipeline; for targets, transform them before the fit, and the predictions back), "
+            "a function that a file can name "
             f"({', '.join(FUNCTIONS)}), or keep the estimator with pickle."
         )
     raise TypeError(

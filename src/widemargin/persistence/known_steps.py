@@ -15,7 +15,8 @@ from .container import STORABLE_DTYPES
 
 _CLASSES = {
     "sklearn.pipeline": ("Pipeline", "FeatureUnion"),
-    "sklearn.compose": ("ColumnTransformer",),
+    "sklearn.compose": ("ColumnTransformer", "TransformedTargetRegressor"),
+    "sklearn.multioutput": ("MultiOutputRegressor",),
     "sklearn.preprocessing": (
         *("Binarizer", "FunctionTransformer", "KBinsDiscretizer", "MaxAbsScaler", "MinMaxScaler"),
         *("Normalizer", "OneHotEncoder", "OrdinalEncoder", "PowerTransformer"),
@@ -55,6 +56,7 @@ _NOT_KEPT = {
     "Pipeline": {"memory": None},
     "FeatureUnion": {"n_jobs": None},
     "ColumnTransformer": {"n_jobs": None},
+    "MultiOutputRegressor": {"n_jobs": None},
 }
 
 

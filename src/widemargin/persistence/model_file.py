@@ -55,7 +55,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         A fitted estimator of this library, or a pipeline of known steps: scikit-learn's
         scalers, encoders, imputers, selectors, ``PCA``, ``TruncatedSVD``, ``ColumnTransformer``,
         ``FeatureUnion`` and others that the user guide lists, ``"passthrough"``, ``"drop"``, and
-        estimators of this library.
+        estimators of this library; or a ``TransformedTargetRegressor`` or
+        ``MultiOutputRegressor`` around a regressor of this library or such a pipeline.
     path : str or path-like
         Where to. The usual suffix is ``.wm``; none is added.
 
@@ -79,8 +80,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     are not kept: a generator given as ``random_state`` becomes None, because its state has moved
     on since it was passed (an integer is kept), so does a splitter given as ``cv``, and metadata
     routing requests. ``engine`` and ``checkpoint`` become their defaults, as do a pipeline's
-    ``memory`` and the ``n_jobs`` of a ``ColumnTransformer`` or ``FeatureUnion``; a networkx graph
-    given as ``topology`` becomes the matrix of its links.
+    ``memory`` and the ``n_jobs`` of a ``ColumnTransformer``, ``FeatureUnion`` or
+    ``MultiOutputRegressor``; a networkx graph given as ``topology`` becomes the matrix of its
+    links.
 
     Examples
     --------

@@ -15,6 +15,7 @@ import numpy as np
 
 from .checks import check_feature_names, demand, is_integer, required
 from .example_row import example_row, inner_steps, table_of, width_of
+from .target_checks import TARGET_CHECKS
 
 # One number for every feature (None where a setting turns it off).
 _PER_FEATURE = {
@@ -42,6 +43,9 @@ _RARE = "_infrequent_indices"
 
 def check_step(step: Any) -> None:
     """Raise ValueError if a fitted step could not transform rows."""
+    if type(step).__name__ in TARGET_CHECKS:
+        TARGET_CHECKS[type(step).__name__](step)
+        return
     state = vars(step)
     if "n_features_in_" in state:
         n_features = state["n_features_in_"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -184,6 +184,8 @@ def golden_pipelines():
     model = make_pipeline(StandardScaler(), ODMClassifier(C=8.0)).fit(X, y)
     model.index_base_ = 0
     yield "pipeline_scaled", model, X
+    model = TransformedTargetRegressor(SVMRegressor(C=2.0), transformer=StandardScaler())
+    yield "pipeline_scaled_targets", make_pipeline(StandardScaler(), model).fit(X, 9.0 * y), X
     numbers = make_pipeline(
         SimpleImputer(add_indicator=True), RobustScaler(), QuantileTransformer(n_quantiles=5)
     )
