@@ -30,6 +30,7 @@ from .contract import Cheap, Report, Share
 from .spark_copies import LOCAL_COPIES, MOST_SPANS, FitCopies, PartCopies, limit_of, within
 from .spark_errors import errors_of_tasks, mapped
 from .spark_placement import partition_keys
+from .spark_rows import collected
 from .spark_workers import require_workers
 
 Value = TypeVar("Value")
@@ -283,7 +284,7 @@ class SparkEngine:
         stored = frame.persist()
         rows = self._run(stored.where(stored["chunk"] == tasks.NOTE).select("part", "head"))
         rows.sort(key=lambda row: row["part"])
-        notes = {row["part"]: pickle.loads(bytes(row["head"])) for row in rows}
+        notes = {row["part"]: pickle.loads(row["head"]) for row in rows}
         chunks = stored.where(stored["chunk"] != tasks.NOTE)
         parts = SparkParts(chunks, list(notes), kept=True, stored=stored)
         self._persisted.append(parts)
@@ -343,16 +344,15 @@ class SparkEngine:
         lost = []
         for row in rows:
             if row["chunk"] == tasks.LOST:
-                lost.append(pickle.loads(bytes(row["data"])))
+                lost.append(pickle.loads(row["data"]))
             else:
-                data.setdefault(row["first"], []).append(bytes(row["data"]))
+                data.setdefault(row["first"], []).append(row["data"])
         return [pickle.loads(b"".join(chunks)) for chunks in data.values()], lost
 
-    def _run(self, frame: Any) -> list[Any]:
+    def _run(self, frame: Any) -> list[dict[str, Any]]:
         """Run a job and return its rows."""
         with self._interruptible():
-            rows: list[Any] = frame.collect()
-        return rows
+            return collected(frame)
 
     def _partitions(self, n_parts: int, per_core: int = 1) -> int:
         wanted = self.partitions or per_core * self.cores
