@@ -352,7 +352,7 @@ class SparkEngine:
     def _run(self, frame: Any) -> list[dict[str, Any]]:
         """Run a job and return its rows."""
         with self._interruptible():
-            return collected(frame)
+            return collected(frame, partial(self.session.interruptTag, self._tag))
 
     def _partitions(self, n_parts: int, per_core: int = 1) -> int:
         wanted = self.partitions or per_core * self.cores
