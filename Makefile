@@ -132,7 +132,7 @@ $(IN_VENV):
 # The package itself is compiled once; the extras then only add their requirements to it.
 $(VENV)/.package: $(BUILD_INPUTS) | $(IN_VENV)
 	$(check_compiler)
-	@echo "Building widemargin and installing what it needs into $(VENV); compiling takes a while"
+	@echo "Building widemargin and installing what it needs into $(VENV); compiling takes a minute or two"
 	@$(PIP) install -q -e ".[plot]"
 	@touch $@
 

@@ -103,7 +103,7 @@ class TestHeader:
             csv("a,a,label\n0,1,2\n")
 
     def test_line_break_in_a_name(self, csv):
-        with pytest.raises(DataFileError, match=r"line 2: a column name contains a line break"):
+        with pytest.raises(DataFileError, match=r"line 1: a column name contains a line break"):
             csv('a,"b\nc"\n1,2\n')
 
     def test_alone(self, csv):
@@ -183,7 +183,7 @@ class TestLabels:
             csv(f"a,label\n1,x\n1,{text}\n")
 
     def test_quote_that_is_not_closed(self, csv):
-        with pytest.raises(DataFileError, match=r"line 4: the label 'x\\n1,y\\n1,z' contains a li"):
+        with pytest.raises(DataFileError, match=r"line 2: the label 'x\\n1,y\\n1,z' contains a li"):
             csv('a,label\n1,"x\n1,y\n1,z')
 
 
@@ -419,3 +419,10 @@ def test_nul_bytes_are_refused_with_the_line(tmp_path, monkeypatch, arrow, text,
     path.write_bytes(text.encode())
     with pytest.raises(DataFileError, match=rf"line {line}: .*NUL byte"):
         read(path, labelled="label" in text)
+
+
+def test_an_error_in_a_row_of_several_lines_names_its_first(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b,label\nP0,"1\n",u\n2,2,v\n', encoding="utf-8")
+    with pytest.raises(DataFileError, match=r"line 2: expected a number in column 'a'"):
+        read(path)

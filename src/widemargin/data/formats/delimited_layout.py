@@ -129,9 +129,10 @@ def _is_header(cells: tuple[str, ...], request: Request) -> bool:
 def split_rows(
     request: Request, stream: BinaryIO, delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the last line number and the cells of each row; blank lines have no cells."""
+    """Yield the first line number and the cells of each row; blank lines have no cells."""
     reader = csv.reader(_decoded_lines(request, stream), delimiter=delimiter)
     while True:
+        number = reader.line_num + 1  # a cell in quotes may have several lines
         try:
             row = next(reader)
         except StopIteration:
@@ -140,7 +141,7 @@ def split_rows(
             raise request.error(
                 f"not a CSV row: {error}. Is a quote not closed?", reader.line_num
             ) from error
-        yield reader.line_num, row
+        yield number, row
 
 
 def _decoded_lines(request: Request, stream: BinaryIO) -> Iterator[str]:
