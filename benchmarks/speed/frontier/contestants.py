@@ -102,7 +102,7 @@ class _Compressed:
         self.model, self.basis = model, basis
 
     def fit(self, X: Any, y: Any) -> _Compressed:
-        self.model = self.model.fit(X, y).compress(self.basis)
+        self.model = self.model.fit(X, y).compress(self.basis, X, y)
         return self
 
     def predict(self, X: Any) -> Any:
