@@ -156,7 +156,7 @@ def _named_label(request: Request, names: Sequence[str]) -> int | None:
         if found:
             raise request.error(
                 f"{_listed([names[i] for i in found])} could each be the label. "
-                "Name the label column: `label=\"NAME\"`, or --label NAME on the command line."
+                'Name the label column: `label="NAME"`, or --label NAME on the command line.'
             )
     return None
 
