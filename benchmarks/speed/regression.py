@@ -197,6 +197,7 @@ CASES = {
     "friedman-2k": _case("friedman, 2,000 rows", friedman, 2_000),
     "friedman-20k": _case("friedman, 20,000 rows", friedman, 20_000),
     "casp-36k": _case("casp", casp, 36_584),
+    "waves-30k": _case("waves, 30,000 rows", waves, 30_000),
     "waves-100k": _case("waves, 100,000 rows", waves, 100_000),
 }
 
