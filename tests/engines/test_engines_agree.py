@@ -151,6 +151,9 @@ def test_a_task_with_too_little_memory() -> None:
     model = SVMClassifier(strategy=strategy, engine=CarryingEngine(), memory_limit="20kB")
     with pytest.raises(ValueError, match=r"`memory_limit` must be at least .* for level 1"):
         model.fit(X, y)
+    model.set_params(strategy=Stratified(levels=0))
+    with pytest.raises(ValueError, match=r"bytes to solve 160 rows; got 20000. Raise it, or div"):
+        model.fit(X, y)
 
 
 class WeighingEngine(CarryingEngine):

@@ -48,6 +48,13 @@ def test_every_constraint_of_a_stage_has_words(kind):
         stage.clear(stage.getParam(name))
 
 
+def test_a_level_that_does_not_exist_is_refused_before_any_job():
+    stage = SparkODMClassifier(strategy="sodm", levels=2, stopLevel=9)
+    names = in_spark_names(stage._spark_names())
+    with pytest.raises(ValueError, match=r"^`stopLevel` must be at most `levels` \(2\)"), names:
+        stage._local_estimator()
+
+
 def test_names_in_errors_and_warnings():
     said = "`max_iter` or fan_in=2, not max_iterations, of column 'max_iter'; max_iter."
     wanted = "`maxIter` or fanIn=2, not max_iterations, of column 'max_iter'; maxIter."

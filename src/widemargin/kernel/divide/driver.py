@@ -257,6 +257,11 @@ def check_memory(
         needed = sharers * least_memory(rows, row.itemsize, row.pairwise)
         if not engine.in_process:  # rows come along, and are copied on the way
             needed += COPIES_IN_A_TASK * row.row_bytes * rows
+        if needed > memory and plan.levels == 0:
+            raise ValueError(
+                f"`memory_limit` must be at least {needed} bytes to solve {rows} rows; got "
+                f"{memory}. Raise it, or divide the rows by another `strategy`."
+            )
         if needed > memory:
             raise ValueError(
                 f"`memory_limit` must be at least {needed} bytes for level {level}, where "

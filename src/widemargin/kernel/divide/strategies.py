@@ -78,6 +78,13 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
     validation_fraction: float | None = None
     printed: bool = False
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if self.levels is not None and self.stop_level > self.levels:
+            raise ValueError(
+                f"`stop_level` must be at most `levels` ({self.levels}); got {self.stop_level}."
+            )
+
     def method(self) -> Method:
         """Return the row of the table."""
         raise NotImplementedError
@@ -111,10 +118,6 @@ class Strategy(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"fan_in ** levels = {self.fan_in**levels} parts need at least two rows each; got "
                 f"{n_rows} rows (n_samples={n_rows}). Lower `levels` or `fan_in`."
-            )
-        if self.levels is not None and self.stop_level > levels:
-            raise ValueError(
-                f"`stop_level` must be at most `levels` ({levels}); got {self.stop_level}."
             )
         stop = min(max(self.stop_level, last_level), levels)
         return Plan(int(levels), int(self.fan_in), int(stop))

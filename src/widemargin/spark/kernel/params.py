@@ -170,7 +170,9 @@ class KernelParams(StageParams):
             return name
         allowed = kind._parameter_constraints
         check_values({p: allowed[STRATEGY_PARAMS[p]] for p in given}, given)
-        return kind(**{STRATEGY_PARAMS[p]: v for p, v in given.items()})
+        strategy = kind(**{STRATEGY_PARAMS[p]: v for p, v in given.items()})
+        strategy._validate_params()
+        return strategy
 
     @classmethod
     def _spark_names(cls) -> dict[str, str]:
