@@ -87,6 +87,30 @@ def test_arrays_of_numbers(frame, expected, kind):
     np.testing.assert_array_equal(predictions(scored), expected.predict(X))
 
 
+@pytest.mark.parametrize("where", ["features", "s.features"])
+def test_vectors_in_parquet_files(spark, frame, expected, tmp_path, where):
+    vectors = frame.withColumn("features", array_to_vector("features"))
+    if where != "features":
+        vectors = vectors.select("id", "label", F.struct("features").alias("s"))
+    vectors.write.parquet(str(tmp_path / "rows"))
+    given = spark.read.parquet(str(tmp_path / "rows"))
+    model = fitted(given, featuresCol=where)
+    np.testing.assert_allclose(model.toLocal().coef_, expected.coef_, atol=1e-7)
+    scored = model.transform(given)
+    assert len(scored.collect()) == len(Y)
+    np.testing.assert_array_equal(predictions(scored), expected.predict(X))
+    assert predictions(scored.select("id", "rawPrediction", "prediction")) == predictions(scored)
+    assert model.evaluate(given).accuracy == pytest.approx(expected.score(X, Y))
+
+
+def test_vectors_whose_type_a_file_does_not_keep(spark, frame, tmp_path):
+    vectors = frame.withColumn("features", array_to_vector("features"))
+    vectors.write.orc(str(tmp_path / "rows"))
+    with pytest.raises(TypeError, match="a file that does not keep their type, such as ORC"):
+        fitted(spark.read.orc(str(tmp_path / "rows")))
+    assert fitted(spark.read.schema(vectors.schema).orc(str(tmp_path / "rows"))).numFeatures == 3
+
+
 def test_fields_before_pyspark_4_1(frame, expected, monkeypatch):
     monkeypatch.delattr(F, "arrow_udf", raising=False)
     model = SparkLinearODMModel.fromLocal(expected).setFeaturesCol("s.in.`x.y`")

@@ -13,7 +13,9 @@ from pyspark.ml.evaluation import MulticlassClassificationEvaluator
 from pyspark.ml.linalg import DenseVector, VectorUDT
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
+from sklearn.model_selection import FixedThresholdClassifier
 
 from spark.frames import three_classes, two_classes, vector_frame
 from widemargin import (
@@ -281,6 +283,22 @@ def test_threshold_of_a_plain_model_is_that_of_linear_svc(binary, plain):
             for row in rows:
                 assert row["prediction"] == float(row["rawPrediction"][1] > threshold)
     assert plain.getThreshold() == theirs.getThreshold() == 0.0
+
+
+def test_a_local_model_leaves_the_threshold_behind_with_a_warning(calibrated):
+    model = calibrated.copy().setThreshold(0.9)
+    with pytest.warns(UserWarning, match=r"without the model's `threshold` \(0.9\).*FixedThresh"):
+        local = model.toLocal()
+    X, _ = two_classes()
+    wrapped = FixedThresholdClassifier(
+        FrozenEstimator(local), threshold=0.9, response_method="predict_proba"
+    ).fit(X, two_classes()[1])
+    assert wrapped.predict(X)[0] == model.predict(DenseVector(X[0]))
+    assert not np.array_equal(wrapped.predict(X), local.predict(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.clear(model.threshold)
+        model.toLocal()
 
 
 @pytest.mark.parametrize("thresholds", [[0.1, 0.1, 1.0], [1.0, 0.0, 1.0], [0.5, 0.3, 0.2]])

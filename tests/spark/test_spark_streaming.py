@@ -164,6 +164,15 @@ def test_refused(spark, settings, model, classes, message):
     frame = spark.createDataFrame([], SCHEMA)
     with pytest.raises(ValueError, match=message):
         SparkLinearODMClassifier(**settings).partialFit(frame, model, numClasses=classes)
+    with pytest.raises(ValueError, match=message):  # before the query begins
+        SparkLinearODMClassifier(**settings).fitStream(numClasses=classes)
+
+
+@pytest.mark.parametrize("fit", ["fit", "partialFit"])
+def test_streams_are_not_fitted_like_tables(spark, fit, tmp_path):
+    stream = spark.readStream.schema(SCHEMA).parquet(str(tmp_path))
+    with pytest.raises(ValueError, match=r"got a stream. Linear classifiers learn .* `fitStream`"):
+        getattr(SparkLinearODMClassifier(), fit)(stream)
 
 
 def test_models_that_remember_nothing(spark):

@@ -1,6 +1,7 @@
 """Summaries of training and of other rows, against MLlib's evaluators and curves."""
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -159,6 +160,8 @@ def test_the_summary_of_a_training(binary, model):
     assert summary.numValidationRows == summary.numSkippedRows == 0
     assert summary.numBlocks == 2
     assert summary.jobs >= 3
+    shown = r"BinaryTrainingSummary\(solver='\w+', numRows=569, relativeGap=.*, converged=True, sec"
+    assert re.match(shown, repr(summary))
     assert set(summary.secondsByStep) == {"placing", "training", "calibrating"}
     assert summary.seconds == pytest.approx(sum(summary.secondsByStep.values()))
     assert summary.relativeGap == model.relativeGap

@@ -18,7 +18,7 @@ from ..engines.spark_copies import limit_of
 from ..engines.spark_errors import errors_of_tasks
 from .accessors import add_accessors, setter
 from .calibration import CalibrateTogether, calibrate
-from .frames import spark_frame
+from .frames import whole_frame
 from .model_stage import ModelStage
 from .param_messages import in_spark_names
 from .params import FORMER_NAMES, StageParams
@@ -111,7 +111,7 @@ class ClassifierStage(Classifier, StageParams, MLReadable, MLWritable):  # type:
         return StageReader(cls)
 
     def _fit(self, dataset: Any) -> Any:
-        frame, _ = spark_frame(dataset)
+        frame = whole_frame(dataset)
         with in_spark_names(self._spark_names()), errors_of_tasks():
             return self._fitted_to(frame)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
+from pyspark.sql import types as T
 
 from ..core.arrays import Array
 from ..engines.spark_errors import mapped
@@ -24,6 +24,8 @@ DECISIONS = pa.list_(pa.float64())
 # What is said about a row: decisions, null if it is skipped, or why there are none.
 SAID = pa.struct([("decisions", DECISIONS), ("problem", pa.string())])
 SAID_DDL = "decisions array<double>, problem string"
+# Spark's hashes are numbers of 32 bits.
+LEAST_HASH = -(2**31)
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,36 @@ def with_decisions(dataset: Any, decide: Decide, name: str) -> Any:
     """Add a column of what a model says: an array of the values that ``decide`` returns."""
     if hasattr(F, "arrow_udf"):  # pyspark 4.1 and newer
         udf = F.arrow_udf(_array_function(decide), SAID_DDL)
-        said = dataset.withColumn(name, udf(column(decide.checks.name)))
+        features = column(decide.checks.name)
+        said = row_by_row(dataset, features).withColumn(name, udf(features))
     else:
         task = partial(_with_column, decide, name)
-        kind = StructType.fromDDL(SAID_DDL)
+        kind = T.StructType.fromDDL(SAID_DDL)
         said = mapped(dataset, task, schema_with(dataset, name, kind))
     own = F.col(name)
     return said.withColumn(name, unless(own["problem"], own["decisions"]))
+
+
+def row_by_row(dataset: Any, features: Any) -> Any:
+    """Return a DataFrame with a condition that all rows meet, if it has columns such as vectors.
+
+    Spark 4.3 hands rows that it reads from Parquet to a UDF by batches, and cannot pass on other
+    columns then that are of a type of a library, such as vectors ("Unsupported data type UDT").
+    Behind a condition, rows come one by one.
+    """
+    if not any(_of_a_library(field.dataType) for field in dataset.schema.fields):
+        return dataset
+    return dataset.where(F.hash(features) >= F.lit(LEAST_HASH))  # Spark does not see through it
+
+
+def _of_a_library(kind: Any) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_of_a_library(field.dataType) for field in kind.fields)
+    if isinstance(kind, T.ArrayType):
+        return _of_a_library(kind.elementType)
+    if isinstance(kind, T.MapType):
+        return _of_a_library(kind.keyType) or _of_a_library(kind.valueType)
+    return isinstance(kind, T.UserDefinedType)
 
 
 def unless(problem: Any, value: Any) -> Any:
@@ -114,14 +139,14 @@ def unless(problem: Any, value: Any) -> Any:
     return F.when(problem.isNull(), value).otherwise(F.raise_error(problem))
 
 
-def schema_with_decisions(dataset: Any, name: str) -> StructType:
+def schema_with_decisions(dataset: Any, name: str) -> T.StructType:
     """Return the schema of a DataFrame to which a column of decisions is added."""
-    return schema_with(dataset, name, ArrayType(DoubleType()))
+    return schema_with(dataset, name, T.ArrayType(T.DoubleType()))
 
 
-def schema_with(dataset: Any, name: str, kind: Any) -> StructType:
+def schema_with(dataset: Any, name: str, kind: Any) -> T.StructType:
     """Return the schema of a DataFrame to which a column is added."""
-    return StructType([*dataset.schema.fields, StructField(name, kind)])
+    return T.StructType([*dataset.schema.fields, T.StructField(name, kind)])
 
 
 def _array_function(decide: Decide) -> Any:

@@ -10,6 +10,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 
+def whole_frame(dataset: Any) -> Any:
+    """Return a Spark DataFrame of what was given; raise if it is a stream, whose rows go on."""
+    frame, _ = spark_frame(dataset)
+    if frame.isStreaming:
+        raise ValueError(
+            "a DataFrame whose rows are all there is required; got a stream. Linear classifiers "
+            "learn from streams with `fitStream`; fit others to a table of what has arrived."
+        )
+    return frame
+
+
 def spark_frame(dataset: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Return a Spark DataFrame of what was given, and a function back to that kind.
 

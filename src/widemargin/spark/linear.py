@@ -23,7 +23,7 @@ from ..linear.problems import LinearProblems
 from ..linear.solvers import ON_BLOCKS
 from .accessors import param, with_keywords
 from .classifier_stage import ClassifierStage, FitLog
-from .linear_stream import StreamFit, learnt
+from .linear_stream import StreamFit, check_online, learnt
 from .model_stage import ModelStage
 from .params import (
     ConstantFeatureParams,
@@ -195,6 +195,7 @@ class LinearClassifier(ClassifierStage, LinearParams):
             For ``stream.writeStream.foreachBatch``; its ``model`` is the model so far, learnt by
             :meth:`partialFit`.
         """
+        check_online(self, numClasses)
         return StreamFit(self, numClasses, path)
 
     def _train(self, local: Any, rows: PlacedRows, log: FitLog) -> tuple[()]:

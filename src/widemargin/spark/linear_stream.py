@@ -18,12 +18,13 @@ from pyspark.errors import PySparkException
 from ..core.budget import Budget
 from ..core.losses import LossConstants
 from ..core.training_set import class_factors
+from ..engines.spark_copies import limit_of
 from ..engines.spark_errors import errors_of_tasks
 from ..linear.online_model import learn, refuse_other_constant
 from ..linear.problems import LinearProblems
 from ..persistence import ModelFileError
 from .classifier_stage import FitLog, columns_of, engine_of
-from .frames import spark_frame
+from .frames import whole_frame
 from .param_messages import in_spark_names
 from .rows.blocks import PlacedRows, place
 from .storage import ModelReader, ModelWriter
@@ -50,11 +51,8 @@ def learnt(classifier: Any, dataset: Any, before: Any, n_classes: int) -> Any:
     n_classes : int
         Number of classes that there will ever be.
     """
-    local = classifier._local_estimator()
-    _refuse_settings(classifier, local)
-    if not isinstance(n_classes, int) or n_classes < 2:
-        raise ValueError(f"`numClasses` must be a whole number, at least 2; got {n_classes!r}.")
-    frame, _ = spark_frame(dataset)
+    local = check_online(classifier, n_classes)
+    frame = whole_frame(dataset)
     columns = columns_of(classifier)
     columns.selected(frame)  # so that the columns are checked before any job runs
     engine = engine_of(classifier, frame)
@@ -92,8 +90,12 @@ def learnt(classifier: Any, dataset: Any, before: Any, n_classes: int) -> Any:
     return local
 
 
-def _refuse_settings(classifier: Any, local: Any) -> None:
-    """Raise where a Param needs all rows at once."""
+def check_online(classifier: Any, n_classes: int) -> Any:
+    """Return the local estimator; raise if a Param is invalid, or needs all rows at once."""
+    local = classifier._local_estimator()
+    limit_of(classifier.getOrDefault("localCopies"), "localCopies")
+    if not isinstance(n_classes, int) or n_classes < 2:
+        raise ValueError(f"`numClasses` must be a whole number, at least 2; got {n_classes!r}.")
     for name in ("lam", "validationIndicatorCol", "calibrate"):
         value = classifier._value(name) if classifier.hasParam(name) else None
         if value is not None:
@@ -106,6 +108,7 @@ def _refuse_settings(classifier: Any, local: Any) -> None:
             "classWeight='balanced' needs to know all rows, which are never there together. Pass a "
             "map from label to weight, or use `fit`."
         )
+    return local
 
 
 def _posed(local: Any, rows: PlacedRows, n_classes: int) -> LinearProblems:

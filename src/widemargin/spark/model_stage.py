@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import Array
+from ..core.fit import warn
 from .decisions import Decide, VectorChecks, with_decisions
 from .frames import spark_frame
 from .labelling import Answers
@@ -179,8 +180,16 @@ class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLW
         Returns
         -------
         classifier
-            A copy, with classes 0, 1, ….
+            A copy, with classes 0, 1, …. Thresholds stay behind, with a warning.
         """
+        there = [name for name in ("threshold", "thresholds") if self.isSet(name)]
+        if there:
+            warn(
+                f"The local classifier predicts without the model's `{there[0]}` "
+                f"({self.getOrDefault(there[0])}), which scikit-learn's classifiers do not have. "
+                "Put FixedThresholdClassifier of sklearn.model_selection around it, or clear the "
+                f"Param: model.clear(model.{there[0]})."
+            )
         return deepcopy(self._fitted)
 
     @classmethod

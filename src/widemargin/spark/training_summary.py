@@ -46,6 +46,14 @@ class TrainingSummary(ClassificationSummary):
         super().__init__(model, record.dataset)
         self._facts = record
 
+    def __repr__(self) -> str:
+        """Say what is known without a job."""
+        return (
+            f"{type(self).__name__}(solver={self.solver!r}, numRows={self.numRows}, "
+            f"relativeGap={self.relativeGap:.2e}, converged={self.converged}, "
+            f"seconds={self.seconds:.1f})"
+        )
+
     @property
     def history(self) -> dict[str, NDArray[Any]]:
         """Per iteration: problem, iteration, seconds, primal, dual, relative_gap and more.

@@ -115,16 +115,17 @@ class SparkKernelModel(CompressibleModel):
             A copy, with classes 0, 1, …. Its ``support_`` are numbers of rows as the fit placed
             them.
         """
-        if self._large is None:
-            return super().toLocal()
         most = self.getOrDefault("maxModelRows")
-        if self._large.n_support > most:
+        if self._large is not None and self._large.n_support > most:
             raise ValueError(
                 f"the model has {self._large.n_support:,} support vectors, more than "
                 f"`maxModelRows` ({most:,}). Make it smaller with compress(n), or raise that with "
                 "setMaxModelRows if the driver has room for them."
             )
-        return with_support(self._fitted, self._large.collected(len(self._fitted.dual_coef_)))
+        local = super().toLocal()
+        if self._large is None:
+            return local
+        return with_support(local, self._large.collected(len(local.dual_coef_)))
 
 
 def calibrate_exact(machine: Any, training: TrainingSet, budget: Budget) -> None:

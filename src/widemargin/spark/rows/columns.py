@@ -17,6 +17,8 @@ FEATURES, LABEL, WEIGHT, VALIDATION, IDENTITY = "features", "label", "weight", "
 # partitions, or one that was lost.
 PARTITION = "partition"
 
+# Fields of the struct that a vector is stored as.
+VECTOR_FIELDS = ["type", "size", "indices", "values"]
 NUMBERS = (T.NumericType, T.BooleanType)
 IDENTIFIERS = (T.IntegralType, T.StringType, T.DateType, T.TimestampType)
 # By the Param that names a column: its types, a description of them, advice if it has another.
@@ -94,6 +96,9 @@ def _features(dataset: Any, name: str) -> FoundColumn:
         advice = "Convert vectors of pyspark.mllib with MLUtils.convertVectorColumnsToML"
     elif isinstance(kind, T.ArrayType):
         advice = "Cast it to array<double>"
+    elif isinstance(kind, T.StructType) and kind.names == VECTOR_FIELDS:
+        advice = "These are vectors from a file that does not keep their type, such as ORC: read "
+        advice += "it with the schema of the DataFrame that was written, or write Parquet"
     of = kind.elementType if isinstance(kind, T.ArrayType) else None
     fits = isinstance(kind, VectorUDT) or isinstance(of, NUMBERS)
     _require(fits, found, "featuresCol", name, "vectors or arrays of numbers", advice)
