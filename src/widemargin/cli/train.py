@@ -9,31 +9,12 @@ import typer
 
 from . import options
 from .files import check_model_output, default_model, input_file
-from .html_report import check_report_output, label_given, write_report
-from .info import describe, described_lines
-from .measures import judge, measure, measured_text, neglected
-from .messages import (
-    INTERRUPTED,
-    faults_reported,
-    print_summary,
-    reader_may_leave,
-    say,
-    usage_error,
-    warnings_shown,
-)
+from .html_report import check_report_output
+from .messages import INTERRUPTED, faults_reported, say, usage_error, warnings_shown
 from .options import CHOICE, DATA, DIVISION, KERNEL, RESULT, SOLVER, SOLVING, option
-from .task_measures import measure_task, task_text
 from .tasks import Task, check_options
-from .training import (
-    HOLDOUT,
-    Source,
-    Training,
-    begun,
-    save_model,
-    train_in_memory,
-    train_linear,
-    trained_on_all,
-)
+from .training import HOLDOUT, Source, begun, save_model, train_in_memory, train_linear
+from .training_result import TrainingResult
 
 # Options that choose a classifier, or a way to train one, and so leave nothing to choose.
 CHOOSING = frozenset(
@@ -349,72 +330,17 @@ def train(
                 task=task,
                 prepared=automatic,
             )
-        estimator, interrupted = training.estimator, training.interrupted
-        if interrupted and not any(begun(estimator)):
+        if training.interrupted and not any(begun(training.estimator)):
             say("interrupted before anything was fitted: no model saved")
             raise typer.Exit(INTERRUPTED)
-        measured, verdict = None, None
-        if training.split.y_test is not None and not interrupted:
-            if task is Task.classification:
-                verdict = judge(estimator, training.split.X_test, training.split.y_test)
-                measured = measure(verdict)
-            else:
-                measured = measure_task(
-                    task, estimator, training.split.X_test, training.split.y_test
-                )
-            again = trained_on_all(training) if test is None else None
-            if again is not None:
-                estimator = again.estimator
-        else:
-            again = None
-        final = again or training
-        model = save_model(estimator, model, interrupted=interrupted)
-        summary = {
-            "command": "train",
-            "model": str(model),
-            "file_bytes": model.stat().st_size,
-            "data": str(data),
-            "rows": final.rows,
-            **describe(estimator),
-            "seconds": final.seconds,
-            "held_out": measured,
-            "interrupted": interrupted,
-            "warnings": warned,
-        }
-        lines = [*described_lines(summary), ("seconds", f"{final.seconds:.2f}")]
-        if report is not None and not interrupted:
-            if measured is None or verdict is None:
-                say("--report: no rows were held out, so there is nothing to draw")
-            else:
-                held_out, account = _accounts(training, again, test)
-                write_report(
-                    report,
-                    training.estimator,
-                    verdict,
-                    training.split.X_test,
-                    {**measured, "warnings": warned},
-                    data=data,
-                    facts=[*label_given(label), *training.notes, held_out],
-                    account=account,
-                    described=described_lines(summary, history=False),
-                )
-    print_summary(summary, lines, as_json)
-    if measured is not None and not as_json:
-        where = str(test) if test is not None else "rows held out from training"
-        then = "" if again is None else ", before training on all rows"
-        with reader_may_leave():
-            shown = measured_text if task is Task.classification else task_text
-            typer.echo(f"\nmeasured on {where}{then}:\n{shown(measured)}")
-    if (
-        verdict is not None
-        and measured is not None
-        and (advice := neglected(training.estimator, measured))
-    ):
-        say(f"note: {advice}")
-    if report is not None and measured is not None:
-        say(f"report: {report}")
-    if interrupted:
-        _tell_of_interrupt(estimator, model, given)
+        result = TrainingResult.of(training, task, test)
+        model = save_model(result.saved.estimator, model, interrupted=training.interrupted)
+        summary = result.summary(model, data, warned)
+        if report is not None and not training.interrupted:
+            result.write_report(report, data, label, summary)
+    result.tell(summary, as_json=as_json, report=report)
+    if training.interrupted:
+        _tell_of_interrupt(training.estimator, model, given)
         raise typer.Exit(INTERRUPTED)
 
 
@@ -468,28 +394,6 @@ def _check_checkpoint(folder: Path, strategy: str | None) -> None:
         raise usage_error("--checkpoint keeps the levels of a division; --strategy exact has none.")
     if folder.exists() and not folder.is_dir():
         raise usage_error(f"--checkpoint {folder}: expected a folder, found a file.")
-
-
-def _accounts(training: Training, again: Training | None, test: Path | None) -> tuple[str, str]:
-    """Say which rows were held out, in short, and what was measured on what and then saved."""
-    tested = len(training.split.y_test)
-    if test is not None:
-        held_out = f"measured on {test.name}"
-        account = f"Trained on {training.rows:,} rows, measured on {tested:,} rows of {test.name}."
-    else:
-        share = tested / (training.rows + tested)
-        held_out = f"{100 * share:.0f} % of {training.rows + tested:,} rows held out"
-        account = (
-            f"Trained on {training.rows:,} rows, measured on {tested:,} rows held out from "
-            "training."
-        )
-    if again is None:
-        return held_out, f"{account} This model was saved."
-    return held_out, (
-        f"{account} Afterwards it was trained anew on all {again.rows:,} rows, and that model was "
-        "saved; it has not been measured. What follows is about the measured model, unless "
-        "it says otherwise."
-    )
 
 
 def _tell_of_interrupt(estimator: Any, model: Path, given: dict[str, Any]) -> None:
