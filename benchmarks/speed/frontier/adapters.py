@@ -164,8 +164,13 @@ class VowpalWabbit:
         self.folder = Path(tempfile.mkdtemp())
 
     def prepare(self, X: sp.csr_matrix, y: np.ndarray) -> tuple[Path, str]:
-        """Write rows as text, and from it the cache that VW reads."""
+        """Write rows in random order as text, and from it the cache that VW reads.
+
+        It steps from row to row, and files are often sorted by class.
+        """
         path, classes = self.folder / "rows", int(y.max()) + 1
+        order = np.random.default_rng(0).permutation(len(y))
+        X, y = X[order], y[order]
         path.write_text("\n".join(_lines(X, y + 1)) + "\n", "ascii")
         # A weight of its own for every feature and class: VW gives each a power of two.
         bits = X.shape[1].bit_length() + (classes - 1).bit_length()

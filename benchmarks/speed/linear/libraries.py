@@ -126,9 +126,11 @@ def _cyanure(data: Any, problem: Problem, settings: Settings) -> Any:
 def _vw_rows(X: Any, y: np.ndarray) -> tuple[Any, int, int, int]:
     """Write rows as VW reads them, and its cache; the folder lives as long as the returned object.
 
-    The number of a feature is its place among the weights; the constant comes last.
+    The number of a feature is its place among the weights; the constant comes last. Rows are in
+    random order: it steps from one to the next, and files are often sorted by class.
     """
-    X, y = _with_constant(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = _with_constant(X[order], y[order])
     folder = TemporaryDirectory()
     plain, path = Path(folder.name) / "plain", Path(folder.name) / "rows"
     dump_svmlight_file(X, y, str(plain), zero_based=True)
