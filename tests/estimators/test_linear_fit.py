@@ -69,12 +69,14 @@ def test_forms_of_the_rows(solver: str, loss: str) -> None:
     X, y = noisy_classes(3)
     X[np.abs(X) < 0.3] = 0
     X = X.astype(np.float32)
-    expected = tight(loss, solver=solver, tol=1e-7).fit(X, y).decision_function(X)
+    # Every form takes the same steps; as printed, those of DSVRG are too many for a smaller gap.
+    settings = {"solver": solver, "tol": 1e-3 if solver == "dsvrg_printed" else 1e-7}
+    expected = tight(loss, **settings).fit(X, y).decision_function(X)
     rows = sp.csr_matrix(X)
     wide = sp.csr_matrix(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for form in (X.astype(np.float64), np.asfortranarray(X), rows, sp.csr_array(X), wide):
-        model = tight(loss, solver=solver, tol=1e-7).fit(form, y)
+        model = tight(loss, **settings).fit(form, y)
         np.testing.assert_allclose(model.decision_function(form), expected, atol=1e-3)
 
 

@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.skipif(
         not Path("/proc/self/clear_refs").exists(), reason="needs Linux's account of memory"
     ),
+    pytest.mark.xdist_group("memory"),  # its cases are measured once, not in every process
     pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="ASan's own memory"),
 ]
 
