@@ -295,6 +295,8 @@ def test_a_local_model_leaves_the_threshold_behind_with_a_warning(calibrated):
     ).fit(X, two_classes()[1])
     assert wrapped.predict(X)[0] == model.predict(DenseVector(X[0]))
     assert not np.array_equal(wrapped.predict(X), local.predict(X))
+    with pytest.warns(UserWarning, match=r"`thresholds` \(\[0.2, 0.6\]\).*threshold=0.75"):
+        calibrated.copy().setThresholds([0.2, 0.6]).toLocal()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.clear(model.threshold)
@@ -307,6 +309,8 @@ def test_thresholds_divide_probabilities_as_those_of_mllib(several, thresholds):
     probability, _, plain = said(model.transform(several))
     _, _, found = said(model.copy().setThresholds(thresholds).transform(several))
     np.testing.assert_array_equal(found, [mllib_label(p, thresholds) for p in probability])
+    with pytest.warns(UserWarning, match=r"`thresholds`.*Choose labels from its predict_proba, or"):
+        model.copy().setThresholds(thresholds).toLocal()
     assert np.any(found != plain)
 
 

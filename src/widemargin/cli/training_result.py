@@ -1,4 +1,4 @@
-"""What ``widemargin train`` tells of a training that has ended."""
+"""What comes of ``widemargin train``: a measurement, a model to save, and what is told of them."""
 
 from __future__ import annotations
 

@@ -184,11 +184,15 @@ class ModelStage(HasSummaries, ClassificationModel, StageParams, MLReadable, MLW
         """
         there = [name for name in ("threshold", "thresholds") if self.isSet(name)]
         if there:
+            name = there[0]
+            advice = "Choose labels from its predict_proba"
+            if self.numClasses == 2:
+                advice = "Put FixedThresholdClassifier of sklearn.model_selection around it, with "
+                advice += f"threshold={self.getThreshold():g}"
             warn(
-                f"The local classifier predicts without the model's `{there[0]}` "
-                f"({self.getOrDefault(there[0])}), which scikit-learn's classifiers do not have. "
-                "Put FixedThresholdClassifier of sklearn.model_selection around it, or clear the "
-                f"Param: model.clear(model.{there[0]})."
+                f"The local classifier predicts without the model's `{name}` "
+                f"({self.getOrDefault(name)}), which scikit-learn's classifiers do not have. "
+                f"{advice}, or clear the Param: model.clear(model.{name})."
             )
         return deepcopy(self._fitted)
 
